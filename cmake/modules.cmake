@@ -1,0 +1,3 @@
+# Modules in the order of src/LAYERS.
+assay_module(base LIBS fmt::fmt)
+assay_module(ledger DEPS base)

@@ -1,0 +1,92 @@
+// One training step of a described workload on a described cluster: its time, its ledger, its memory.
+//
+// `Predictor` is bound to everything but the plan; `predict` costs microseconds because kernel times
+// depend only on a few of the plan's settings and are kept. Pure: same input, same output, no I/O.
+// Not thread-safe: one Predictor per thread.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ledger/ledger.h"
+#include "perf/collective.h"
+#include "perf/matmul.h"
+#include "world/setting.h"
+
+namespace assay {
+
+// Memory of the worst rank. `allocated` is what a framework's peak-allocated counter shows; fit is
+// judged on `reserved`.
+struct MemoryUse {
+  Bytes weights, gradients, optimizer, activations, buffers, framework;
+  Bytes allocated, reserved, capacity;
+  int64_t stage = 0;  // the pipeline stage that needs most
+  bool fits() const { return reserved <= capacity; }
+};
+
+// Where a prediction stands relative to what was measured when the model was calibrated.
+struct Prediction {
+  Seconds step;       // median
+  Seconds low, high;  // 90 % range
+  Ledger ledger;      // of one step, per accelerator; paid() == step
+  MemoryUse memory;
+  Flops model_flops;  // of the whole step, all accelerators: the `useful` convention
+  double mfu = 0;
+  double tokens_per_s = 0;
+  int64_t dp = 1;
+  int64_t microbatches = 1;  // per pipeline and step
+  Watts power;               // mean, one accelerator
+  bool extrapolated = false;  // outside what was ever measured
+};
+
+// Why a plan is impossible, in words a person can act on, and the setting to change.
+struct Impossible {
+  std::string setting;  // `plan.tp`
+  std::string reason;   // `tp 3 does not divide 64 heads`
+  std::string fix;      // `use 1, 2, 4, 8, 16, 32 or 64`
+};
+
+// One line of a derivation, for `explain`: a figure, how it follows from its inputs, and its mark.
+struct Derivation {
+  std::string name;      // `matmul`, `tensor all-reduce`
+  double value = 0;
+  std::string unit;
+  std::string equation;  // `flops / (peak x efficiency)`, with the figures put in
+  char mark = 'c';       // m measured, s spec, c calibrated, a assumed
+  std::string source;
+  std::vector<Derivation> inputs;
+};
+
+class Predictor {
+ public:
+  explicit Predictor(const Setting&);
+  ~Predictor();
+  Predictor(Predictor&&) noexcept;
+
+  const Setting& setting() const;
+
+  // Nothing when the plan is possible; it may still not fit in memory.
+  std::optional<Impossible> impossible(const Plan&) const;
+
+  // REQUIRES: !impossible(plan).
+  Prediction predict(const Plan&);
+  MemoryUse memory(const Plan&);
+
+  // The same figures, derived again with a recorder. `figure` is one of figures().
+  Derivation explain(const Plan&, const std::string& figure);
+  static std::vector<std::string> figures();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// Parameters of a model: all of them, and those that one token meets.
+double parameters(const Model&);
+double active_parameters(const Model&);
+// 6 x matmul parameters + 6 x layers x seq x attention width (causal), per token, forward and backward.
+double flops_per_token(const Model&, int64_t seq, Task);
+
+}  // namespace assay

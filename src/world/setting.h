@@ -1,0 +1,22 @@
+// Everything that a prediction depends on except the plan, with all names resolved.
+#pragma once
+
+#include "world/cluster.h"
+#include "world/kernels.h"
+#include "world/plan.h"
+#include "world/stack.h"
+#include "world/workload.h"
+
+namespace assay {
+
+struct Setting {
+  Workload workload;
+  Cluster cluster;  // cluster.nodes is what exists; `accelerators` below is what the job uses
+  Stack stack;
+  Kernels kernels;                   // of cluster.accelerator.architecture
+  CollectiveParams scaleup_params;   // the collectives library on the scale-up link
+  CollectiveParams fabric_params;    // and across nodes
+  int64_t accelerators = 0;          // zero: all of the cluster
+};
+
+}  // namespace assay

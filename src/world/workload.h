@@ -1,0 +1,117 @@
+// What is to be trained: the model's shape, the batch, the precision, the target.
+#pragma once
+
+#include "world/fields.h"
+#include "world/precision.h"
+
+namespace assay {
+
+enum class ModelKind { kTransformer, kDlrm };
+constexpr std::array<std::string_view, 2> enum_names(ModelKind) { return {"transformer", "dlrm"}; }
+
+// A transformer by its matmul shapes, or a recommendation model by its tables and MLPs.
+struct Model {
+  std::string name;
+  ModelKind kind = ModelKind::kTransformer;
+  int64_t layers = 0;          // decoder (or only) layers
+  int64_t encoder_layers = 0;  // of an encoder-decoder; cross-attention is added to each decoder layer
+  int64_t hidden = 0;
+  int64_t ffn = 0;       // dense MLP width; of the dense layers in an MoE
+  int64_t heads = 0;
+  int64_t kv_heads = 0;  // zero: the same as heads
+  int64_t head_dim = 0;  // zero: hidden / heads
+  int64_t vocab = 0;
+  bool gated_mlp = true;  // two up-projections (SwiGLU, GeGLU) instead of one
+  bool tied_embeddings = false;
+  bool causal = true;
+  bool learned_positions = false;
+  int64_t max_positions = 0;
+  int64_t window = 0;           // sliding-window attention; zero: full
+  double window_layers = 0;     // fraction of layers that use the window
+  // Mixture of experts; experts = 0 is dense.
+  int64_t experts = 0;
+  int64_t experts_per_token = 0;
+  int64_t expert_ffn = 0;
+  int64_t shared_expert_ffn = 0;
+  int64_t dense_layers = 0;  // leading layers without experts
+  int64_t moe_every = 1;     // 2: every second layer has experts
+  // Multi-head latent attention (DeepSeek); kv_lora_rank = 0 is ordinary attention.
+  int64_t q_lora_rank = 0;
+  int64_t kv_lora_rank = 0;
+  int64_t qk_nope_head_dim = 0;
+  int64_t qk_rope_head_dim = 0;
+  int64_t v_head_dim = 0;
+  int64_t mtp_layers = 0;  // multi-token-prediction layers trained beside the main ones
+  // Recommendation model.
+  int64_t tables = 0;
+  int64_t rows_per_table = 0;
+  int64_t embedding_dim = 0;
+  int64_t lookups_per_table = 0;
+  std::vector<int64_t> bottom_mlp, top_mlp;
+};
+
+template <class T, class V>
+  requires std::is_same_v<std::remove_const_t<T>, Model>
+void fields(T& m, V&& visit) {
+  constexpr Limits kDim{0, 1e7};
+  visit("kind", m.kind, kAny, "transformer or dlrm");
+  visit("layers", m.layers, Limits{0, 100000}, "layers (decoder layers of an encoder-decoder)");
+  visit("encoder_layers", m.encoder_layers, Limits{0, 100000}, "encoder layers");
+  visit("hidden", m.hidden, kDim, "model width");
+  visit("ffn", m.ffn, kDim, "MLP width");
+  visit("heads", m.heads, Limits{0, 65536}, "attention heads");
+  visit("kv_heads", m.kv_heads, Limits{0, 65536}, "key-value heads; zero: as many as heads");
+  visit("head_dim", m.head_dim, Limits{0, 65536}, "head size; zero: hidden / heads");
+  visit("vocab", m.vocab, Limits{0, 1e8}, "vocabulary");
+  visit("gated_mlp", m.gated_mlp, kAny, "two up-projections (SwiGLU) instead of one");
+  visit("tied_embeddings", m.tied_embeddings, kAny, "input and output embedding are one matrix");
+  visit("causal", m.causal, kAny, "causal attention");
+  visit("learned_positions", m.learned_positions, kAny, "learned position embeddings");
+  visit("max_positions", m.max_positions, Limits{0, 1e9}, "longest sequence it was built for");
+  visit("window", m.window, Limits{0, 1e9}, "sliding attention window in tokens");
+  visit("window_layers", m.window_layers, kFraction, "fraction of layers that use the window");
+  visit("experts", m.experts, Limits{0, 1e6}, "experts per MoE layer; zero: dense");
+  visit("experts_per_token", m.experts_per_token, Limits{0, 1e6}, "experts each token visits");
+  visit("expert_ffn", m.expert_ffn, kDim, "width of one expert");
+  visit("shared_expert_ffn", m.shared_expert_ffn, kDim, "width of the shared expert");
+  visit("dense_layers", m.dense_layers, Limits{0, 100000}, "leading layers without experts");
+  visit("moe_every", m.moe_every, Limits{1, 1000}, "every n-th layer has experts");
+  visit("q_lora_rank", m.q_lora_rank, kDim, "latent attention: query rank");
+  visit("kv_lora_rank", m.kv_lora_rank, kDim, "latent attention: key-value rank");
+  visit("qk_nope_head_dim", m.qk_nope_head_dim, kDim, "latent attention: head size without rope");
+  visit("qk_rope_head_dim", m.qk_rope_head_dim, kDim, "latent attention: head size with rope");
+  visit("v_head_dim", m.v_head_dim, kDim, "latent attention: value head size");
+  visit("mtp_layers", m.mtp_layers, Limits{0, 1000}, "multi-token-prediction layers");
+  visit("tables", m.tables, Limits{0, 1e6}, "embedding tables");
+  visit("rows_per_table", m.rows_per_table, Limits{0, 1e12}, "rows of one table");
+  visit("embedding_dim", m.embedding_dim, kDim, "embedding width");
+  visit("lookups_per_table", m.lookups_per_table, Limits{0, 1e6}, "lookups per sample and table");
+  visit("bottom_mlp", m.bottom_mlp, kDim, "widths of the dense-feature MLP, input first");
+  visit("top_mlp", m.top_mlp, kDim, "widths of the top MLP after its input");
+}
+
+enum class Task { kPretrain, kSft, kLora };
+constexpr std::array<std::string_view, 3> enum_names(Task) { return {"pretrain", "sft", "lora"}; }
+
+struct Workload {
+  std::string name;
+  Model model;
+  Task task = Task::kPretrain;
+  int64_t seq = 0;           // tokens per sequence; zero: 4096 or the model's limit
+  int64_t global_batch = 0;  // sequences (samples) per optimizer step; zero: about 4 M tokens
+  double tokens = 0;         // training target; zero: 20 per active parameter
+  int64_t lora_rank = 16;
+};
+
+template <class T, class V>
+  requires std::is_same_v<std::remove_const_t<T>, Workload>
+void fields(T& w, V&& visit) {
+  visit("model", w.model, kAny, "the model, a catalog name, a config.json or a mapping");
+  visit("task", w.task, kAny, "pretrain, sft or lora");
+  visit("seq", w.seq, Limits{0, 1e9}, "tokens per sequence");
+  visit("global_batch", w.global_batch, Limits{0, 1e9}, "sequences per optimizer step");
+  visit("tokens", w.tokens, Limits{0, 1e18}, "tokens to train on");
+  visit("lora_rank", w.lora_rank, Limits{1, 65536}, "rank of LoRA adapters");
+}
+
+}  // namespace assay
