@@ -10,29 +10,43 @@ namespace assay {
 struct Kernels {
   std::string name;
   MatmulParams matmul;
-  // Fused attention: achieved fraction of the 16-bit dense peak for long sequences, by kernel
-  // generation, and the sequence length at which half of it is reached.
-  double attention_forward = 0.55;
-  double attention_backward = 0.45;
-  double attention_half_seq = 300;
+  // Fused attention: achieved fraction of the 16-bit dense peak for long sequences at head size 128,
+  // by who made the kernel, and the tokens per row of keys at which half of it is reached.
+  double attention_forward = 0.5;
+  double attention_backward = 0.4;
+  double attention_vendor_forward = 0.6;
+  double attention_vendor_backward = 0.5;
+  double attention_half_forward = 250;
+  double attention_half_backward = 800;
   // Memory-bound kernels.
-  double memory_efficiency = 0.9;        // streaming kernels, of the data sheet's bandwidth
-  Seconds kernel_floor{3.5e-6};          // shortest kernel, start to start
-  // Sustained clocks: the clock a long matmul-heavy run holds under the power cap, over the clock of
-  // short bursts (which is what micro-benchmarks see).
-  double sustained_clock = 0.9;
+  double memory_efficiency = 0.85;  // streaming kernels, of the data sheet's bandwidth
+  Seconds kernel_floor{2e-6};       // device time per kernel that no work explains
+  // Power: what a kernel class would draw at boost clocks, of (tdp - idle). Above one, the cap bites
+  // and clocks settle where the mean power of the step is the cap: f = u^(-1/power_exponent).
+  double power_matmul = 1.5;        // at the dense peak; scales with the achieved share of it
+  double power_attention = 1.2;
+  double power_memory = 0.6;
+  double power_idle_wait = 0.15;    // waiting in a collective
+  double power_exponent = 2.4;
 };
 
 template <class T, class V>
   requires std::is_same_v<std::remove_const_t<T>, Kernels>
 void fields(T& k, V&& visit) {
   visit("matmul", k.matmul, kAny, "matmul behaviour");
-  visit("attention_forward", k.attention_forward, kFraction, "fused attention forward, of peak");
-  visit("attention_backward", k.attention_backward, kFraction, "fused attention backward, of peak");
-  visit("attention_half_seq", k.attention_half_seq, kNotNegative, "tokens for half efficiency");
+  visit("attention_forward", k.attention_forward, kFraction, "portable kernel forward, of peak");
+  visit("attention_backward", k.attention_backward, kFraction, "portable kernel backward, of peak");
+  visit("attention_vendor_forward", k.attention_vendor_forward, kFraction, "vendor kernel, of peak");
+  visit("attention_vendor_backward", k.attention_vendor_backward, kFraction, "the same, backward");
+  visit("attention_half_forward", k.attention_half_forward, kNotNegative, "tokens for half of it");
+  visit("attention_half_backward", k.attention_half_backward, kNotNegative, "tokens for half of it");
   visit("memory_efficiency", k.memory_efficiency, kFraction, "streaming, of spec bandwidth");
-  visit("kernel_floor", k.kernel_floor, kNotNegative, "shortest kernel");
-  visit("sustained_clock", k.sustained_clock, Limits{0.1, 1}, "held clock over burst clock");
+  visit("kernel_floor", k.kernel_floor, kNotNegative, "device time per kernel without work");
+  visit("power_matmul", k.power_matmul, Limits{0, 10}, "draw at peak rate, of tdp - idle");
+  visit("power_attention", k.power_attention, Limits{0, 10}, "draw of attention");
+  visit("power_memory", k.power_memory, Limits{0, 10}, "draw of memory-bound kernels");
+  visit("power_idle_wait", k.power_idle_wait, Limits{0, 10}, "draw while waiting");
+  visit("power_exponent", k.power_exponent, Limits{1, 5}, "power over clock, exponent");
 }
 
 }  // namespace assay

@@ -8,34 +8,73 @@
 
 namespace assay {
 
+// unfused: scores are written to memory; portable: flash attention as PyTorch ships it; vendor: the
+// accelerator maker's tuned kernel (cuDNN, aiter, the TPU kernel).
+enum class AttentionKernel { kUnfused, kPortable, kVendor };
+constexpr std::array<std::string_view, 3> enum_names(AttentionKernel) {
+  return {"unfused", "portable", "vendor"};
+}
+
 struct Stack {
   std::string name;
   std::vector<std::string> aliases;  // words in a framework's name that select this stack
   std::string sharding;              // 3d, fsdp, zero, jax: for frameworks nobody has heard of
+  std::string library = "nccl";      // communication library
   Plan defaults;                     // what it does where nothing is stated
 
   // Kernels.
-  double memory_traffic = 1;       // bytes moved by memory-bound ops over the fully fused minimum
-  double memory_traffic_compiled = 1;
-  double kernels_forward = 20;     // launches per layer, forward, without a compiler
-  double kernels_backward = 35;
-  Seconds launch{6e-6};            // host time per launch
-  Seconds step_overhead{0};        // per optimizer step: data, logging, synchronisation
+  AttentionKernel attention = AttentionKernel::kPortable;
   double matmul_quality = 1;       // over the best library for the device
+  double traffic = 1;              // bytes moved by memory-bound ops over the fully fused minimum
+  double traffic_compiled = 1;     // the same under the graph compiler
+  double loss_traffic = 16;        // bytes moved per logit, forward and backward
+  double quantize_traffic = 8;     // bytes moved per element quantised to 8 or 4 bits
+  double optimizer_traffic = 1.2;  // bytes moved by the optimizer over reading and writing its state
+
+  // Selective recompute: the shares of a layer's forward that run again.
+  double selective_matmul = 0;
+  double selective_attention = 1;
+  double selective_memory = 0;
+
+  // Host.
+  double launches_forward = 20;    // kernels per layer, forward
+  double launches_backward = 35;
+  double launches_moe = 40;        // more, per expert layer and pass
+  double launches_quantize = 3;    // more, per matmul and pass, below 16 bits
+  double launches_tensor = 4;      // more, per layer and pass, with tensor parallel
+  double launches_compiled = 0.5;  // share left under the graph compiler
+  double launches_graphs = 0.1;    // share left under captured graphs
+  Seconds launch{6e-6};            // host time per launch
+  Seconds microbatch_overhead{0};  // host time per micro-batch: schedule, data, bookkeeping
+  Seconds step_overhead{0};        // per optimizer step: logging, gradient norm, synchronisation
+  bool host_sync = false;          // the host waits for the device in every micro-batch
 
   // Overlap: the share of an overlappable transfer that the stack really hides.
   double overlap_grad = 0.9;
   double overlap_param = 0.9;
-  double overlap_tp = 0;
+  double overlap_tp = 0.5;
+  double overlap_context = 0.9;
   double overlap_pipeline = 0;
-  double overlap_expert = 0;
-  double contention = 0.1;         // slow-down of computation while a transfer runs beside it
+  double overlap_expert = 0.7;
+  double contention = 0.1;         // computation lost per second of hidden transfer
+  double gradient_comm_bytes = 4;  // per parameter on the wire
+  double weight_comm_bytes = 2;
+  bool expert_dedup = false;       // a token crosses to a node once, whatever its experts there
 
   // Memory.
-  double gradient_bytes = 4;       // per parameter
-  double optimizer_bytes = 12;     // per parameter: master copy and two moments
-  Bytes framework_memory{2e9};
+  double weight_bytes = 2;         // per parameter, resident
+  double gradient_bytes = 4;
+  double optimizer_bytes = 12;     // master copy and two moments
+  bool gradients_resident = true;  // buffers live through the whole step
+  double saved_hidden = 8;         // 16-bit tensors of model width saved per layer, q, k, v apart
+  double saved_ffn = 3;            // tensors of MLP width saved per layer
+  double saved_compiled = 0.85;    // saved activations left under the graph compiler
+  double logits_bytes = 6;         // per logit at the peak
+  Bytes framework_memory{1.5e9};   // workspaces, communication buffers
   double fragmentation = 1.06;     // reserved over allocated
+
+  // Uncertainty and scale.
+  double jitter = 0.004;           // slow-down per doubling of nodes: the slowest of many
 };
 
 template <class T, class V>
@@ -43,24 +82,50 @@ template <class T, class V>
 void fields(T& s, V&& visit) {
   visit("aliases", s.aliases, kAny, "words that select this stack");
   visit("sharding", s.sharding, kAny, "3d, fsdp, zero or jax");
+  visit("library", s.library, kAny, "communication library");
   visit("defaults", s.defaults, kAny, "plan settings where nothing is stated");
-  visit("memory_traffic", s.memory_traffic, kPositive, "memory-bound traffic over the fused minimum");
-  visit("memory_traffic_compiled", s.memory_traffic_compiled, kPositive, "the same when compiled");
-  visit("kernels_forward", s.kernels_forward, kNotNegative, "launches per layer, forward");
-  visit("kernels_backward", s.kernels_backward, kNotNegative, "launches per layer, backward");
-  visit("launch", s.launch, kNotNegative, "host time per launch");
-  visit("step_overhead", s.step_overhead, kNotNegative, "host time per optimizer step");
+  visit("attention", s.attention, kAny, "attention kernel");
   visit("matmul_quality", s.matmul_quality, Limits{0.01, 2}, "over the best library");
+  visit("traffic", s.traffic, kPositive, "memory-bound traffic over the fused minimum");
+  visit("traffic_compiled", s.traffic_compiled, kPositive, "the same when compiled");
+  visit("loss_traffic", s.loss_traffic, kNotNegative, "bytes per logit, forward and backward");
+  visit("quantize_traffic", s.quantize_traffic, kNotNegative, "bytes per quantised element");
+  visit("optimizer_traffic", s.optimizer_traffic, kPositive, "over reading and writing the state");
+  visit("selective_matmul", s.selective_matmul, kFraction, "matmuls run again by selective");
+  visit("selective_attention", s.selective_attention, kFraction, "attention run again by selective");
+  visit("selective_memory", s.selective_memory, kFraction, "memory-bound ops run again by selective");
+  visit("launches_forward", s.launches_forward, kNotNegative, "kernels per layer, forward");
+  visit("launches_backward", s.launches_backward, kNotNegative, "kernels per layer, backward");
+  visit("launches_moe", s.launches_moe, kNotNegative, "more per expert layer and pass");
+  visit("launches_quantize", s.launches_quantize, kNotNegative, "more per 8-bit matmul and pass");
+  visit("launches_tensor", s.launches_tensor, kNotNegative, "more per layer and pass with tp");
+  visit("launches_compiled", s.launches_compiled, kFraction, "share left when compiled");
+  visit("launches_graphs", s.launches_graphs, kFraction, "share left under captured graphs");
+  visit("launch", s.launch, kNotNegative, "host time per launch");
+  visit("microbatch_overhead", s.microbatch_overhead, kNotNegative, "host time per micro-batch");
+  visit("step_overhead", s.step_overhead, kNotNegative, "host time per optimizer step");
+  visit("host_sync", s.host_sync, kAny, "host waits for the device every micro-batch");
   visit("overlap_grad", s.overlap_grad, kFraction, "gradient traffic hidden when overlapped");
   visit("overlap_param", s.overlap_param, kFraction, "parameter traffic hidden when overlapped");
   visit("overlap_tp", s.overlap_tp, kFraction, "tensor traffic hidden when overlapped");
+  visit("overlap_context", s.overlap_context, kFraction, "context traffic hidden under attention");
   visit("overlap_pipeline", s.overlap_pipeline, kFraction, "point-to-point traffic hidden");
   visit("overlap_expert", s.overlap_expert, kFraction, "all-to-all hidden when overlapped");
-  visit("contention", s.contention, kFraction, "slow-down of compute beside a transfer");
+  visit("contention", s.contention, kFraction, "compute lost per second of hidden transfer");
+  visit("gradient_comm_bytes", s.gradient_comm_bytes, kNotNegative, "per parameter on the wire");
+  visit("weight_comm_bytes", s.weight_comm_bytes, kNotNegative, "per parameter on the wire");
+  visit("expert_dedup", s.expert_dedup, kAny, "a token crosses to a node once");
+  visit("weight_bytes", s.weight_bytes, kNotNegative, "resident bytes per parameter");
   visit("gradient_bytes", s.gradient_bytes, kNotNegative, "bytes per parameter");
   visit("optimizer_bytes", s.optimizer_bytes, kNotNegative, "bytes per parameter");
-  visit("framework_memory", s.framework_memory, kNotNegative, "context, libraries, workspaces");
+  visit("gradients_resident", s.gradients_resident, kAny, "gradient buffers live all step");
+  visit("saved_hidden", s.saved_hidden, kNotNegative, "saved tensors of model width per layer");
+  visit("saved_ffn", s.saved_ffn, kNotNegative, "saved tensors of MLP width per layer");
+  visit("saved_compiled", s.saved_compiled, Limits{0.1, 2}, "saved activations left when compiled");
+  visit("logits_bytes", s.logits_bytes, kNotNegative, "bytes per logit at the peak");
+  visit("framework_memory", s.framework_memory, kNotNegative, "workspaces, buffers");
   visit("fragmentation", s.fragmentation, Limits{1, 4}, "reserved over allocated memory");
+  visit("jitter", s.jitter, kFraction, "slow-down per doubling of nodes");
 }
 
 }  // namespace assay
