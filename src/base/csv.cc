@@ -1,0 +1,192 @@
+#include "base/csv.h"
+
+#include <set>
+
+#include <fmt/format.h>
+
+namespace assay {
+namespace {
+
+class Parser {
+ public:
+  Parser(std::string_view text, const std::string& file, const CsvLimits& limits)
+      : text_(text), limits_(limits) {
+    table_.file = file;
+  }
+
+  CsvTable parse() {
+    if (text_.substr(0, 3) == "\xEF\xBB\xBF") pos_ = 3;
+    if (text_.find('\0') != std::string_view::npos) {
+      problem(1, "a NUL byte: this is not a text table");
+      return std::move(table_);
+    }
+    while (pos_ < text_.size() && !full_) {
+      CsvRow row = record();
+      // An empty line is no record, wherever it stands.
+      if (row.fields.size() == 1 && row.fields[0].empty() && !quoted_) continue;
+      keep(std::move(row));
+    }
+    if (table_.header.empty()) problem(1, "the table is empty");
+    if (unlisted_ > 0) {
+      Diagnostic d;
+      d.message = fmt::format("{} more problems in this table", unlisted_);
+      d.at.file = table_.file;
+      table_.problems.push_back(d);
+    }
+    return std::move(table_);
+  }
+
+ private:
+  void problem(int line, std::string message, std::string help = "") {
+    if (table_.problems.size() >= limits_.problems) {
+      ++unlisted_;
+      return;
+    }
+    Diagnostic d;
+    d.message = std::move(message);
+    d.help = std::move(help);
+    d.at.file = table_.file;
+    d.at.line = line;
+    table_.problems.push_back(std::move(d));
+  }
+
+  void keep(CsvRow row) {
+    if (table_.header.empty()) {
+      take_header(std::move(row));
+      return;
+    }
+    if (row.fields.size() != table_.header.size()) {
+      problem(row.line, fmt::format("this row has {} fields, the header has {}", row.fields.size(),
+                                    table_.header.size()));
+    }
+    cells_ += row.fields.size();
+    if (cells_ > limits_.cells) {
+      problem(row.line, fmt::format("the table has more than {} cells", limits_.cells));
+      full_ = true;
+      return;
+    }
+    table_.rows.push_back(std::move(row));
+  }
+
+  void take_header(CsvRow row) {
+    std::set<std::string> seen;
+    for (const std::string& name : row.fields) {
+      if (!seen.insert(name).second) {
+        problem(row.line, fmt::format("column `{}` appears twice", sanitize(name, 60)));
+      }
+    }
+    table_.header = std::move(row.fields);
+  }
+
+  // One record; leaves pos_ behind its line end.
+  CsvRow record() {
+    CsvRow row;
+    row.line = line_;
+    quoted_ = false;
+    bool too_wide = false;
+    for (;;) {
+      std::string field = pos_ < text_.size() && text_[pos_] == '"' ? quoted_field() : bare_field();
+      if (row.fields.size() < limits_.columns) {
+        row.fields.push_back(std::move(field));
+      } else if (!too_wide) {
+        too_wide = true;
+        problem(row.line, fmt::format("more than {} fields in one row", limits_.columns));
+      }
+      if (pos_ >= text_.size()) return row;
+      if (text_[pos_] == ',') {
+        ++pos_;
+        continue;
+      }
+      line_end();
+      return row;
+    }
+  }
+
+  std::string bare_field() {
+    const size_t start = pos_;
+    bool stray_quote = false;
+    while (pos_ < text_.size() && !ends_field(text_[pos_])) {
+      stray_quote = stray_quote || text_[pos_] == '"';
+      ++pos_;
+    }
+    if (stray_quote) {
+      problem(line_, "a quote inside a field that does not start with one",
+              "quote the whole field and write each inner quote twice");
+    }
+    return std::string(text_.substr(start, pos_ - start));
+  }
+
+  std::string quoted_field() {
+    const int opened = line_;
+    quoted_ = true;
+    std::string field;
+    ++pos_;
+    for (;;) {
+      if (pos_ >= text_.size()) {
+        problem(opened, "this quoted field never ends", "add the closing quote");
+        return field;
+      }
+      const char c = text_[pos_++];
+      if (c == '"') {
+        if (pos_ >= text_.size() || text_[pos_] != '"') break;
+        ++pos_;
+      }
+      const bool new_line = c == '\n' || (c == '\r' && (pos_ >= text_.size() || text_[pos_] != '\n'));
+      if (new_line) ++line_;
+      field += c;
+    }
+    if (pos_ < text_.size() && !ends_field(text_[pos_])) {
+      problem(line_, "text after the closing quote of a field");
+      field += bare_field();
+    }
+    return field;
+  }
+
+  static bool ends_field(char c) { return c == ',' || c == '\n' || c == '\r'; }
+
+  void line_end() {
+    if (text_[pos_] == '\r' && pos_ + 1 < text_.size() && text_[pos_ + 1] == '\n') ++pos_;
+    ++pos_;
+    ++line_;
+  }
+
+  std::string_view text_;
+  const CsvLimits& limits_;
+  CsvTable table_;
+  size_t pos_ = 0;
+  int line_ = 1;
+  bool quoted_ = false;  // the record has a quoted field, so an empty one was meant
+  bool full_ = false;
+  size_t cells_ = 0;
+  size_t unlisted_ = 0;
+};
+
+}  // namespace
+
+int CsvTable::column(std::string_view name) const {
+  for (size_t i = 0; i < header.size(); ++i) {
+    if (header[i] == name) return static_cast<int>(i);
+  }
+  return -1;
+}
+
+std::string_view CsvTable::cell(const CsvRow& row, int column) const {
+  if (column < 0 || static_cast<size_t>(column) >= row.fields.size()) return {};
+  return row.fields[static_cast<size_t>(column)];
+}
+
+std::string_view CsvTable::cell(const CsvRow& row, std::string_view name) const {
+  return cell(row, column(name));
+}
+
+CsvTable parse_csv(std::string_view text, const std::string& file, const CsvLimits& limits) {
+  return Parser(text, file, limits).parse();
+}
+
+Result<CsvTable> read_csv(const std::string& path, size_t max_bytes) {
+  Result<std::string> text = read_file(path, max_bytes);
+  if (!text) return tl::unexpected(text.error());
+  return parse_csv(*text, path);
+}
+
+}  // namespace assay

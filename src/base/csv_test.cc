@@ -1,0 +1,100 @@
+#include "base/csv.h"
+
+#include <gtest/gtest.h>
+
+namespace assay {
+namespace {
+
+TEST(Csv, PlainTable) {
+  const CsvTable t = parse_csv("a,b\n1,2\n3,4", "t.csv");
+  EXPECT_TRUE(t.problems.empty());
+  ASSERT_EQ(t.rows.size(), 2u);
+  EXPECT_EQ(t.column("b"), 1);
+  EXPECT_EQ(t.column("c"), -1);
+  EXPECT_EQ(t.cell(t.rows[1], "a"), "3");
+  EXPECT_EQ(t.cell(t.rows[1], "c"), "");
+  EXPECT_EQ(t.rows[1].line, 3);
+}
+
+TEST(Csv, QuotesCommasAndLineBreaks) {
+  const CsvTable t = parse_csv("\xEF\xBB\xBF" "a,b\r\n\"x, \"\"y\"\"\r\nz\",2\r\n\r\n5,\"\"\r\n", "t");
+  EXPECT_TRUE(t.problems.empty());
+  ASSERT_EQ(t.rows.size(), 2u);
+  EXPECT_EQ(t.header[0], "a");
+  EXPECT_EQ(t.rows[0].fields[0], "x, \"y\"\r\nz");
+  EXPECT_EQ(t.rows[0].line, 2);
+  EXPECT_EQ(t.rows[1].line, 5);
+  EXPECT_EQ(t.rows[1].fields[1], "");
+}
+
+TEST(Csv, RaggedRowsAreKeptAndReported) {
+  const CsvTable t = parse_csv("a,b\n1\n1,2,3\n1,2\n", "t.csv");
+  ASSERT_EQ(t.rows.size(), 3u);
+  ASSERT_EQ(t.problems.size(), 2u);
+  EXPECT_EQ(t.problems[0].at.line, 2);
+  EXPECT_EQ(t.problems[0].message, "this row has 1 fields, the header has 2");
+  EXPECT_EQ(t.cell(t.rows[0], "b"), "");
+}
+
+TEST(Csv, BadQuotingIsReported) {
+  EXPECT_EQ(parse_csv("a\n\"open", "t").problems.size(), 1u);
+  EXPECT_EQ(parse_csv("a\nx\"y", "t").problems.size(), 1u);
+  const CsvTable t = parse_csv("a\n\"x\"y", "t");
+  EXPECT_EQ(t.problems.size(), 1u);
+  EXPECT_EQ(t.rows[0].fields[0], "xy");
+}
+
+TEST(Csv, EmptyBinaryAndDuplicateColumns) {
+  EXPECT_EQ(parse_csv("", "t").problems.size(), 1u);
+  EXPECT_EQ(parse_csv("\n\n", "t").problems.size(), 1u);
+  EXPECT_EQ(parse_csv(std::string_view("a,b\n\0,1", 7), "t").problems.size(), 1u);
+  EXPECT_EQ(parse_csv("a,a\n1,2\n", "t").problems.size(), 1u);
+}
+
+TEST(Csv, OldMacLineEnds) {
+  const CsvTable t = parse_csv("a,b\r1,2\r", "t");
+  ASSERT_EQ(t.rows.size(), 1u);
+  EXPECT_EQ(t.rows[0].line, 2);
+}
+
+TEST(Csv, LimitsHold) {
+  std::string wide = "a\n" + std::string(100000, ',') + "\n";
+  EXPECT_EQ(parse_csv(wide, "t").rows[0].fields.size(), CsvLimits{}.columns);
+  CsvLimits small;
+  small.cells = 10;
+  std::string tall = "a,b\n";
+  for (int i = 0; i < 100; ++i) tall += "1,2\n";
+  const CsvTable t = parse_csv(tall, "t", small);
+  EXPECT_EQ(t.rows.size(), 5u);
+  EXPECT_FALSE(t.problems.empty());
+  std::string ragged = "a,b\n";
+  for (int i = 0; i < 1000; ++i) ragged += "1\n";
+  EXPECT_EQ(parse_csv(ragged, "t").problems.size(), CsvLimits{}.problems + 1);
+}
+
+// Whatever is written with full quoting must be read back unchanged.
+TEST(Csv, RoundTrip) {
+  uint32_t state = 1;
+  const auto next = [&] { return state = state * 1664525u + 1013904223u, state >> 24; };
+  const std::string alphabet = "ab,\"\r\n ;\t'";
+  for (int trial = 0; trial < 300; ++trial) {
+    std::vector<std::vector<std::string>> rows(1 + next() % 4, std::vector<std::string>(3));
+    std::string text = "x,y,z\n";
+    for (std::vector<std::string>& row : rows) {
+      for (size_t i = 0; i < row.size(); ++i) {
+        for (uint32_t n = next() % 6; n > 0; --n) row[i] += alphabet[next() % alphabet.size()];
+        text += i > 0 ? ",\"" : "\"";
+        for (char c : row[i]) text += c == '"' ? std::string("\"\"") : std::string(1, c);
+        text += '"';
+      }
+      text += next() % 2 == 0 ? "\n" : "\r\n";
+    }
+    const CsvTable t = parse_csv(text, "t");
+    EXPECT_TRUE(t.problems.empty());
+    ASSERT_EQ(t.rows.size(), rows.size());
+    for (size_t r = 0; r < rows.size(); ++r) EXPECT_EQ(t.rows[r].fields, rows[r]);
+  }
+}
+
+}  // namespace
+}  // namespace assay
