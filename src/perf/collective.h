@@ -29,7 +29,8 @@ struct Links {
   Wiring wiring = Wiring::kSwitch;
   int64_t scaleup_domain = 8;
   int64_t node_accelerators = 8;
-  Bandwidth node_nics;     // nominal, one direction, all NICs of one node
+  Bandwidth node_nics;     // nominal, one direction, all NICs of one node; zero: kFloorNics is used
+  Bandwidth nic;           // nominal, one NIC; zero: node_nics / node_accelerators
   FabricKind fabric = FabricKind::kInfiniband;
   double oversubscription = 1;
   int64_t nodes_per_leaf = 32;
@@ -39,15 +40,25 @@ struct Links {
   CollectiveParams fabric_params;   // library behaviour across nodes
 };
 
+// Nodes without training NICs still have a management port: a group that spans them is slow, not
+// impossible. 10 Gbit/s, the commonest on-board port.
+constexpr Bandwidth kFloorNics{1.25e9};
+
+// The cluster's links. An accelerator without a scale-up link talks over PCIe; `fabric.efficiency`,
+// where stated, replaces the fabric entry's bus_efficiency; one degraded link slows every ring that
+// passes it, so any positive `degraded_links` counts as one.
 Links resolve_links(const Cluster&, const CollectiveParams& scaleup, const CollectiveParams& fabric);
 
 // `bytes` is the message size as nccl-tests prints it: the whole buffer of an all-reduce, the
 // gathered output of an all-gather, the input of a reduce-scatter, one rank's send buffer of an
 // all-to-all, the message of a send. One rank: zero. More bandwidth is never slower; more bytes are
 // never faster.
+// REQUIRES: bytes >= 0; 1 <= per_domain <= ranks; sharing >= 1. Zero or missing bandwidths count as
+// kFloorNics, so the result is finite. Does not allocate.
 Seconds collective_time(Collective, Bytes bytes, const Group&, const Links&);
 
-// Bus bandwidth factor: busbw = algbw x factor (2(n-1)/n for all-reduce, (n-1)/n for the others).
+// Bus bandwidth factor: busbw = algbw x factor (2(n-1)/n for all-reduce, 1 for send/receive,
+// (n-1)/n for the others).
 double bus_factor(Collective, int64_t ranks);
 
 }  // namespace assay

@@ -1,0 +1,322 @@
+// The collectives model. docs/models/collectives.md derives it; in short:
+//
+//   time = start + steps x latency of a step + stream time + pipeline fill
+//
+// A message crosses up to two tiers, the scale-up link and the fabric, in one pipeline: their step
+// latencies add, the slower of their streams counts. The library chooses among algorithms (ring,
+// tree, in-switch reduction, direct) and protocols (LL, LL128, Simple); we take the fastest, as its
+// tuner tries to. Every term grows with bytes and shrinks with bandwidth, and a minimum of such terms
+// does too: that is why the whole is monotone.
+//
+// Example, 8 x H100, all-reduce of 1 GB: ring 2 x 7/8 GB at 450 GB/s x 0.83 = 4.7 ms; in the switch
+// 1 GB at 450 GB/s x 0.61 = 3.7 ms plus 0.1 ms of fill and start; nccl-tests measures 3.75 ms.
+#include "perf/collective.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "base/assert.h"
+
+namespace assay {
+namespace {
+
+enum class Protocol { kLl, kLl128, kSimple };
+
+// What one tier does in one algorithm.
+struct Tier {
+  const CollectiveParams& params;
+  double bandwidth;   // nominal, of one ring member: an accelerator, or a domain's share of NICs
+  double steps = 0;   // hops in sequence
+  double wire = 0;    // bytes through each member's link
+  double local = 0;   // bytes each member copies for itself
+  double slowdown = 1;  // of the stream, by others on the same links
+};
+
+int64_t ceil_log2(int64_t n) {
+  return static_cast<int64_t>(std::bit_width(static_cast<uint64_t>(n - 1)));
+}
+
+double positive_or_floor(Bandwidth b) { return b.v > 0 ? b.v : kFloorNics.v; }
+
+// Chunks grow with the message up to the size of the library's buffers; until the first has passed
+// every stage nothing flows. Saturates at `longest`; half of it at a stream time of `scale`.
+double fill(double stream, double longest, double scale) {
+  return longest * stream / (stream + scale);
+}
+
+double step_latency(const CollectiveParams& p, Protocol protocol) {
+  switch (protocol) {
+    case Protocol::kLl: return p.ll_step.v;
+    case Protocol::kLl128: return p.ll128_step.v;
+    case Protocol::kSimple: return p.simple_step.v;
+  }
+  return 0;
+}
+
+double stream(const Tier& t, Protocol protocol) {
+  if (t.wire <= 0) return 0;
+  const double simple = t.wire / (t.bandwidth * t.params.bus_efficiency) * t.slowdown;
+  switch (protocol) {
+    case Protocol::kLl: return simple * t.params.ll_cost;
+    case Protocol::kLl128: return simple * t.params.ll128_cost;
+    case Protocol::kSimple: break;
+  }
+  return simple + t.params.copy_cost * t.local / t.bandwidth +
+         fill(simple, t.params.fill_latency.v, t.params.fill_scale.v);
+}
+
+// Both tiers in one pipeline, best protocol. Without the start.
+double pipeline(const Tier& scaleup, const Tier& fabric) {
+  double best = std::numeric_limits<double>::infinity();
+  for (const Protocol protocol : {Protocol::kLl, Protocol::kLl128, Protocol::kSimple}) {
+    const double latency = scaleup.steps * step_latency(scaleup.params, protocol) +
+                           fabric.steps * step_latency(fabric.params, protocol);
+    best = std::min(best, latency + std::max(stream(scaleup, protocol), stream(fabric, protocol)));
+  }
+  return best;
+}
+
+// How the accelerators' links serve a group of `ranks` in one domain.
+struct ScaleUp {
+  double ring;        // bandwidth of one member in a ring or tree
+  double direct;      // the same in an all-to-all
+  double pair;        // between two accelerators
+  double slowdown;
+};
+
+// A torus of `axes` axes: the group fills whole axes from the first on; an axis offers two links, one
+// per direction, and a group shorter than the axis has no wrap-around and so only half of that.
+// All-to-all: the mean distance along a ring of length L is L/4 hops, so each axis carries L/4 times
+// the message on its two links.
+void torus(ScaleUp& s, const Links& links, int64_t ranks, int axes, double total) {
+  const double axis = std::max(2.0, std::round(std::pow(static_cast<double>(links.scaleup_domain),
+                                                        1.0 / axes)));
+  double length = 1;
+  int used = 0;
+  while (used < axes && length < static_cast<double>(ranks)) {
+    length *= axis;
+    ++used;
+  }
+  const double wrap = static_cast<double>(ranks) < axis ? 0.5 : 1;
+  s.ring = total * used / axes * wrap;
+  s.pair = total / (2 * axes);
+  const double ring_length = std::min(axis, static_cast<double>(ranks));
+  s.direct = total / axes * wrap / std::max(1.0, ring_length / 4);
+}
+
+ScaleUp scale_up(const Links& links, int64_t ranks) {
+  const double total = positive_or_floor(links.scaleup);
+  ScaleUp s{total, total, total, 1};
+  const double peers = static_cast<double>(std::max<int64_t>(links.scaleup_domain, 2) - 1);
+  switch (links.wiring) {
+    case Wiring::kSwitch: break;
+    case Wiring::kNone: break;
+    case Wiring::kMesh:  // a link to each peer; a group uses those between its members
+      s.pair = total / peers;
+      s.ring = s.direct = total * std::min(1.0, static_cast<double>(ranks - 1) / peers);
+      break;
+    case Wiring::kTorus2d: torus(s, links, ranks, 2, total); break;
+    case Wiring::kTorus3d: torus(s, links, ranks, 3, total); break;
+    case Wiring::kRing: torus(s, links, ranks, 1, total); break;
+  }
+  s.slowdown = 1 + links.scaleup_params.group_slowdown * (1 - 2.0 / static_cast<double>(ranks));
+  return s;
+}
+
+// The group as the equations see it.
+struct Shape {
+  double n;        // ranks
+  double p;        // ranks in one domain
+  double k;        // domains
+  int64_t ranks, per_domain, domains;
+  double nics;     // bandwidth of one domain's NICs for this group, slow links included
+  double crossing; // slowdown of rings and trees by an oversubscribed layer
+  double crossing_direct;  // of all-to-all
+};
+
+Shape shape_of(const Group& g, const Links& links) {
+  Shape s{};
+  s.ranks = g.ranks;
+  s.per_domain = g.per_domain;
+  s.domains = (g.ranks + g.per_domain - 1) / g.per_domain;
+  s.n = static_cast<double>(g.ranks);
+  s.p = static_cast<double>(g.per_domain);
+  s.k = static_cast<double>(s.domains);
+
+  const double per_node = static_cast<double>(std::max<int64_t>(links.node_accelerators, 1));
+  const double node_nics = positive_or_floor(links.node_nics);
+  const double sharing = static_cast<double>(g.sharing);
+  // The `sharing` groups interleave on the node, so this one has per_node / sharing ranks on each.
+  const double domain_nodes =
+      std::max(1.0, static_cast<double>(links.scaleup_domain) / per_node);
+  const double nodes = std::clamp(std::ceil(s.p * sharing / per_node), 1.0, domain_nodes);
+  // A rank alone drives the NIC next to it, not all of the node's.
+  const double own = std::max(links.nic.v, node_nics / per_node);
+  s.nics = std::min(nodes * node_nics / sharing, s.p * own) * links.slowest_link;
+
+  const double spanned = s.k * nodes;
+  const double leaf = static_cast<double>(std::max<int64_t>(links.nodes_per_leaf, 1));
+  s.crossing = s.crossing_direct = 1;
+  if (spanned > leaf) {
+    // Ranks are placed in order, so one hop in `leaf` of a ring leaves the leaf; an all-to-all sends
+    // all but its leaf's share across.
+    s.crossing = 1 + (links.oversubscription - 1) / leaf;
+    s.crossing_direct = 1 + (links.oversubscription - 1) * (spanned - leaf) / spanned;
+  }
+  return s;
+}
+
+// Reduction inside the scale-up switch: bytes in at one port, reduced result out.
+double in_switch(const CollectiveParams& p, double bytes, double bandwidth) {
+  const double flow = bytes / (bandwidth * p.in_switch_efficiency);
+  return flow + fill(flow, p.in_switch_fill.v, p.fill_scale.v);
+}
+
+bool reduces_in_scaleup(const Links& links, int64_t ranks) {
+  const int64_t least = links.scaleup_params.in_switch_ranks;
+  return links.wiring == Wiring::kSwitch && least > 0 && ranks >= least;
+}
+
+double ring_time(double bytes, double turns, const Shape& s, const Links& links) {
+  const CollectiveParams& sp = links.scaleup_params;
+  const CollectiveParams& fp = links.fabric_params;
+  const ScaleUp up = scale_up(links, std::max<int64_t>(s.per_domain, 2));
+  const double wire = turns * bytes * (s.n - 1) / s.n;
+  const bool inside = s.per_domain > 1;
+  Tier scaleup{sp, up.ring, turns * (s.n - s.k), inside ? wire : 0, bytes / s.n, up.slowdown};
+  Tier fabric{fp, s.nics, turns * (s.k - 1), s.domains > 1 ? wire : 0, 0, s.crossing};
+  const double start = sp.base_latency.v + (s.domains > 1 ? fp.base_latency.v : 0);
+  return start + pipeline(scaleup, fabric);
+}
+
+// All-reduce over a double binary tree of domains, a chain or the switch inside each. A domain's NICs
+// send the message once between two domains, twice where a domain also serves children.
+double tree_time(double bytes, const Shape& s, const Links& links) {
+  const CollectiveParams& sp = links.scaleup_params;
+  const CollectiveParams& fp = links.fabric_params;
+  const ScaleUp up = scale_up(links, std::max<int64_t>(s.per_domain, 2));
+  const double levels = static_cast<double>(ceil_log2(s.domains));
+  const bool sharp = links.in_switch_reduction;
+  const double passes = sharp || s.domains == 2 ? 1 : 2;
+  const double hops = sharp ? 2 : 2 * levels;
+  Tier fabric{fp, s.nics, hops, passes * bytes, 0, s.crossing};
+  const double start = sp.base_latency.v + fp.base_latency.v;
+  const double chain = s.p - 1;
+  Tier scaleup{sp, up.ring, 2 * chain, chain > 0 ? 2 * bytes * chain / s.p : 0, 0, up.slowdown};
+  double best = pipeline(scaleup, fabric);
+  if (reduces_in_scaleup(links, s.per_domain)) {
+    const double latency = hops * fp.simple_step.v + sp.in_switch_latency.v;
+    best = std::min(best, latency + std::max(in_switch(sp, bytes, up.ring),
+                                             stream(fabric, Protocol::kSimple)));
+  }
+  return start + best;
+}
+
+double all_reduce(double bytes, const Shape& s, const Links& links) {
+  double best = ring_time(bytes, 2, s, links);
+  if (s.domains > 1) return std::min(best, tree_time(bytes, s, links));
+  if (reduces_in_scaleup(links, s.ranks)) {
+    const CollectiveParams& p = links.scaleup_params;
+    best = std::min(best, p.base_latency.v + p.in_switch_latency.v +
+                              in_switch(p, bytes, scale_up(links, s.ranks).ring));
+  }
+  return best;
+}
+
+// Each rank sends `near` bytes to peers of its domain and the domain sends `far` through its NICs.
+struct Direct {
+  double near, near_peers, near_bandwidth, near_slowdown;
+  double far, far_peers;
+  double local;  // bytes a rank keeps for itself and copies
+};
+
+double direct_time(const Direct& d, const Shape& s, const Links& links) {
+  const CollectiveParams& sp = links.scaleup_params;
+  const CollectiveParams& fp = links.fabric_params;
+  double start = sp.direct_latency.v + std::max(0.0, d.near_peers - 1) * sp.direct_step.v;
+  double simple_start = sp.direct_simple.v;
+  const double near = d.near / (d.near_bandwidth * sp.direct_efficiency) * d.near_slowdown;
+  const double far = d.far / (s.nics * fp.direct_efficiency) * s.crossing_direct;
+  if (d.far_peers > 0) {
+    start += fp.direct_latency.v + (d.far_peers - 1) * fp.direct_step.v;
+    simple_start += fp.direct_simple.v;
+  }
+  const double ll = std::max(near * sp.ll_cost, far * fp.ll_cost);
+  const double near_simple = near + sp.copy_cost * d.local / d.near_bandwidth +
+                             fill(near, sp.fill_latency.v, sp.fill_scale.v);
+  const double far_simple = far + fill(far, fp.fill_latency.v, fp.fill_scale.v);
+  return start + std::min(ll, simple_start + std::max(near_simple, far_simple));
+}
+
+double all_to_all(double bytes, const Shape& s, const Links& links) {
+  const ScaleUp up = scale_up(links, std::max<int64_t>(s.per_domain, 2));
+  const double each = bytes / s.n;
+  return direct_time({.near = each * (s.p - 1), .near_peers = s.p - 1, .near_bandwidth = up.direct,
+                      .near_slowdown = up.slowdown, .far = s.p * each * (s.n - s.p),
+                      .far_peers = s.n - s.p, .local = each},
+                     s, links);
+}
+
+double send_receive(double bytes, const Shape& s, const Links& links) {
+  const bool inside = s.domains == 1;
+  return direct_time({.near = inside ? bytes : 0, .near_peers = inside ? 1.0 : 0.0,
+                      .near_bandwidth = scale_up(links, 2).pair, .near_slowdown = 1,
+                      .far = inside ? 0 : s.p * bytes, .far_peers = inside ? 0.0 : 1.0, .local = 0},
+                     s, links);
+}
+
+}  // namespace
+
+Links resolve_links(const Cluster& cluster, const CollectiveParams& scaleup,
+                    const CollectiveParams& fabric) {
+  const Accelerator& a = cluster.accelerator;
+  const Fabric& f = cluster.fabric;
+  Links links;
+  links.scaleup = a.scaleup_bandwidth.v > 0 ? a.scaleup_bandwidth : a.pcie_bandwidth;
+  links.wiring = a.scaleup_bandwidth.v > 0 ? a.wiring : Wiring::kNone;
+  links.scaleup_domain = cluster.scaleup_domain();
+  links.node_accelerators = cluster.node.accelerators;
+  links.nic = cluster.node.nic_bandwidth;
+  links.node_nics = links.nic * static_cast<double>(cluster.node.nics);
+  links.fabric = f.kind;
+  if (f.kind == FabricKind::kNone || links.node_nics.v <= 0) {
+    links.fabric = FabricKind::kTcp;
+    links.node_nics = links.nic = kFloorNics;
+  }
+  links.oversubscription = f.oversubscription;
+  links.nodes_per_leaf = f.nodes_per_leaf;
+  links.in_switch_reduction = f.in_switch_reduction;
+  links.slowest_link = f.degraded_links > 0 ? f.degraded_speed : 1;
+  links.scaleup_params = scaleup;
+  links.fabric_params = fabric;
+  if (f.efficiency > 0) links.fabric_params.bus_efficiency = f.efficiency;
+  return links;
+}
+
+double bus_factor(Collective kind, int64_t ranks) {
+  ASSERT(ranks >= 1);
+  if (kind == Collective::kSendRecv) return 1;
+  const double n = static_cast<double>(ranks);
+  const double moved = (n - 1) / n;
+  return kind == Collective::kAllReduce ? 2 * moved : moved;
+}
+
+Seconds collective_time(Collective kind, Bytes bytes, const Group& group, const Links& links) {
+  ASSERT(bytes.v >= 0);
+  ASSERT(group.per_domain >= 1 && group.sharing >= 1);
+  if (group.ranks <= 1 || bytes.v == 0) return Seconds(0);
+  ASSERT(group.per_domain <= group.ranks);
+  const Shape s = shape_of(group, links);
+  switch (kind) {
+    case Collective::kAllReduce: return Seconds(all_reduce(bytes.v, s, links));
+    case Collective::kAllGather:
+    case Collective::kReduceScatter: return Seconds(ring_time(bytes.v, 1, s, links));
+    case Collective::kAllToAll: return Seconds(all_to_all(bytes.v, s, links));
+    case Collective::kSendRecv: return Seconds(send_receive(bytes.v, s, links));
+  }
+  return Seconds(0);
+}
+
+}  // namespace assay
