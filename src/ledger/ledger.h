@@ -33,9 +33,9 @@ enum class Account {
   kQueue, kImagePull, kInit, kCompile, kWarmup,
   kOutage, kMaintenance, kCurtailment,
   kSpare, kFragmentation, kUnallocated,
-  kCount
+  kEnd
 };
-constexpr int kAccounts = static_cast<int>(Account::kCount);
+constexpr int kAccounts = static_cast<int>(Account::kEnd);
 
 struct AccountInfo {
   std::string_view group;  // `kernels`

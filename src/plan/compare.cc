@@ -1,0 +1,190 @@
+#include "plan/compare.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/assert.h"
+#include "plan/leaves.h"
+
+namespace assay {
+namespace {
+
+// Leaves that are switched together because they have one name: another accelerator changes its
+// peaks, memory and kernels at once.
+struct Bundle {
+  std::string path;
+  std::string before, after;
+  std::vector<size_t> members;  // indices into leaves()
+};
+
+bool starts_with(const std::string& text, std::string_view prefix) {
+  return text.compare(0, prefix.size(), prefix) == 0;
+}
+
+// The name of the bundle a differing leaf belongs to.
+std::string bundle_of(const std::string& path, const Side& a, const Side& b) {
+  const bool other_gpu = a.setting.cluster.accelerator.name != b.setting.cluster.accelerator.name;
+  if (path == "cluster.node.accelerator" || (other_gpu && starts_with(path, "cluster.accelerator."))) {
+    return "cluster.accelerator";
+  }
+  if (starts_with(path, "cluster.node.") &&
+      a.setting.cluster.node.name != b.setting.cluster.node.name) {
+    return "cluster.node";
+  }
+  if (starts_with(path, "cluster.fabric.") &&
+      a.setting.cluster.fabric.name != b.setting.cluster.fabric.name) {
+    return "cluster.fabric";
+  }
+  if (starts_with(path, "workload.model.") &&
+      a.setting.workload.model.name != b.setting.workload.model.name) {
+    return "workload.model";
+  }
+  if (starts_with(path, "stack.") && a.setting.stack.name != b.setting.stack.name) return "stack";
+  if (starts_with(path, "plan.") && a.searched && b.searched) return "plan";
+  if (path == "cluster.nodes" || path == "accelerators") return "cluster.nodes";
+  return path;
+}
+
+// Differences that no step time depends on: other spellings of names.
+bool irrelevant(const std::string& path) {
+  return path == "cluster.accelerator.aliases" || path == "stack.aliases" || path == "plan.dp" ||
+         path == "workload.tokens";
+}
+
+std::string bundle_text(const std::string& path, const Side& s) {
+  if (path == "cluster.accelerator") return s.setting.cluster.accelerator.name;
+  if (path == "cluster.node") return s.setting.cluster.node.name;
+  if (path == "cluster.fabric") return s.setting.cluster.fabric.name;
+  if (path == "workload.model") return s.setting.workload.model.name;
+  if (path == "stack") return s.setting.stack.name;
+  if (path == "cluster.nodes") return count(accelerators_used(s.setting)) + " GPUs";
+  ASSERT(path == "plan");
+  return "its best";
+}
+
+// A copy of one side that leaves can be switched on.
+struct Mix {
+  Setting setting;
+  Plan plan;
+  std::vector<Leaf> all;
+
+  explicit Mix(const Side& s) : setting(s.setting), plan(s.plan) {
+    plan.dp = 0;  // follows from the others
+    setting.accelerators = accelerators_used(s.setting);
+    all = leaves(setting, plan);
+  }
+  Mix(const Mix&) = delete;
+  Mix& operator=(const Mix&) = delete;
+};
+
+std::vector<Bundle> differences(const Side& a, const Side& b) {
+  const Mix one(a), two(b);
+  std::vector<Bundle> bundles;
+  for (size_t i = 0; i < one.all.size(); ++i) {
+    if (one.all[i].same(two.all[i]) || irrelevant(one.all[i].path)) continue;
+    const std::string path = bundle_of(one.all[i].path, a, b);
+    auto known = std::find_if(bundles.begin(), bundles.end(),
+                              [&path](const Bundle& x) { return x.path == path; });
+    if (known != bundles.end()) {
+      known->members.push_back(i);
+      continue;
+    }
+    Bundle fresh{path, one.all[i].text(), two.all[i].text(), {i}};
+    const bool whole = path != one.all[i].path || path == "cluster.nodes";
+    if (whole) fresh.before = bundle_text(path, a), fresh.after = bundle_text(path, b);
+    bundles.push_back(std::move(fresh));
+  }
+  return bundles;
+}
+
+struct Value {
+  double mfu, step_s;
+};
+
+// `from` with the bundles of `to` switched on for which `take` says so.
+template <class Take>
+std::optional<Value> evaluate(const Side& from, const Side& to, const std::vector<Bundle>& bundles,
+                              Take&& take) {
+  Mix mix(from);
+  const Mix other(to);
+  for (size_t i = 0; i < bundles.size(); ++i) {
+    if (!take(i)) continue;
+    for (size_t m : bundles[i].members) mix.all[m].copy_from(other.all[m]);
+    const std::string& path = bundles[i].path;
+    if (path == "cluster.accelerator") mix.setting.kernels = to.setting.kernels;
+    if (path == "cluster.accelerator") mix.setting.scaleup_params = to.setting.scaleup_params;
+    if (path == "cluster.fabric") mix.setting.fabric_params = to.setting.fabric_params;
+  }
+  Predictor predictor(mix.setting);
+  if (predictor.impossible(mix.plan)) return std::nullopt;
+  const Prediction p = predictor.predict(mix.plan);
+  return Value{p.mfu, p.step.v};
+}
+
+void sort_by_gain(std::vector<Change>& changes) {
+  std::stable_sort(changes.begin(), changes.end(), [](const Change& a, const Change& b) {
+    return std::abs(a.step_s.value_or(0)) > std::abs(b.step_s.value_or(0));
+  });
+}
+
+double relative_half_width(const Range& r) {
+  return r.value > 0 ? (r.high - r.low) / 2 / r.value : 0;
+}
+
+}  // namespace
+
+Range time_per_token(const Side& s) {
+  const double tokens = static_cast<double>(std::max<int64_t>(s.setting.workload.global_batch, 1)) *
+                        static_cast<double>(std::max<int64_t>(s.setting.workload.seq, 1));
+  return {s.prediction.step.v / tokens, s.prediction.low.v / tokens, s.prediction.high.v / tokens};
+}
+
+std::vector<Change> attribute(const Side& before, const Side& after) {
+  const std::vector<Bundle> bundles = differences(before, after);
+  std::vector<Change> changes;
+  const std::optional<Value> none = evaluate(before, after, bundles, [](size_t) { return false; });
+  const std::optional<Value> all = evaluate(before, after, bundles, [](size_t) { return true; });
+  for (size_t i = 0; i < bundles.size(); ++i) {
+    Change change{bundles[i].path, bundles[i].before, bundles[i].after, {}, {}};
+    const auto first = evaluate(before, after, bundles, [i](size_t j) { return j == i; });
+    const auto last = evaluate(before, after, bundles, [i](size_t j) { return j != i; });
+    double mfu = 0, step = 0;
+    int parts = 0;
+    if (first && none) mfu += first->mfu - none->mfu, step += first->step_s - none->step_s, ++parts;
+    if (last && all) mfu += all->mfu - last->mfu, step += all->step_s - last->step_s, ++parts;
+    if (parts > 0) change.mfu = mfu / parts, change.step_s = step / parts;
+    changes.push_back(std::move(change));
+  }
+  sort_by_gain(changes);
+  return changes;
+}
+
+Comparison compare(std::vector<Side> sides) {
+  ASSERT(sides.size() >= 2);
+  Comparison c;
+  if (sides.size() > 2) {
+    std::stable_sort(sides.begin(), sides.end(), [](const Side& a, const Side& b) {
+      return time_per_token(a).value > time_per_token(b).value;
+    });
+  }
+  const Side& first = sides.front();
+  const Side& last = sides.back();
+  if (sides.size() == 2) {
+    c.changes = attribute(first, last);
+    c.interaction_mfu = last.prediction.mfu - first.prediction.mfu;
+    c.interaction_step_s = (last.prediction.step - first.prediction.step).v;
+    for (const Change& change : c.changes) {
+      c.interaction_mfu -= change.mfu.value_or(0);
+      c.interaction_step_s -= change.step_s.value_or(0);
+    }
+  }
+  const Range before = time_per_token(first), after = time_per_token(last);
+  c.speedup = before.value / after.value;
+  c.speedup_uncertainty =
+      c.speedup * std::hypot(relative_half_width(before), relative_half_width(after));
+  c.significant = before.low > after.high || after.low > before.high;
+  c.sides = std::move(sides);
+  return c;
+}
+
+}  // namespace assay

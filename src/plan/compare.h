@@ -1,0 +1,48 @@
+// What differs between descriptions, and what each difference is worth.
+//
+// Attribution by switching one setting at a time: the gain of a setting is the mean of switching it
+// first (all else as before) and last (all else as after). What is left of the whole difference is
+// named `interaction`. A setting that can be switched neither first nor last (TP 8 alone would not
+// divide the batch) has no gain of its own; its part is in the interaction.
+#pragma once
+
+#include "plan/cost.h"
+#include "plan/search.h"
+
+namespace assay {
+
+struct Side {
+  std::string name;  // `before.yaml`
+  Setting setting;
+  Plan plan;  // complete
+  bool searched = false;
+  Prediction prediction;
+  RunFigures run;
+};
+
+struct Change {
+  std::string path;           // `plan.tp`, or a whole section: `cluster.accelerator`
+  std::string before, after;  // in words
+  std::optional<double> mfu;     // gain, as a fraction: +0.061
+  std::optional<double> step_s;  // change of the step time; negative is faster
+};
+
+struct Comparison {
+  std::vector<Side> sides;      // two: as given; more: slowest per token first, best last
+  std::vector<Change> changes;  // between two sides, largest gain first
+  double interaction_mfu = 0, interaction_step_s = 0;
+  // Per token, first side over last: above 1 the last is faster. 90 % uncertainty.
+  double speedup = 1, speedup_uncertainty = 0;
+  bool significant = false;  // the ranges do not overlap
+};
+
+// REQUIRES: at least two sides, each with its prediction.
+Comparison compare(std::vector<Side> sides);
+
+// The differing settings of two sides and their gains, as above; used by `scale` too.
+std::vector<Change> attribute(const Side& before, const Side& after);
+
+// Seconds per token of the whole job.
+Range time_per_token(const Side&);
+
+}  // namespace assay

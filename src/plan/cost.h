@@ -1,0 +1,36 @@
+// What a step time means for the whole run: days, accelerator-hours, dollars, kWh.
+//
+//   steps  = tokens / (sequences per step x tokens per sequence)
+//   time   = steps x step time                       (no failures, no restarts: `simulate` adds them)
+//   cost   = accelerators x price x time
+//   energy = (accelerators x power + nodes x host power) x PUE x time
+//
+// Ranges follow from the range of the step time. Where no price is known, the cost is zero and
+// `price_known` says so.
+#pragma once
+
+#include "plan/words.h"
+
+namespace assay {
+
+struct RunFigures {
+  double tokens = 0;
+  double steps = 0;
+  Range time_s, accelerator_hours, cost_usd, energy_kwh;
+  double price_per_hour = 0;  // one accelerator
+  bool price_known = false;
+  bool price_stated = false;  // by the cluster; else the accelerator's catalog price
+  double power_w = 0;         // whole job, at the meter (PUE included)
+};
+
+RunFigures run_figures(const Setting&, const Prediction&);
+
+// Accelerators that the job uses.
+int64_t accelerators_used(const Setting&);
+
+// Figures beyond those of Predictor::figures(): `days`, `gpu_hours`, `cost`, `energy`.
+const std::vector<std::string>& run_figure_names();
+// REQUIRES: `figure` is one of run_figure_names(). `step` is the derivation of the step time.
+Derivation explain_run(const Setting&, const Prediction&, const std::string& figure, Derivation step);
+
+}  // namespace assay

@@ -1,0 +1,79 @@
+#include "plan/leaves.h"
+
+#include <type_traits>
+
+#include <fmt/format.h>
+
+#include "plan/words.h"
+
+namespace assay {
+namespace {
+
+template <class T>
+constexpr bool kIsNested = false;
+template <>
+constexpr bool kIsNested<Model> = true;
+template <>
+constexpr bool kIsNested<Node> = true;
+template <>
+constexpr bool kIsNested<Fabric> = true;
+template <>
+constexpr bool kIsNested<Accelerator> = true;
+template <>
+constexpr bool kIsNested<Plan> = true;
+
+std::string text_of(int64_t v) { return fmt::format("{}", v); }
+std::string text_of(double v) { return fmt::format("{:g}", v); }
+std::string text_of(bool v) { return v ? "on" : "off"; }
+std::string text_of(const std::string& v) { return v; }
+std::string text_of(Seconds v) { return seconds(v.v); }
+std::string text_of(Bytes v) { return gigabytes(v.v); }
+std::string text_of(FlopRate v) { return significant(v.v / 1e12) + " TFLOPS"; }
+std::string text_of(Bandwidth v) { return bandwidth(v.v); }
+std::string text_of(Watts v) { return significant(v.v) + " W"; }
+std::string text_of(Hertz v) { return significant(v.v / 1e6) + " MHz"; }
+std::string text_of(DollarRate v) { return dollars(v.v * kSecondsPerHour) + "/h"; }
+std::string text_of(const std::vector<std::string>& v) { return fmt::format("{}", fmt::join(v, " ")); }
+std::string text_of(const std::vector<int64_t>& v) { return fmt::format("{}", fmt::join(v, " ")); }
+template <class E>
+  requires std::is_enum_v<E>
+std::string text_of(E v) {
+  return std::string(enum_names(v)[static_cast<size_t>(v)]);
+}
+
+template <class T>
+constexpr LeafOps kOps{
+    [](const void* at) { return text_of(*static_cast<const T*>(at)); },
+    [](const void* a, const void* b) { return *static_cast<const T*>(a) == *static_cast<const T*>(b); },
+    [](void* to, const void* from) { *static_cast<T*>(to) = *static_cast<const T*>(from); },
+};
+
+struct Collector {
+  std::string prefix;
+  std::vector<Leaf>* out;
+
+  template <class T>
+  void operator()(std::string_view key, T& member, const Limits&, std::string_view) const {
+    std::string path = prefix + std::string(key);
+    if (path == "stack.defaults") return;
+    if constexpr (kIsNested<T>) {
+      fields(member, Collector{path + ".", out});
+    } else {
+      out->push_back({std::move(path), &member, &kOps<T>});
+    }
+  }
+};
+
+}  // namespace
+
+std::vector<Leaf> leaves(Setting& setting, Plan& plan) {
+  std::vector<Leaf> all;
+  fields(setting.workload, Collector{"workload.", &all});
+  fields(setting.cluster, Collector{"cluster.", &all});
+  fields(setting.stack, Collector{"stack.", &all});
+  fields(plan, Collector{"plan.", &all});
+  all.push_back({"accelerators", &setting.accelerators, &kOps<int64_t>});
+  return all;
+}
+
+}  // namespace assay

@@ -1,0 +1,324 @@
+#include "plan/levers.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "plan/cost.h"
+#include "plan/words.h"
+
+namespace assay {
+namespace {
+
+constexpr double kGainLeast = 0.005;  // below this a lever is not worth a line
+
+// One attempt: a change of the setting or the plan. With `search`, the best plan under the changed
+// setting counts (with `stated` kept), otherwise the same plan.
+struct Attempt {
+  std::string label, command;
+  Setting setting;
+  Plan plan;
+  std::set<std::string> stated;
+  bool search = false;
+};
+
+std::optional<WhatIf> carry_out(const Attempt& a) {
+  Predictor predictor(a.setting);
+  if (!a.search) {
+    if (predictor.impossible(a.plan)) return std::nullopt;
+    const Prediction p = predictor.predict(a.plan);
+    if (!p.memory.fits()) return std::nullopt;
+    return WhatIf{a.label, a.command, a.plan, p, 0};
+  }
+  SearchOptions options;
+  options.keep = 1;
+  options.coarse = true;
+  const SearchResult found = search(predictor, a.plan, a.stated, options);
+  if (!found.found()) return std::nullopt;
+  return WhatIf{a.label, a.command, found.top[0].plan, found.top[0].prediction, 0};
+}
+
+class LeverList {
+ public:
+  LeverList(const Setting& setting, const Candidate& now) : setting_(setting), now_(now) {}
+
+  template <class Change>
+  void plan(const std::string& label, const std::string& command, Change&& change) {
+    Attempt a{label, command, setting_, now_.plan, {}, false};
+    change(a.plan);
+    attempts.push_back(std::move(a));
+  }
+
+  template <class Change>
+  void setting(const std::string& label, const std::string& command, Change&& change) {
+    Attempt a{label, command, setting_, now_.plan, {}, false};
+    change(a.setting);
+    attempts.push_back(std::move(a));
+  }
+
+  std::vector<Attempt> attempts;
+
+ private:
+  const Setting& setting_;
+  const Candidate& now_;
+};
+
+void add_precision(LeverList& list, const Setting& s, const Plan& p) {
+  const bool sixteen = p.precision == Precision::kBf16 || p.precision == Precision::kFp16;
+  if (sixteen && s.cluster.accelerator.fp8.v > 0) {
+    list.plan("FP8 matrix math", "--set plan.precision=fp8",
+              [](Plan& q) { q.precision = Precision::kFp8; });
+  }
+  if (s.cluster.accelerator.fp4.v > 0 && p.precision != Precision::kNvfp4) {
+    list.plan("NVFP4 matrix math", "--set plan.precision=nvfp4",
+              [](Plan& q) { q.precision = Precision::kNvfp4; });
+  }
+}
+
+void add_software(LeverList& list, const Plan& p) {
+  struct Switch {
+    const char* label;
+    const char* key;
+    bool Plan::*flag;
+    bool wanted;
+  };
+  const Switch switches[] = {
+      {"graph compiler", "compiled", &Plan::compiled, true},
+      {"captured graphs", "cuda_graphs", &Plan::cuda_graphs, true},
+      {"fused attention", "flash_attention", &Plan::flash_attention, true},
+      {"overlapped gradient reduction", "overlap_grad", &Plan::overlap_grad, true},
+      {"overlapped parameter gather", "overlap_param", &Plan::overlap_param, true},
+      {"overlapped tensor traffic", "overlap_tp", &Plan::overlap_tp, p.tp > 1},
+      {"overlapped expert traffic", "overlap_expert", &Plan::overlap_expert, p.ep > 1},
+  };
+  for (const Switch& s : switches) {
+    if (p.*s.flag || !s.wanted) continue;
+    list.plan(s.label, fmt::format("--set plan.{}=true", s.key), [&s](Plan& q) { q.*s.flag = true; });
+  }
+  if (p.pp > 1 && p.schedule != Schedule::kZeroBubble) {
+    list.plan("zero-bubble pipeline schedule", "--set plan.schedule=zero-bubble --set plan.vpp=1",
+              [](Plan& q) { q.schedule = Schedule::kZeroBubble, q.vpp = 1; });
+  }
+}
+
+void add_hardware(LeverList& list, const Setting& s) {
+  if (s.cluster.node.nics > 0 && s.cluster.node.nic_bandwidth.v > 0) {
+    const Bandwidth twice = s.cluster.node.nic_bandwidth * 2.0;
+    list.setting(
+        fmt::format("{:.0f}G fabric (each NIC twice as fast)", twice.v * 8e-9),
+        fmt::format("--set 'cluster.node.nic_bandwidth={:g} GB/s'", twice.v / 1e9),
+        [twice](Setting& t) { t.cluster.node.nic_bandwidth = twice; });
+  }
+  if (s.cluster.fabric.oversubscription > 1) {
+    list.setting("non-blocking fabric", "--set cluster.fabric.oversubscription=1",
+                 [](Setting& t) { t.cluster.fabric.oversubscription = 1; });
+  }
+  if (s.cluster.fabric.degraded_links > 0) {
+    list.setting("slow links repaired", "--set cluster.fabric.degraded_links=0",
+                 [](Setting& t) { t.cluster.fabric.degraded_links = 0; });
+  }
+  if (s.cluster.inlet_c > 20) {
+    list.setting("cooling supply at 20 C", "--set cluster.inlet_c=20",
+                 [](Setting& t) { t.cluster.inlet_c = 20; });
+  }
+}
+
+// Single changes of a plan that a person stated: the best of a searched plan's neighbours is itself.
+void add_neighbours(LeverList& list, const Plan& p) {
+  struct Degree {
+    const char* label;
+    const char* key;
+    int64_t Plan::*value;
+  };
+  const Degree degrees[] = {{"TP", "tp", &Plan::tp},
+                            {"PP", "pp", &Plan::pp},
+                            {"CP", "cp", &Plan::cp},
+                            {"micro-batch", "micro_batch", &Plan::micro_batch},
+                            {"pipeline chunks", "vpp", &Plan::vpp}};
+  for (const Degree& d : degrees) {
+    for (int64_t next : {p.*d.value / 2, p.*d.value * 2}) {
+      if (next < 1 || next == p.*d.value) continue;
+      list.plan(fmt::format("{} {} -> {}", d.label, p.*d.value, next),
+                fmt::format("--set plan.{}={}", d.key, next), [&d, next](Plan& q) {
+                  q.*d.value = next;
+                  q.dp = 0;
+                  if (q.vpp > 1 && q.pp > 1) q.schedule = Schedule::kInterleaved;
+                  else if (q.schedule == Schedule::kInterleaved) q.schedule = Schedule::kOneFOneB;
+                });
+    }
+  }
+  for (Recompute kind : {Recompute::kNone, Recompute::kSelective}) {
+    if (kind == p.recompute) continue;
+    const std::string name(enum_names(kind)[static_cast<size_t>(kind)]);
+    list.plan(fmt::format("recompute: {}", name), "--set plan.recompute=" + name, [kind](Plan& q) {
+      q.recompute = kind;
+      q.recompute_layers = 1;
+    });
+  }
+}
+
+void add_searches(LeverList& list, const Setting& s, const Candidate& now,
+                  const std::set<std::string>& stated) {
+  std::set<std::string> kept = stated;
+  if (!stated.empty()) {
+    list.attempts.push_back({"the best plan", "drop the plan", s, now.plan, {}, true});
+  }
+  Attempt memory{"", "", s, now.plan, kept, true};
+  memory.setting.cluster.accelerator.memory *= 2.0;
+  memory.label = "twice the memory";
+  memory.command = fmt::format("--set 'cluster.accelerator.memory={:g} GB'",
+                               memory.setting.cluster.accelerator.memory.v / 1e9);
+  list.attempts.push_back(std::move(memory));
+  Attempt batch{"twice the batch (per token)", "", s, now.plan, kept, true};
+  batch.setting.workload.global_batch *= 2;
+  batch.command = fmt::format("--set workload.global_batch={}", batch.setting.workload.global_batch);
+  list.attempts.push_back(std::move(batch));
+}
+
+// The change of time per token: a lever may change the batch.
+double time_change(const Attempt& a, const Prediction& p, const Setting& s, const Prediction& now) {
+  const double per_token = p.step.v / static_cast<double>(std::max<int64_t>(a.setting.workload.global_batch, 1));
+  const double before = now.step.v / static_cast<double>(std::max<int64_t>(s.workload.global_batch, 1));
+  return per_token / before - 1;
+}
+
+class FixList {
+ public:
+  FixList(const Setting& s, const Plan& base, const std::set<std::string>& stated)
+      : setting_(s), base_(base), stated_(stated) {}
+
+  Attempt start(std::string label, std::string command) const {
+    return {std::move(label), std::move(command), setting_, base_, stated_, true};
+  }
+
+  // Whether it fits; then it is kept.
+  bool attempt(const Attempt& a) {
+    std::optional<WhatIf> found = carry_out(a);
+    if (!found) return false;
+    list.push_back(std::move(*found));
+    return true;
+  }
+
+  std::vector<WhatIf> list;
+
+ private:
+  const Setting& setting_;
+  const Plan& base_;
+  const std::set<std::string>& stated_;
+};
+
+void try_plan_fixes(FixList& fixes, const std::set<std::string>& stated, const Stack& stack) {
+  if (!stated.empty()) {
+    Attempt open = fixes.start("another plan", "drop the plan");
+    open.stated.clear();
+    fixes.attempt(open);
+  }
+  if (stated.count("recompute") > 0) {
+    Attempt full = fixes.start("full recompute", "--set plan.recompute=full");
+    full.plan.recompute = Recompute::kFull;
+    full.plan.recompute_layers = 1;
+    fixes.attempt(full);
+  }
+  if (stated.count("cp") > 0) {
+    for (int64_t cp : {2, 4, 8}) {
+      Attempt context = fixes.start("", fmt::format("--set plan.cp={}", cp));
+      context.plan.cp = cp;
+      if (fixes.attempt(context)) break;
+    }
+  }
+  if (stack.sharding == "3d" || stated.count("zero") > 0) {
+    Attempt zero = fixes.start("weights sharded too", "--set plan.zero=3");
+    zero.plan.zero = 3;
+    zero.stated.insert("zero");
+    fixes.attempt(zero);
+  }
+  Attempt offload = fixes.start("optimizer on the host", "--set plan.offload_optimizer=1");
+  offload.plan.offload_optimizer = 1;
+  if (!fixes.attempt(offload)) {
+    offload.label = "optimizer and activations on the host";
+    offload.command += " --set plan.offload_activations=1";
+    offload.plan.offload_activations = 1;
+    fixes.attempt(offload);
+  }
+}
+
+void try_workload_fixes(FixList& fixes, const Setting& s) {
+  for (int64_t seq = s.workload.seq / 2; seq >= 512; seq /= 2) {
+    Attempt shorter = fixes.start("", fmt::format("--set workload.seq={}", seq));
+    shorter.setting.workload.seq = seq;
+    if (fixes.attempt(shorter)) break;
+  }
+}
+
+constexpr int kDoublings = 8;
+
+void try_more_nodes(FixList& fixes, const Setting& s) {
+  int64_t gpus = accelerators_used(s);
+  for (int i = 0; i < kDoublings; ++i) {
+    gpus *= 2;
+    const int64_t nodes = (gpus + s.cluster.node.accelerators - 1) / s.cluster.node.accelerators;
+    Attempt more = fixes.start(fmt::format("{} GPUs", count(gpus)),
+                               fmt::format("--set cluster.nodes={}", nodes));
+    more.setting.cluster.nodes = std::max(nodes, s.cluster.nodes);
+    more.setting.accelerators = gpus;
+    if (fixes.attempt(more)) break;
+  }
+}
+
+// Accelerators of the same maker with enough memory, smallest first.
+void try_accelerators(FixList& fixes, const Setting& s, const Miss& miss, const Catalog& known) {
+  std::vector<const Accelerator*> larger;
+  for (const Accelerator& a : known.accelerators) {
+    if (a.vendor != s.cluster.accelerator.vendor || a.memory < miss.memory.reserved) continue;
+    larger.push_back(&a);
+  }
+  std::stable_sort(larger.begin(), larger.end(), [](const Accelerator* a, const Accelerator* b) {
+    return a->memory < b->memory;
+  });
+  int kept = 0;
+  for (const Accelerator* a : larger) {
+    Attempt other = fixes.start(fmt::format("{} ({} each)", a->name, gigabytes(a->memory.v)), "");
+    other.setting.cluster.accelerator = *a;
+    other.setting.cluster.node.accelerator = a->name;
+    resolve(other.setting, known);
+    if (fixes.attempt(other) && ++kept == 3) return;
+  }
+}
+
+}  // namespace
+
+std::vector<WhatIf> levers(const Setting& setting, const Candidate& now,
+                           const std::set<std::string>& stated, size_t most) {
+  LeverList list(setting, now);
+  add_precision(list, setting, now.plan);
+  add_software(list, now.plan);
+  add_hardware(list, setting);
+  if (!stated.empty()) add_neighbours(list, now.plan);
+  add_searches(list, setting, now, stated);
+  std::vector<WhatIf> helpful;
+  for (const Attempt& a : list.attempts) {
+    std::optional<WhatIf> found = carry_out(a);
+    if (!found) continue;
+    found->step_change = time_change(a, found->prediction, setting, now.prediction);
+    if (found->step_change < -kGainLeast) helpful.push_back(std::move(*found));
+  }
+  std::stable_sort(helpful.begin(), helpful.end(), [](const WhatIf& a, const WhatIf& b) {
+    return a.step_change < b.step_change;
+  });
+  if (helpful.size() > most) helpful.resize(most);
+  return helpful;
+}
+
+std::vector<WhatIf> fixes(const Setting& setting, const Plan& base,
+                          const std::set<std::string>& stated, const Miss& miss,
+                          const Catalog& known) {
+  FixList list(setting, base, stated);
+  try_plan_fixes(list, stated, setting.stack);
+  try_workload_fixes(list, setting);
+  try_more_nodes(list, setting);
+  try_accelerators(list, setting, miss, known);
+  return std::move(list.list);
+}
+
+}  // namespace assay

@@ -1,0 +1,165 @@
+#include "plan/search.h"
+
+#include <algorithm>
+
+namespace assay {
+namespace {
+
+bool better(const Candidate& a, const Candidate& b) {
+  return cautious(a.prediction) < cautious(b.prediction);
+}
+
+bool same_neighbourhood(const Plan& a, const Plan& b) {
+  return a.tp == b.tp && a.pp == b.pp && a.cp == b.cp && a.ep == b.ep &&
+         (a.zero == 3) == (b.zero == 3);
+}
+
+class Walk {
+ public:
+  Walk(Predictor& predictor, const Space& space, const SearchOptions& options)
+      : predictor_(predictor), space_(space), options_(options) {
+    result_.top.reserve(options.keep + 1);
+  }
+
+  void visit(const Shape& shape) {
+    if (neighbourhood_ && !same_neighbourhood(neighbourhood_->plan, shape.plan)) close();
+    const std::vector<int64_t>& sizes = space_.micro_batches(shape.dp);
+    for (size_t i = 0; i < sizes.size(); ++i) {
+      plan_ = shape.plan;
+      plan_.micro_batch = sizes[i];
+      if (!chosen_possible(shape)) continue;
+      result_.possible += choices();
+      if (!most_frugal_fits(shape)) {
+        for (size_t j = i + 1; j < sizes.size(); ++j) {
+          plan_.micro_batch = sizes[j];
+          if (chosen_possible(shape)) result_.possible += choices();
+        }
+        return;
+      }
+      try_recompute_choices();
+    }
+  }
+
+  SearchResult finish() {
+    close();
+    std::stable_sort(result_.neighbours.begin(), result_.neighbours.end(), better);
+    if (result_.found()) result_.nearest_miss.reset();
+    if (result_.possible > 0) result_.impossible.reset();
+    return std::move(result_);
+  }
+
+ private:
+  int64_t choices() const {
+    return static_cast<int64_t>(space_.by_memory().size() + space_.others().size());
+  }
+
+  // An interleaved schedule deals micro-batches to the stages in rounds of pp.
+  bool chosen_possible(const Shape& shape) {
+    const int64_t per_rank = space_.batch() / shape.dp;
+    if (plan_.micro_batch < 1 || per_rank % plan_.micro_batch != 0) return note_impossible();
+    if (plan_.vpp > 1 && (per_rank / plan_.micro_batch) % plan_.pp != 0) return note_impossible();
+    set(space_.by_memory().front());
+    return !predictor_.impossible(plan_) || note_impossible();
+  }
+
+  bool note_impossible() {
+    if (!result_.impossible && result_.possible == 0) result_.impossible = predictor_.impossible(plan_);
+    return false;
+  }
+
+  void set(const RecomputeChoice& choice) {
+    plan_.recompute = choice.kind;
+    plan_.recompute_layers = choice.layers;
+  }
+
+  bool most_frugal_fits(const Shape& shape) {
+    set(space_.by_memory().front());
+    const MemoryUse use = predictor_.memory(plan_);
+    if (use.fits()) return true;
+    if (!result_.nearest_miss || use.reserved < result_.nearest_miss->memory.reserved) {
+      result_.nearest_miss = Miss{plan_, use, shape.dp};
+    }
+    return false;
+  }
+
+  void try_recompute_choices() {
+    for (const RecomputeChoice& choice : space_.by_memory()) {
+      set(choice);
+      if (!try_plan()) break;
+    }
+    for (const RecomputeChoice& choice : space_.others()) {
+      set(choice);
+      try_plan();
+    }
+  }
+
+  // Whether it fits.
+  bool try_plan() {
+    ++result_.tried;
+    Candidate c{plan_, predictor_.predict(plan_)};
+    if (!c.prediction.memory.fits()) return false;
+    ++result_.fitting;
+    if (!neighbourhood_ || better(c, *neighbourhood_)) neighbourhood_ = c;
+    if (result_.top.size() == options_.keep && !better(c, result_.top.back())) return true;
+    result_.top.insert(std::upper_bound(result_.top.begin(), result_.top.end(), c, better), c);
+    if (result_.top.size() > options_.keep) result_.top.pop_back();
+    return true;
+  }
+
+  void close() {
+    if (neighbourhood_) result_.neighbours.push_back(*neighbourhood_);
+    neighbourhood_.reset();
+  }
+
+  Predictor& predictor_;
+  const Space& space_;
+  const SearchOptions& options_;
+  SearchResult result_;
+  Plan plan_;
+  std::optional<Candidate> neighbourhood_;
+};
+
+// Shapes come in the order of tp, pp, cp, ep, so a neighbourhood's shapes are nearly together; the
+// few that come apart (etp, ZeRO stage between) are joined here.
+void join_neighbourhoods(std::vector<Candidate>& sorted) {
+  std::vector<Candidate> kept;
+  for (const Candidate& c : sorted) {
+    const bool known = std::any_of(kept.begin(), kept.end(), [&c](const Candidate& k) {
+      return same_neighbourhood(k.plan, c.plan);
+    });
+    if (!known) kept.push_back(c);
+  }
+  sorted = std::move(kept);
+}
+
+}  // namespace
+
+Seconds cautious(const Prediction& p) {
+  return p.extrapolated ? p.high : p.step + 0.5 * (p.high - p.step);
+}
+
+SearchResult search(Predictor& predictor, const Plan& base, const std::set<std::string>& stated,
+                    const SearchOptions& options) {
+  const Space space(predictor.setting(), base, stated, options.coarse);
+  const std::vector<Shape> shapes = space.shapes();
+  Walk walk(predictor, space, options);
+  for (size_t i = 0; i < shapes.size(); ++i) {
+    walk.visit(shapes[i]);
+    if (options.progress && i % 256 == 255) {
+      options.progress(static_cast<double>(i) / static_cast<double>(shapes.size()));
+    }
+  }
+  SearchResult result = walk.finish();
+  join_neighbourhoods(result.neighbours);
+  if (result.possible == 0 && !result.impossible) result.impossible = predictor.impossible(base);
+  return result;
+}
+
+bool fully_stated(const Setting& setting, const std::set<std::string>& stated) {
+  const bool pipelines = setting.stack.sharding == "3d" || setting.stack.sharding.empty();
+  const bool tensor = setting.stack.sharding != "zero";
+  return stated.count("micro_batch") > 0 && (!tensor || stated.count("tp") > 0) &&
+         (!pipelines || stated.count("pp") > 0);
+}
+
+}  // namespace assay
