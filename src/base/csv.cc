@@ -131,7 +131,8 @@ class Parser {
         if (pos_ >= text_.size() || text_[pos_] != '"') break;
         ++pos_;
       }
-      const bool new_line = c == '\n' || (c == '\r' && (pos_ >= text_.size() || text_[pos_] != '\n'));
+      const bool before_lf = pos_ < text_.size() && text_[pos_] == '\n';
+      const bool new_line = c == '\n' || (c == '\r' && !before_lf);
       if (new_line) ++line_;
       field += c;
     }

@@ -1,6 +1,6 @@
-// Tables as RFC 4180 writes them, read without trust: quoted fields with embedded commas, quotes and
-// line breaks; LF, CRLF or CR line ends; a byte order mark. Whatever is odd about a table becomes a
-// problem with its line; no row is dropped silently.
+// Tables as RFC 4180 writes them, read without trust: quoted fields with embedded commas, quotes
+// and line breaks; LF, CRLF or CR line ends; a byte order mark. Whatever is odd about a table
+// becomes a problem with its line; no row is dropped silently.
 #pragma once
 
 #include <cstddef>

@@ -23,7 +23,7 @@ std::string_view severity_name(Severity s) {
 
 // The bytes of one well-formed UTF-8 character at the start of `s`, or 0.
 size_t utf8_length(std::string_view s, uint32_t& code) {
-  const auto byte = [&](size_t i) { return static_cast<uint32_t>(static_cast<unsigned char>(s[i])); };
+  const auto byte = [&](size_t i) -> uint32_t { return static_cast<unsigned char>(s[i]); };
   const uint32_t first = byte(0);
   const size_t length = first < 0x80 ? 1 : (first >> 5) == 6 ? 2 : (first >> 4) == 14 ? 3
                         : (first >> 3) == 30 ? 4 : 0;
@@ -73,7 +73,7 @@ std::string caret_lines(const Diagnostic& d) {
   std::string out = fmt::format("{}|\n {} | {}\n", gutter, digits, shown);
   if (d.at.column > 0) {
     const size_t room = end > caret ? end - caret : 1;
-    const size_t length = std::clamp<size_t>(static_cast<size_t>(std::max(1, d.at.length)), 1, room);
+    const size_t length = std::min(static_cast<size_t>(std::max(1, d.at.length)), room);
     out += fmt::format("{}| {}{}\n", gutter, std::string(shift + caret - begin, ' '),
                        std::string(length, '^'));
   }

@@ -1,5 +1,5 @@
-// What is wrong with somebody's input, where, and how to mend it. Readers collect all of them before
-// anything stops; the CLI renders them (file:line:column, the source line, a caret, the fix).
+// What is wrong with somebody's input, where, and how to mend it. Readers collect all of them
+// before anything stops; the CLI renders them (file:line:column, source line, caret, the fix).
 #pragma once
 
 #include <string>
@@ -34,7 +34,7 @@ bool has_errors(const Diagnostics&);
 std::string render(const Diagnostic&);
 std::string render(const Diagnostics&);
 
-// A failure of the world (file missing, device gone): exit code 3. Input failures carry Diagnostics.
+// A failure of the world (file missing, device gone): exit code 3. Input failures are Diagnostics.
 struct Failure {
   std::string message;  // `<thing>: <what is wrong>`
   int exit_code = 3;

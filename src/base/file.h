@@ -1,5 +1,5 @@
-// Reading a whole file, or standard input, without trusting it: a limit on its size is part of every
-// call, so that a file of a gigabyte is refused before it is read.
+// Reading a whole file, or standard input, without trusting it: a limit on its size is part of
+// every call, so that a file of a gigabyte is refused before it is read.
 #pragma once
 
 #include <cstddef>
@@ -9,11 +9,11 @@
 
 namespace assay {
 
-constexpr size_t kMaxYamlBytes = size_t{16} << 20;  // the largest honest description is a few hundred KB
+constexpr size_t kMaxYamlBytes = size_t{16} << 20;    // honest ones are a few hundred KB
 constexpr size_t kMaxTableBytes = size_t{256} << 20;  // tables of measurements
 
-// The bytes of a file; "-" is standard input. Fails on a missing or unreadable file, a directory, and
-// on more than `max_bytes`. Never holds more than `max_bytes` in memory.
+// The bytes of a file; "-" is standard input. Fails on a missing or unreadable file, a directory,
+// and on more than `max_bytes`. Never holds more than `max_bytes` in memory.
 Result<std::string> read_file(const std::string& path, size_t max_bytes = kMaxYamlBytes);
 
 // Whether something of that name exists and is not a directory ("-" does).

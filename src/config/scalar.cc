@@ -1,0 +1,284 @@
+#include "config/scalar.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <span>
+
+#include <fmt/format.h>
+
+#include "base/diagnostic.h"
+
+namespace assay {
+namespace {
+
+struct Unit {
+  std::string_view name;
+  double scale;
+};
+
+// Decimal prefixes are 1000-fold everywhere, as vendors count; only the `i` forms are binary.
+constexpr double kKi = 1024.0;
+constexpr std::array kByteUnits = {
+    Unit{"B", 1},        Unit{"kB", 1e3},      Unit{"KB", 1e3},         Unit{"MB", 1e6},
+    Unit{"GB", 1e9},     Unit{"TB", 1e12},     Unit{"PB", 1e15},        Unit{"KiB", kKi},
+    Unit{"MiB", kKi*kKi}, Unit{"GiB", kKi*kKi*kKi}, Unit{"TiB", kKi*kKi*kKi*kKi},
+    Unit{"PiB", kKi*kKi*kKi*kKi*kKi}};
+constexpr std::array kBandwidthUnits = {
+    Unit{"B/s", 1},        Unit{"kB/s", 1e3},      Unit{"MB/s", 1e6},     Unit{"GB/s", 1e9},
+    Unit{"TB/s", 1e12},    Unit{"MBps", 1e6},      Unit{"GBps", 1e9},     Unit{"TBps", 1e12},
+    Unit{"MiB/s", kKi*kKi}, Unit{"GiB/s", kKi*kKi*kKi}, Unit{"TiB/s", kKi*kKi*kKi*kKi},
+    Unit{"b/s", 0.125},    Unit{"Mb/s", 0.125e6},  Unit{"Gb/s", 0.125e9}, Unit{"Tb/s", 0.125e12},
+    Unit{"bps", 0.125},    Unit{"Mbps", 0.125e6},  Unit{"Gbps", 0.125e9}, Unit{"Tbps", 0.125e12},
+    Unit{"Mbit/s", 0.125e6}, Unit{"Gbit/s", 0.125e9}, Unit{"Tbit/s", 0.125e12}};
+constexpr std::array kFlopRateUnits = {
+    Unit{"FLOPS", 1},       Unit{"MFLOPS", 1e6},   Unit{"GFLOPS", 1e9},    Unit{"TFLOPS", 1e12},
+    Unit{"PFLOPS", 1e15},   Unit{"EFLOPS", 1e18},  Unit{"FLOP/s", 1},      Unit{"GFLOP/s", 1e9},
+    Unit{"TFLOP/s", 1e12},  Unit{"PFLOP/s", 1e15}, Unit{"EFLOP/s", 1e18},  Unit{"TFLOPs", 1e12},
+    Unit{"PFLOPs", 1e15},   Unit{"GOPS", 1e9},     Unit{"TOPS", 1e12},     Unit{"POPS", 1e15}};
+constexpr std::array kFlopsUnits = {
+    Unit{"FLOP", 1},       Unit{"GFLOP", 1e9},    Unit{"TFLOP", 1e12},
+    Unit{"PFLOP", 1e15},   Unit{"EFLOP", 1e18},   Unit{"ZFLOP", 1e21}};
+constexpr std::array kWattUnits = {Unit{"W", 1}, Unit{"kW", 1e3}, Unit{"MW", 1e6},
+                                   Unit{"GW", 1e9}, Unit{"mW", 1e-3}};
+constexpr std::array kJouleUnits = {Unit{"J", 1},      Unit{"kJ", 1e3},     Unit{"MJ", 1e6},
+                                    Unit{"Wh", 3600},  Unit{"kWh", 3.6e6},  Unit{"MWh", 3.6e9},
+                                    Unit{"GWh", 3.6e12}};
+constexpr std::array kSecondUnits = {
+    Unit{"s", 1},        Unit{"ms", 1e-3},      Unit{"us", 1e-6},     Unit{"\xC2\xB5s", 1e-6},
+    Unit{"\xCE\xBCs", 1e-6}, Unit{"ns", 1e-9},  Unit{"min", 60},      Unit{"h", 3600},
+    Unit{"d", 86400},    Unit{"day", 86400},    Unit{"days", 86400}};
+constexpr std::array kHertzUnits = {Unit{"Hz", 1}, Unit{"kHz", 1e3}, Unit{"MHz", 1e6},
+                                    Unit{"GHz", 1e9}};
+constexpr std::array kDollarUnits = {Unit{"$", 1},       Unit{"USD", 1},   Unit{"k$", 1e3},
+                                     Unit{"k", 1e3},     Unit{"M", 1e6},   Unit{"B", 1e9}};
+constexpr std::array kDollarRateUnits = {
+    Unit{"$/h", 1.0 / 3600},    Unit{"$/hr", 1.0 / 3600},  Unit{"$/hour", 1.0 / 3600},
+    Unit{"USD/h", 1.0 / 3600},  Unit{"/h", 1.0 / 3600},    Unit{"/hr", 1.0 / 3600},
+    Unit{"/hour", 1.0 / 3600},  Unit{"$/day", 1.0 / 86400}, Unit{"/day", 1.0 / 86400}};
+constexpr std::array kNumberUnits = {Unit{"k", 1e3},  Unit{"K", 1e3},  Unit{"M", 1e6},
+                                     Unit{"B", 1e9},  Unit{"T", 1e12}, Unit{"%", 0.01}};
+
+struct Family {
+  std::string_view noun;     // `a bandwidth`
+  std::string_view example;  // a unit to suggest
+  std::span<const Unit> units;
+};
+
+Family family(Dimension d) {
+  switch (d) {
+    case Dimension::kNumber: return {"a number", "", kNumberUnits};
+    case Dimension::kBytes: return {"a size", "GB", kByteUnits};
+    case Dimension::kBandwidth: return {"a bandwidth", "GB/s", kBandwidthUnits};
+    case Dimension::kFlopRate: return {"a compute rate", "TFLOPS", kFlopRateUnits};
+    case Dimension::kFlops: return {"an amount of arithmetic", "PFLOP", kFlopsUnits};
+    case Dimension::kWatts: return {"a power", "W", kWattUnits};
+    case Dimension::kJoules: return {"an energy", "kWh", kJouleUnits};
+    case Dimension::kSeconds: return {"a time", "us", kSecondUnits};
+    case Dimension::kHertz: return {"a frequency", "GHz", kHertzUnits};
+    case Dimension::kDollars: return {"an amount of money", "$", kDollarUnits};
+    case Dimension::kDollarRate: return {"a price", "$/h", kDollarRateUnits};
+  }
+  return {};
+}
+
+std::string_view trimmed(std::string_view s) {
+  while (!s.empty() && (s.front() == ' ' || s.front() == '\t')) s.remove_prefix(1);
+  while (!s.empty() && (s.back() == ' ' || s.back() == '\t')) s.remove_suffix(1);
+  return s;
+}
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+std::string lower(std::string_view s) {
+  std::string out(s);
+  for (char& c : out) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return out;
+}
+
+struct Number {
+  double value = 0;
+  std::string_view written;  // the digits as they stand in the text
+  std::string_view rest;     // what follows, trimmed
+};
+
+// Length of digits with single underscores between them.
+size_t digits_length(std::string_view s) {
+  size_t i = 0;
+  while (i < s.size() && (is_digit(s[i]) || (s[i] == '_' && i > 0 && is_digit(s[i - 1]) &&
+                                             i + 1 < s.size() && is_digit(s[i + 1])))) {
+    ++i;
+  }
+  return i;
+}
+
+size_t number_length(std::string_view s) {
+  size_t i = !s.empty() && (s[0] == '-' || s[0] == '+') ? 1 : 0;
+  const size_t sign = i;
+  i += digits_length(s.substr(i));
+  size_t digits = i - sign;
+  if (i < s.size() && s[i] == '.') {
+    const size_t fraction = digits_length(s.substr(i + 1));
+    digits += fraction;
+    if (fraction > 0) i += 1 + fraction;
+  }
+  if (digits == 0) return 0;
+  if (i < s.size() && (s[i] == 'e' || s[i] == 'E')) {
+    size_t j = i + 1;
+    if (j < s.size() && (s[j] == '-' || s[j] == '+')) ++j;
+    const size_t exponent = digits_length(s.substr(j));
+    if (exponent > 0) i = j + exponent;
+  }
+  return i;
+}
+
+std::string shown(std::string_view text) { return sanitize(std::string(text), 40); }
+
+tl::expected<Number, ScalarError> lex_number(std::string_view text) {
+  const std::string_view s = trimmed(text);
+  const size_t length = number_length(s);
+  if (length == 0) {
+    return tl::unexpected(ScalarError{fmt::format("must be a number, not `{}`", shown(s)), ""});
+  }
+  Number n;
+  n.written = s.substr(0, length);
+  n.rest = trimmed(s.substr(length));
+  std::string plain;
+  for (char c : n.written) {
+    if (c != '_' && !(c == '+' && plain.empty())) plain += c;
+  }
+  const auto [end, error] = std::from_chars(plain.data(), plain.data() + plain.size(), n.value);
+  if (error == std::errc::result_out_of_range || !std::isfinite(n.value)) {
+    return tl::unexpected(ScalarError{fmt::format("is out of range: `{}`", shown(s)), ""});
+  }
+  if (n.rest.size() > 1 && n.rest[0] == ',' && is_digit(n.rest[1])) {
+    return tl::unexpected(ScalarError{fmt::format("must be a number, not `{}`", shown(s)),
+                                      "write it without commas, or with `_`: 1_000"});
+  }
+  return n;
+}
+
+ScalarError missing_unit(const Number& n, const Family& f) {
+  ScalarError e;
+  e.message = fmt::format("needs the unit {}", f.example);
+  e.help = f.example == "$/h"
+               ? fmt::format("a bare number is ambiguous; write `${}/h`", n.written)
+               : fmt::format("a bare number is ambiguous; write `{} {}`", n.written, f.example);
+  if (f.example == "GB/s") e.help += fmt::format(", or `{} Gb/s` for bits", n.written);
+  return e;
+}
+
+ScalarError wrong_unit(const Number& n, const Family& f) {
+  ScalarError e;
+  if (f.example.empty()) {
+    e.message = fmt::format("must be a plain number, `{}` is no unit for it", shown(n.rest));
+    return e;
+  }
+  e.message = fmt::format("has the wrong unit `{}`", shown(n.rest));
+  e.help = fmt::format("{} is written like `{} {}`", f.noun, n.written, f.example);
+  // Bits and bytes, milli and mega differ only in case: never guess, but name the candidates.
+  std::string candidates;
+  for (const Unit& unit : f.units) {
+    if (lower(unit.name) == lower(n.rest)) {
+      candidates += fmt::format("{}`{}`", candidates.empty() ? "" : " or ", unit.name);
+    }
+  }
+  if (!candidates.empty()) e.help = fmt::format("did you mean {}?", candidates);
+  return e;
+}
+
+const Unit* find_unit(std::string_view name, const Family& f, Dimension d) {
+  for (const Unit& unit : f.units) {
+    if (unit.name == name) return &unit;
+  }
+  // Where no two units differ in case only, case does not matter.
+  const bool caseless = d == Dimension::kFlopRate || d == Dimension::kHertz;
+  for (const Unit& unit : f.units) {
+    if (caseless && lower(unit.name) == lower(name)) return &unit;
+  }
+  return nullptr;
+}
+
+// `2:1`, the way oversubscription is spoken of.
+bool is_ratio(const Number& n) {
+  return n.rest.size() > 1 && n.rest[0] == ':' && number_length(n.rest.substr(1)) > 0;
+}
+
+tl::expected<double, ScalarError> parse_ratio(const Number& n) {
+  const tl::expected<Number, ScalarError> below = lex_number(n.rest.substr(1));
+  if (!below) return tl::unexpected(below.error());
+  const double ratio = n.value / below->value;
+  if (!below->rest.empty() || !std::isfinite(ratio)) {
+    return tl::unexpected(ScalarError{"is not a ratio such as 2:1", ""});
+  }
+  return ratio;
+}
+
+}  // namespace
+
+tl::expected<double, ScalarError> parse_quantity(std::string_view text, Dimension d) {
+  const Family f = family(d);
+  std::string_view s = trimmed(text);
+  const bool money = d == Dimension::kDollars || d == Dimension::kDollarRate;
+  const bool dollar_first = money && !s.empty() && s[0] == '$';
+  if (dollar_first) s.remove_prefix(1);
+  const tl::expected<Number, ScalarError> n = lex_number(s);
+  if (!n) return tl::unexpected(n.error());
+  if (n->rest.empty()) {
+    const bool bare = d == Dimension::kNumber || (d == Dimension::kDollars && dollar_first);
+    if (bare || n->value == 0) return n->value;
+    return tl::unexpected(missing_unit(*n, f));
+  }
+  if (d == Dimension::kNumber && is_ratio(*n)) return parse_ratio(*n);
+  const Unit* unit = find_unit(n->rest, f, d);
+  // `/h` needs the dollar in front, `$/h` must not have it twice.
+  const bool dollar_in_unit = unit != nullptr && unit->name.find_first_of("$U") != unit->name.npos;
+  if (unit == nullptr || (money && dollar_in_unit == dollar_first)) {
+    return tl::unexpected(wrong_unit(*n, f));
+  }
+  const double value = n->value * unit->scale;
+  if (!std::isfinite(value)) return tl::unexpected(ScalarError{"is out of range", ""});
+  return value;
+}
+
+tl::expected<double, ScalarError> parse_whole(std::string_view text) {
+  constexpr double kExact = 9007199254740992.0;  // 2^53
+  const tl::expected<Number, ScalarError> n = lex_number(text);
+  if (!n) return tl::unexpected(n.error());
+  if (n->rest == "k" || n->rest == "K") {
+    return tl::unexpected(ScalarError{
+        fmt::format("must be a whole number, `{}` is ambiguous", shown(trimmed(text))),
+        fmt::format("write {} or {}", n->value * 1000, n->value * 1024)});
+  }
+  if (!n->rest.empty()) {
+    return tl::unexpected(ScalarError{
+        fmt::format("must be a whole number, not `{}`", shown(trimmed(text))), ""});
+  }
+  if (n->value != std::floor(n->value)) {
+    return tl::unexpected(
+        ScalarError{fmt::format("must be a whole number, not {}", shown(n->written)), ""});
+  }
+  return std::clamp(n->value, -kExact, kExact);  // the limits of any field refuse such an extreme
+}
+
+tl::expected<bool, ScalarError> parse_bool(std::string_view text) {
+  const std::string s = lower(trimmed(text));
+  if (s == "true" || s == "on" || s == "yes") return true;
+  if (s == "false" || s == "off" || s == "no") return false;
+  return tl::unexpected(
+      ScalarError{fmt::format("must be true or false, not `{}`", shown(trimmed(text))), ""});
+}
+
+std::string format_quantity(double value, Dimension d) {
+  const Family f = family(d);
+  if (d == Dimension::kNumber || value == 0) return fmt::format("{:.6g}", value);
+  if (d == Dimension::kDollars) return fmt::format("${:.6g}", value);
+  if (d == Dimension::kDollarRate) return fmt::format("${:.6g}/h", value * kSecondsPerHour);
+  const Unit* unit = find_unit(f.example, f, d);
+  return fmt::format("{:.6g} {}", value / unit->scale, f.example);
+}
+
+}  // namespace assay

@@ -1,0 +1,111 @@
+#include "config/scalar.h"
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace assay {
+namespace {
+
+double value(const char* text, Dimension d) {
+  const tl::expected<double, ScalarError> v = parse_quantity(text, d);
+  EXPECT_TRUE(v) << text << ": " << (v ? "" : v.error().message);
+  return v.value_or(std::numeric_limits<double>::quiet_NaN());
+}
+
+std::string error(const char* text, Dimension d) {
+  const tl::expected<double, ScalarError> v = parse_quantity(text, d);
+  return v ? "none" : v.error().message;
+}
+
+std::string help(const char* text, Dimension d) { return parse_quantity(text, d).error().help; }
+
+TEST(Scalar, Units) {
+  EXPECT_DOUBLE_EQ(value("80 GB", Dimension::kBytes), 80e9);
+  EXPECT_DOUBLE_EQ(value("80GiB", Dimension::kBytes), 80 * 1073741824.0);
+  EXPECT_DOUBLE_EQ(value("450 GB/s", Dimension::kBandwidth), 450e9);
+  EXPECT_DOUBLE_EQ(value("400 Gbps", Dimension::kBandwidth), 50e9);
+  EXPECT_DOUBLE_EQ(value("400 Gb/s", Dimension::kBandwidth), 50e9);
+  EXPECT_DOUBLE_EQ(value("3.35 TB/s", Dimension::kBandwidth), 3.35e12);
+  EXPECT_DOUBLE_EQ(value("989 TFLOPS", Dimension::kFlopRate), 989e12);
+  EXPECT_DOUBLE_EQ(value("989.4 tflops", Dimension::kFlopRate), 989.4e12);
+  EXPECT_DOUBLE_EQ(value("1EFLOPS", Dimension::kFlopRate), 1e18);
+  EXPECT_DOUBLE_EQ(value("700 W", Dimension::kWatts), 700);
+  EXPECT_DOUBLE_EQ(value("5 us", Dimension::kSeconds), 5e-6);
+  EXPECT_DOUBLE_EQ(value("5 \xC2\xB5s", Dimension::kSeconds), 5e-6);
+  EXPECT_DOUBLE_EQ(value("1.98 GHz", Dimension::kHertz), 1.98e9);
+  EXPECT_DOUBLE_EQ(value("$2.49/h", Dimension::kDollarRate), 2.49 / 3600);
+  EXPECT_DOUBLE_EQ(value("$ 2.49 /h", Dimension::kDollarRate), 2.49 / 3600);
+  EXPECT_DOUBLE_EQ(value("2.49 $/h", Dimension::kDollarRate), 2.49 / 3600);
+  EXPECT_DOUBLE_EQ(value("2.49 USD/h", Dimension::kDollarRate), 2.49 / 3600);
+  EXPECT_DOUBLE_EQ(value("$5", Dimension::kDollars), 5);
+  EXPECT_DOUBLE_EQ(value("0", Dimension::kBytes), 0);
+}
+
+TEST(Scalar, Numbers) {
+  EXPECT_DOUBLE_EQ(value("15e12", Dimension::kNumber), 15e12);
+  EXPECT_DOUBLE_EQ(value("2.0 T", Dimension::kNumber), 2e12);
+  EXPECT_DOUBLE_EQ(value("300B", Dimension::kNumber), 300e9);
+  EXPECT_DOUBLE_EQ(value("1_000.5", Dimension::kNumber), 1000.5);
+  EXPECT_DOUBLE_EQ(value("40 %", Dimension::kNumber), 0.4);
+  EXPECT_DOUBLE_EQ(value("2:1", Dimension::kNumber), 2);
+  EXPECT_DOUBLE_EQ(value("-.5", Dimension::kNumber), -0.5);
+  EXPECT_DOUBLE_EQ(value("010", Dimension::kNumber), 10);
+}
+
+TEST(Scalar, MissingAndWrongUnits) {
+  EXPECT_EQ(error("700", Dimension::kWatts), "needs the unit W");
+  EXPECT_EQ(help("700", Dimension::kWatts), "a bare number is ambiguous; write `700 W`");
+  EXPECT_EQ(help("2.49", Dimension::kDollarRate),
+            "a bare number is ambiguous; write `$2.49/h`");
+  EXPECT_EQ(error("450 GB", Dimension::kBandwidth), "has the wrong unit `GB`");
+  EXPECT_EQ(help("450 GB", Dimension::kBandwidth), "a bandwidth is written like `450 GB/s`");
+  EXPECT_EQ(help("400 gb/s", Dimension::kBandwidth), "did you mean `GB/s` or `Gb/s`?");
+  EXPECT_EQ(error("5 k", Dimension::kBytes), "has the wrong unit `k`");
+  EXPECT_EQ(error("$$5/h", Dimension::kDollarRate), "must be a number, not `$5/h`");
+  EXPECT_EQ(error("5/h", Dimension::kDollarRate), "has the wrong unit `/h`");
+}
+
+TEST(Scalar, NotNumbers) {
+  for (const char* text : {"nan", ".nan", "inf", "-inf", ".inf", "", " ", "x", "-", "e5", "--1",
+                           "1,000", "0x10", "1e999", "-1e999", "1:0", "1 2", "\xFF"}) {
+    EXPECT_NE(error(text, Dimension::kNumber), "none") << text;
+  }
+}
+
+TEST(Scalar, WholeNumbers) {
+  EXPECT_EQ(*parse_whole("8"), 8);
+  EXPECT_EQ(*parse_whole("1_000"), 1000);
+  EXPECT_EQ(*parse_whole("1e3"), 1000);
+  EXPECT_EQ(*parse_whole("-3"), -3);
+  EXPECT_GT(*parse_whole("1e30"), 1e15);
+  EXPECT_FALSE(parse_whole("8.5"));
+  EXPECT_FALSE(parse_whole("8 GB"));
+  EXPECT_EQ(parse_whole("8k").error().help, "write 8000 or 8192");
+}
+
+TEST(Scalar, Booleans) {
+  EXPECT_TRUE(*parse_bool("true"));
+  EXPECT_TRUE(*parse_bool("On"));
+  EXPECT_FALSE(*parse_bool("no"));
+  EXPECT_FALSE(parse_bool("1"));
+  EXPECT_FALSE(parse_bool("maybe"));
+}
+
+// What format_quantity writes, parse_quantity reads.
+TEST(Scalar, RoundTrip) {
+  const std::vector<Dimension> all = {
+      Dimension::kNumber, Dimension::kBytes,  Dimension::kBandwidth, Dimension::kFlopRate,
+      Dimension::kFlops,  Dimension::kWatts,  Dimension::kJoules,    Dimension::kSeconds,
+      Dimension::kHertz,  Dimension::kDollars, Dimension::kDollarRate};
+  for (Dimension d : all) {
+    for (double v : {0.0, 1.0, 2.5e-6, 700.0, 80e9, 989e12}) {
+      EXPECT_NEAR(value(format_quantity(v, d).c_str(), d), v, 1e-5 * std::abs(v));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace assay
