@@ -11,10 +11,18 @@
 
 namespace assay {
 
+// Which of a linear layer's three matmuls: it decides how the operands lie in memory, hence which of
+// m, n, k are row lengths that a fast load needs aligned.
+//   forward          x [m,k], w stored [n,k]          row lengths k, k, output n
+//   input gradient   x [m,k], w stored [k,n]          row lengths k, n, output n
+//   weight gradient  x stored [k,m], w stored [k,n]   row lengths m, n, output n
+enum class MatmulPass { kForward, kInputGradient, kWeightGradient };
+
 struct MatmulShape {
   int64_t m = 0, n = 0, k = 0;
   int64_t batch = 1;
   Precision precision = Precision::kBf16;
+  MatmulPass pass = MatmulPass::kForward;
 };
 
 // REQUIRES: m, n, k, batch >= 1. Never zero, never NaN; monotone in each of m, n, k up to alignment.

@@ -1,4 +1,5 @@
-// Parameters of the matmul model (src/perf/matmul.h), one set per architecture.
+// Parameters of the matmul model (src/perf/matmul.h), one set per architecture. docs/models/matmul.md
+// says how each was fitted and to what error. Shares of a peak may exceed what any shape reaches.
 #pragma once
 
 #include "world/fields.h"
@@ -6,13 +7,50 @@
 namespace assay {
 
 struct MatmulParams {
-  double efficiency = 0.8;  // of the dense peak, large aligned shapes, burst clocks
+  // Arithmetic: share of the dense peak that the largest tile holds in its main loop, by path.
+  double efficiency = 0.75;       // 16-bit
+  double efficiency_fp8 = 0.7;
+  double efficiency_fp4 = 0.6;
+  double efficiency_int8 = 0.6;
+  double efficiency_tf32 = 0.7;
+  double efficiency_fp32 = 0.75;  // without tensor cores
+  // Tiles and waves.
+  double tile_half = 20;      // m n / (m + n) of a tile at which its rate is half of the limit
+  double fill = 150;          // bytes of k per operand row: prologue and epilogue of one tile
+  double quantisation = 0.5;  // of a partial wave's idle units that stay idle; 0: perfectly smoothed
+  double split = 2000;        // bytes of k: the price of splitting k over units, per wave
+  // Memory.
+  double memory_efficiency = 0.85;  // of the data sheet's bandwidth
+  Seconds memory_latency{1.5e-6};   // until the streams flow
+  double overlap_loss = 0.1;        // of the shorter of arithmetic and memory, not hidden by the longer
+  Seconds latency{2e-6};            // start to end of a kernel without work
+  // Leading dimensions that the fast load path refuses: rate over that of the aligned path.
+  double aligned_partly = 0.4;      // multiples of 4 or 8 bytes
+  double aligned_element = 0.2;     // an operand row of odd length, 16-bit
+  double aligned_output = 0.15;     // only the output's rows are of odd length, 16-bit
 };
 
 template <class T, class V>
   requires std::is_same_v<std::remove_const_t<T>, MatmulParams>
 void fields(T& m, V&& visit) {
-  visit("efficiency", m.efficiency, kFraction, "of the dense peak, large aligned shapes");
+  constexpr Limits kShare{0.01, 2};
+  visit("efficiency", m.efficiency, kShare, "16-bit: of the dense peak, in the main loop");
+  visit("efficiency_fp8", m.efficiency_fp8, kShare, "the same, fp8");
+  visit("efficiency_fp4", m.efficiency_fp4, kShare, "the same, fp4");
+  visit("efficiency_int8", m.efficiency_int8, kShare, "the same, int8");
+  visit("efficiency_tf32", m.efficiency_tf32, kShare, "the same, tf32");
+  visit("efficiency_fp32", m.efficiency_fp32, kShare, "the same, fp32 without tensor cores");
+  visit("tile_half", m.tile_half, kNotNegative, "tile's m n / (m + n) for half of its rate");
+  visit("fill", m.fill, kNotNegative, "bytes of k that a tile's start and end cost");
+  visit("quantisation", m.quantisation, kFraction, "idle share of a partial wave that stays idle");
+  visit("split", m.split, kNotNegative, "bytes of k that splitting k costs");
+  visit("memory_efficiency", m.memory_efficiency, kShare, "of the data sheet's bandwidth");
+  visit("memory_latency", m.memory_latency, kNotNegative, "until memory streams flow");
+  visit("overlap_loss", m.overlap_loss, kFraction, "of the hidden one of arithmetic and memory");
+  visit("latency", m.latency, kPositive, "kernel without work");
+  visit("aligned_partly", m.aligned_partly, kShare, "rows of 4 or 8 bytes' alignment, of the rate");
+  visit("aligned_element", m.aligned_element, kShare, "operand rows of odd length, of the rate");
+  visit("aligned_output", m.aligned_output, kShare, "only output rows of odd length, of the rate");
 }
 
 }  // namespace assay
