@@ -66,6 +66,7 @@ class Predictor {
   Predictor(Predictor&&) noexcept;
 
   const Setting& setting() const;
+  const Links& links() const;
 
   // Nothing when the plan is possible; it may still not fit in memory.
   std::optional<Impossible> impossible(const Plan&) const;

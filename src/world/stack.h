@@ -30,6 +30,7 @@ struct Stack {
   double loss_traffic = 16;        // bytes moved per logit, forward and backward
   double quantize_traffic = 8;     // bytes moved per element quantised to 8 or 4 bits
   double optimizer_traffic = 1.2;  // bytes moved by the optimizer over reading and writing its state
+  double accumulate_bytes = 6;     // moved per parameter and micro-batch to add up gradients
 
   // Selective recompute: the shares of a layer's forward that run again.
   double selective_matmul = 0;
@@ -53,6 +54,7 @@ struct Stack {
   double overlap_grad = 0.9;
   double overlap_param = 0.9;
   double overlap_tp = 0.5;
+  double overlap_tp_backward = 0.5;  // of backward's reductions, under weight-gradient matmuls
   double overlap_context = 0.9;
   double overlap_pipeline = 0;
   double overlap_expert = 0.7;
@@ -66,9 +68,11 @@ struct Stack {
   double gradient_bytes = 4;
   double optimizer_bytes = 12;     // master copy and two moments
   bool gradients_resident = true;  // buffers live through the whole step
-  double saved_hidden = 8;         // 16-bit tensors of model width saved per layer, q, k, v apart
+  double saved_hidden = 5;         // 16-bit tensors of model width saved per layer, beside q, k, v, o
   double saved_ffn = 3;            // tensors of MLP width saved per layer
+  bool expand_kv = false;          // keys and values are repeated to all heads before attention
   double saved_compiled = 0.85;    // saved activations left under the graph compiler
+  double saved_selective = 1;      // saved activations left by selective recompute
   double logits_bytes = 6;         // per logit at the peak
   Bytes framework_memory{1.5e9};   // workspaces, communication buffers
   double fragmentation = 1.06;     // reserved over allocated
@@ -91,6 +95,7 @@ void fields(T& s, V&& visit) {
   visit("loss_traffic", s.loss_traffic, kNotNegative, "bytes per logit, forward and backward");
   visit("quantize_traffic", s.quantize_traffic, kNotNegative, "bytes per quantised element");
   visit("optimizer_traffic", s.optimizer_traffic, kPositive, "over reading and writing the state");
+  visit("accumulate_bytes", s.accumulate_bytes, kNotNegative, "to add up gradients, per parameter");
   visit("selective_matmul", s.selective_matmul, kFraction, "matmuls run again by selective");
   visit("selective_attention", s.selective_attention, kFraction, "attention run again by selective");
   visit("selective_memory", s.selective_memory, kFraction, "memory-bound ops run again by selective");
@@ -108,6 +113,7 @@ void fields(T& s, V&& visit) {
   visit("overlap_grad", s.overlap_grad, kFraction, "gradient traffic hidden when overlapped");
   visit("overlap_param", s.overlap_param, kFraction, "parameter traffic hidden when overlapped");
   visit("overlap_tp", s.overlap_tp, kFraction, "tensor traffic hidden when overlapped");
+  visit("overlap_tp_backward", s.overlap_tp_backward, kFraction, "backward's reductions hidden");
   visit("overlap_context", s.overlap_context, kFraction, "context traffic hidden under attention");
   visit("overlap_pipeline", s.overlap_pipeline, kFraction, "point-to-point traffic hidden");
   visit("overlap_expert", s.overlap_expert, kFraction, "all-to-all hidden when overlapped");
@@ -121,6 +127,8 @@ void fields(T& s, V&& visit) {
   visit("gradients_resident", s.gradients_resident, kAny, "gradient buffers live all step");
   visit("saved_hidden", s.saved_hidden, kNotNegative, "saved tensors of model width per layer");
   visit("saved_ffn", s.saved_ffn, kNotNegative, "saved tensors of MLP width per layer");
+  visit("expand_kv", s.expand_kv, kAny, "keys and values repeated to all heads");
+  visit("saved_selective", s.saved_selective, Limits{0, 1}, "activations left by selective");
   visit("saved_compiled", s.saved_compiled, Limits{0.1, 2}, "saved activations left when compiled");
   visit("logits_bytes", s.logits_bytes, kNotNegative, "bytes per logit at the peak");
   visit("framework_memory", s.framework_memory, kNotNegative, "workspaces, buffers");

@@ -1,0 +1,89 @@
+// Fused kernels walk the keys in blocks, so their efficiency grows with the number of keys a query
+// really sees, saturating at a constant of the architecture and of who wrote the kernel:
+//
+//     time = flops / (peak x e x k/(k + half) x head x fill)
+//
+// k is the mean number of visible keys (half of them under a causal mask), head is the loss of small
+// heads (softmax work per FLOP doubles from 128 to 64), fill is the last wave of query blocks over the
+// compute units. Backward recomputes the scores: 2.5 times the FLOPs, with its own constants.
+//
+// Unfused attention writes the scores: two batched matmuls, and softmax and dropout that move every
+// score several times through memory.
+#include "perf/attention.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace assay {
+namespace {
+
+// Query rows one thread block owns in the flash kernels (128 in the public implementations).
+constexpr double kQueryBlock = 128;
+// Bytes moved per score, forward: write and read around a fused scale-mask-softmax (2+2+2), dropout
+// read, write and mask (2+2+1); the matmuls' own reads and writes are in matmul_time.
+constexpr double kScoreBytesForward = 9;
+constexpr double kScoreBytesBackward = 13;
+// Kept for backward: softmax output, dropout output (2 bytes each) and the mask.
+constexpr double kScoreBytesSaved = 5;
+// Loss of a head of 64 against 128, measured on the H200 (attention.csv: 244 against 287 TFLOP/s
+// forward, 169 against 205 backward at 2,048 tokens).
+constexpr double kHeadReference = 128;
+constexpr double kHeadExponent = 0.25;
+
+double wave_fill(const AttentionShape& s, const Accelerator& a) {
+  const double blocks =
+      std::ceil(s.queries / kQueryBlock) * static_cast<double>(s.batch * s.heads);
+  const double units = static_cast<double>(a.compute_units);
+  // Causal blocks have unequal length, so waves blur: a quarter of the last wave's loss remains.
+  const double waves = blocks / units;
+  if (waves < 1) return std::max(waves, 0.02);
+  const double loss = (std::ceil(waves) - waves) / std::ceil(waves);
+  return 1 - 0.25 * loss;
+}
+
+AttentionTime fused(const AttentionShape& s, bool vendor, const Accelerator& a, const Kernels& k) {
+  const double mask = s.causal ? 0.5 : 1.0;
+  const double pairs = static_cast<double>(s.batch * s.heads) * s.queries * s.keys * mask;
+  const double flops = 2 * pairs * (s.qk_dim + s.v_dim);
+  const double width = std::min(s.qk_dim, kHeadReference) / kHeadReference;
+  const double head = std::pow(width, kHeadExponent);
+  const double rate = peak(a, s.precision).v * head * wave_fill(s, a);
+  const double visible = s.keys * mask;
+  const double forward = vendor ? k.attention_vendor_forward : k.attention_forward;
+  const double backward = vendor ? k.attention_vendor_backward : k.attention_backward;
+  AttentionTime t;
+  t.flops = Flops(flops);
+  t.forward = Seconds(flops / (rate * forward) * (1 + k.attention_half_forward / visible)) +
+              k.kernel_floor;
+  t.backward = Seconds(2.5 * flops / (rate * backward) * (1 + k.attention_half_backward / visible)) +
+               3 * k.kernel_floor;
+  return t;
+}
+
+AttentionTime unfused(const AttentionShape& s, const Accelerator& a, const Kernels& k) {
+  const int64_t batch = s.batch * s.heads;
+  const int64_t q = std::max<int64_t>(1, std::llround(s.queries));
+  const int64_t keys = std::max<int64_t>(1, std::llround(s.keys));
+  const MatmulShape scores{q, keys, std::llround(s.qk_dim), batch, s.precision};
+  const MatmulShape values{q, std::llround(s.v_dim), keys, batch, s.precision};
+  const Seconds mm = matmul_time(scores, a, k.matmul) + matmul_time(values, a, k.matmul);
+  const double elements = static_cast<double>(batch) * s.queries * s.keys;
+  const Bandwidth memory = a.memory_bandwidth * k.memory_efficiency;
+  const double mask = s.causal ? 0.5 : 1.0;
+  AttentionTime t;
+  t.flops = Flops(2 * elements * mask * (s.qk_dim + s.v_dim));
+  t.forward = mm + Bytes(elements * kScoreBytesForward) / memory + 4 * k.kernel_floor;
+  t.backward = 2 * mm + Bytes(elements * kScoreBytesBackward) / memory + 6 * k.kernel_floor;
+  t.saved = Bytes(elements * kScoreBytesSaved);
+  return t;
+}
+
+}  // namespace
+
+AttentionTime attention_time(const AttentionShape& s, AttentionKernel kernel, const Accelerator& a,
+                             const Kernels& k) {
+  if (kernel == AttentionKernel::kUnfused) return unfused(s, a, k);
+  return fused(s, kernel == AttentionKernel::kVendor, a, k);
+}
+
+}  // namespace assay

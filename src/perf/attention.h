@@ -1,0 +1,31 @@
+// Time of the attention core (scores, softmax, weighted values) of one layer on one rank.
+// docs/models/attention.md has the equation, the parameters, their sources and the measured error.
+#pragma once
+
+#include "perf/matmul.h"
+#include "world/stack.h"
+
+namespace assay {
+
+struct AttentionShape {
+  int64_t batch = 1;
+  int64_t heads = 1;     // on this rank
+  int64_t kv_heads = 1;  // on this rank
+  double qk_dim = 128;   // head size of queries and keys
+  double v_dim = 128;
+  double queries = 0;    // tokens per sequence on this rank
+  double keys = 0;       // tokens they attend to, before the causal mask and the window
+  bool causal = true;
+  Precision precision = Precision::kBf16;
+};
+
+struct AttentionTime {
+  Seconds forward, backward;
+  Flops flops;  // forward, causal part only; backward does 2.5 times as much
+  Bytes saved;  // scores that an unfused kernel keeps for the backward pass
+};
+
+AttentionTime attention_time(const AttentionShape&, AttentionKernel, const Accelerator&,
+                             const Kernels&);
+
+}  // namespace assay

@@ -1,0 +1,474 @@
+// A layer is a handful of matmuls, one attention core and a few memory-bound operations; its cost is
+// built here operation by operation, forward and backward, from the shapes on one rank.
+//
+// Bytes of the memory-bound operations count the fully fused minimum at 16 bits: a norm reads and
+// writes the hidden vector once, a residual addition reads two and writes one, a gated activation
+// reads two MLP vectors and writes one. Real stacks move more (eager kernels, casts, dropout masks,
+// biases); `Stack::traffic` is that ratio, calibrated once per stack.
+#include "perf/layer.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+namespace assay {
+namespace {
+
+bool quantised(Precision p) {
+  return p == Precision::kFp8 || p == Precision::kMxfp8 || p == Precision::kNvfp4 ||
+         p == Precision::kInt8;
+}
+
+// What runs beside a quantised matmul: attention, router, logits.
+Precision unquantised(Precision p) { return quantised(p) ? Precision::kBf16 : p; }
+
+double word_bytes(Precision p) { return p == Precision::kFp32 || p == Precision::kTf32 ? 4 : 2; }
+
+// Everything the operations of one layer need to know, resolved once.
+struct Rank {
+  const Setting& s;
+  const Plan& p;
+  const Layout& l;
+  const Links& links;
+  double tokens;    // of one micro-batch on this rank's tensor group
+  double own;       // tokens this rank alone holds between tensor-parallel regions
+  double seq;
+  double word;      // bytes of an activation
+  double traffic;   // memory-bound multiplier
+  double launches;  // launch multiplier
+  Bandwidth memory;
+  bool frozen;      // base weights get no gradient (LoRA)
+  std::vector<OpRecord>* record = nullptr;
+  const char* layer = "dense";
+};
+
+void note(const Rank& r, const char* kind, std::string what, Seconds forward, Seconds backward) {
+  r.record->push_back({r.layer, kind, std::move(what), forward, backward});
+}
+
+Rank make_rank(const Setting& s, const Plan& p, const Layout& l, const Links& links) {
+  const double seq = static_cast<double>(s.workload.seq);
+  const double tokens = static_cast<double>(p.micro_batch) * seq / static_cast<double>(l.cp);
+  const bool split = l.tp > 1 && p.sequence_parallel;
+  const double launches = (p.compiled ? s.stack.launches_compiled : 1.0) *
+                          (p.cuda_graphs ? s.stack.launches_graphs : 1.0);
+  return Rank{s,      p,
+              l,      links,
+              tokens, split ? tokens / static_cast<double>(l.tp) : tokens,
+              seq,    word_bytes(p.precision),
+              p.compiled ? s.stack.traffic_compiled : s.stack.traffic,
+              launches,
+              s.cluster.accelerator.memory_bandwidth * s.kernels.memory_efficiency,
+              s.workload.task == Task::kLora};
+}
+
+int64_t whole(double x) { return std::max<int64_t>(1, std::llround(x)); }
+
+// Memory-bound work of `forward` and `backward` bytes at 16 bits, fully fused.
+void stream(const Rank& r, LayerCost& c, double forward, double backward) {
+  c.forward.memory += Bytes(forward * r.traffic) / r.memory;
+  c.backward.memory += Bytes(backward * r.traffic) / r.memory;
+  if (r.record) {
+    note(r, "memory", fmt::format("{:.3g} + {:.3g} MB x {:.2f}", forward / 1e6, backward / 1e6, r.traffic),
+         Bytes(forward * r.traffic) / r.memory, Bytes(backward * r.traffic) / r.memory);
+  }
+}
+
+// y[tokens, n] = x[tokens, k] w[k, n], `groups` of them (experts), with their two backward matmuls.
+void linear(const Rank& r, LayerCost& c, double tokens, double n, double k, double groups,
+            Precision precision, bool adapter = false) {
+  const Accelerator& a = r.s.cluster.accelerator;
+  const MatmulParams& mm = r.s.kernels.matmul;
+  const double quality = r.s.stack.matmul_quality;
+  const int64_t batch = whole(groups), t = whole(tokens), ni = whole(n), ki = whole(k);
+  const bool weight_gradient = !r.frozen;
+  const Seconds forward_before = c.forward.matmul, backward_before = c.backward.matmul;
+  c.forward.matmul += matmul_time({t, ni, ki, batch, precision}, a, mm) / quality;
+  c.backward.matmul += matmul_time({t, ki, ni, batch, precision}, a, mm) / quality;
+  if (weight_gradient) {
+    c.backward.matmul += matmul_time({ni, ki, t, batch, precision}, a, mm) / quality;
+  }
+  if (r.record) {
+    note(r, "matmul", fmt::format("{} of {} x {} x {} {}", batch, t, ni, ki,
+                                  enum_names(precision)[static_cast<size_t>(precision)]),
+         c.forward.matmul - forward_before, c.backward.matmul - backward_before);
+  }
+  const Seconds ideal = Flops(2 * tokens * n * k * groups) / peak(a, r.p.precision);
+  c.forward.matmul_peak += ideal;
+  c.backward.matmul_peak += ideal * (weight_gradient ? 2.0 : 1.0);
+  if (quantised(precision)) {
+    const double once = r.p.zero >= 3 ? 1.0 : 1.0 / static_cast<double>(r.l.microbatches);
+    const double q = r.s.stack.quantize_traffic;
+    const double weights = n * k * groups * once;
+    c.forward.memory += Bytes((tokens * k * groups + weights) * q) / r.memory;
+    c.backward.memory += Bytes(tokens * n * groups * q) / r.memory;
+    c.forward.launches += r.s.stack.launches_quantize * r.launches;
+    c.backward.launches += r.s.stack.launches_quantize * r.launches;
+  }
+  if (r.frozen && adapter) {  // x A and (x A) B beside the frozen product: memory-bound
+    stream(r, c, tokens * (k + 2 * n) * r.word, tokens * (2 * k + 2 * n) * r.word);
+    c.forward.launches += 4 * r.launches;
+    c.backward.launches += 8 * r.launches;
+  }
+}
+
+// The tensor-parallel exchange around one region (attention or MLP) of a layer.
+void tensor_region(const Rank& r, LayerCost& c) {
+  if (r.l.tp == 1) return;
+  const Bytes b(r.tokens * static_cast<double>(r.s.workload.model.hidden) * r.word);
+  const double hidden = r.s.stack.overlap_tp_backward;
+  const double left = r.p.overlap_tp ? 1 - r.s.stack.overlap_tp : 1.0;
+  const Seconds forward_before = c.forward.tensor, backward_before = c.backward.tensor;
+  if (r.p.sequence_parallel) {
+    const Seconds gather = collective_time(Collective::kAllGather, b, r.l.tensor, r.links);
+    const Seconds scatter = collective_time(Collective::kReduceScatter, b, r.l.tensor, r.links);
+    c.forward.tensor += (gather + scatter) * left;
+    c.backward.tensor += (gather + scatter * (1 - hidden)) * left;
+  } else {
+    const Seconds reduce = collective_time(Collective::kAllReduce, b, r.l.tensor, r.links);
+    c.forward.tensor += reduce * left;
+    c.backward.tensor += reduce * (1 - hidden) * left;
+  }
+  if (r.record) {
+    note(r, "tensor", fmt::format("{:.3g} MB over {} ranks, {:.0f} % exposed", b.v / 1e6, r.l.tp, left * 100),
+         c.forward.tensor - forward_before, c.backward.tensor - backward_before);
+  }
+}
+
+struct HeadSizes {
+  double q, k, v;  // widths of the projected tensors, all heads
+  double heads, kv_heads, qk_dim, v_dim;
+};
+
+HeadSizes head_sizes(const Model& m) {
+  const double heads = static_cast<double>(m.heads);
+  const double kv = static_cast<double>(m.kv_heads > 0 ? m.kv_heads : m.heads);
+  if (m.kv_lora_rank > 0) {
+    const double qk = static_cast<double>(m.qk_nope_head_dim + m.qk_rope_head_dim);
+    const double v = static_cast<double>(m.v_head_dim);
+    return {heads * qk, heads * qk, heads * v, heads, heads, qk, v};
+  }
+  const double d = head_dim(m);
+  return {heads * d, kv * d, kv * d, heads, kv, d, d};
+}
+
+void attention_core(const Rank& r, LayerCost& c, const HeadSizes& z, double tp) {
+  const Model& m = r.s.workload.model;
+  const AttentionKernel kernel =
+      r.p.flash_attention ? (r.s.stack.attention == AttentionKernel::kUnfused
+                                 ? AttentionKernel::kPortable
+                                 : r.s.stack.attention)
+                          : AttentionKernel::kUnfused;
+  AttentionShape shape;
+  shape.batch = r.p.micro_batch;
+  shape.heads = whole(z.heads / tp);
+  shape.kv_heads = whole(z.kv_heads / tp);
+  shape.qk_dim = z.qk_dim;
+  shape.v_dim = z.v_dim;
+  shape.queries = r.seq / static_cast<double>(r.l.cp);
+  shape.keys = r.seq;
+  shape.causal = m.causal;
+  shape.precision = unquantised(r.p.precision);
+  AttentionTime t = attention_time(shape, kernel, r.s.cluster.accelerator, r.s.kernels);
+  if (m.window > 0 && m.window_layers > 0 && static_cast<double>(m.window) < r.seq) {
+    AttentionShape local = shape;
+    local.keys = static_cast<double>(m.window);
+    local.causal = false;  // nearly every query of a long sequence sees the whole window
+    const AttentionTime w = attention_time(local, kernel, r.s.cluster.accelerator, r.s.kernels);
+    const double f = m.window_layers;
+    t.forward = t.forward * (1 - f) + w.forward * f;
+    t.backward = t.backward * (1 - f) + w.backward * f;
+    t.flops = t.flops * (1 - f) + w.flops * f;
+  }
+  c.forward.attention += t.forward;
+  c.backward.attention += t.backward;
+  if (r.record) {
+    note(r, "attention", fmt::format("batch {} x {} heads of {:.0f}, {:.0f} queries, {:.0f} keys",
+                                     shape.batch, shape.heads, shape.qk_dim, shape.queries, shape.keys),
+         t.forward, t.backward);
+  }
+  const Seconds ideal = t.flops / peak(r.s.cluster.accelerator, r.p.precision);
+  c.forward.attention_peak += ideal;
+  c.backward.attention_peak += ideal * 2.0;
+  if (!(r.p.recompute == Recompute::kSelective && r.s.stack.selective_attention > 0)) {
+    c.saved += t.saved;
+  }
+}
+
+// Keys and values travel round a ring beside the attention of the block that has arrived, or all
+// four tensors are exchanged before and after it.
+void context_exchange(const Rank& r, LayerCost& c, const HeadSizes& z, double tp) {
+  if (r.l.cp == 1) return;
+  const double steps = static_cast<double>(r.l.cp - 1);
+  if (r.p.context == ContextKind::kRing) {
+    const Bytes block(r.tokens * (z.k + z.v) / tp * r.word);
+    const Seconds hop = collective_time(Collective::kSendRecv, block, r.l.context, r.links);
+    const double hide = r.s.stack.overlap_context;
+    const auto exposed = [&](Seconds wire, Seconds compute) {
+      return std::max(wire - compute * hide, wire * (1 - hide));
+    };
+    c.forward.context += exposed(hop * steps, c.forward.attention);
+    c.backward.context += exposed(hop * (2 * steps), c.backward.attention);
+    // Each block is a smaller kernel: causal load balancing splits every sequence in 2 cp pieces.
+    c.forward.launches += 4 * steps * r.launches;
+    c.backward.launches += 8 * steps * r.launches;
+    return;
+  }
+  const Bytes all(r.tokens * (2 * z.q + z.k + z.v) / tp * r.word);
+  const Seconds t = collective_time(Collective::kAllToAll, all, r.l.context, r.links);
+  c.forward.context += t;
+  c.backward.context += t;
+}
+
+void attention_block(const Rank& r, LayerCost& c) {
+  const Model& m = r.s.workload.model;
+  const HeadSizes z = head_sizes(m);
+  const double h = static_cast<double>(m.hidden);
+  const double tp = static_cast<double>(r.l.tp);
+  const double kv_tp = std::min(tp, z.kv_heads);  // a key-value head is not split further
+  const Precision prec = r.p.precision;
+  if (m.kv_lora_rank > 0) {
+    const double kv_rank = static_cast<double>(m.kv_lora_rank);
+    const double rope = static_cast<double>(m.qk_rope_head_dim);
+    const double nope = static_cast<double>(m.qk_nope_head_dim);
+    double parameters = 0;
+    if (m.q_lora_rank > 0) {
+      const double q_rank = static_cast<double>(m.q_lora_rank);
+      linear(r, c, r.own, q_rank, h, 1, prec);
+      linear(r, c, r.tokens, z.q / tp, q_rank, 1, prec, true);
+      parameters += h * q_rank + q_rank * z.q / tp;
+    } else {
+      linear(r, c, r.tokens, z.q / tp, h, 1, prec, true);
+      parameters += h * z.q / tp;
+    }
+    linear(r, c, r.own, kv_rank + rope, h, 1, prec);
+    linear(r, c, r.tokens, z.heads * (nope + z.v_dim) / tp, kv_rank, 1, prec, true);
+    parameters += h * (kv_rank + rope) + kv_rank * z.heads * (nope + z.v_dim) / tp;
+    c.parameters += parameters;
+    stream(r, c, r.tokens * (z.q + z.k) / tp * 8, r.tokens * (z.q + z.k) / tp * 8);
+  } else {
+    linear(r, c, r.tokens, z.q / tp + (z.k + z.v) / kv_tp, h, 1, prec, true);
+    c.parameters += h * (z.q / tp + (z.k + z.v) / kv_tp);
+  }
+  const double o = z.heads * z.v_dim / tp;
+  linear(r, c, r.tokens, h, o, 1, prec, true);
+  c.parameters += h * o + 2 * h;
+  attention_core(r, c, z, tp);
+  context_exchange(r, c, z, tp);
+  tensor_region(r, c);
+  const double rope = (z.q / tp + z.k / kv_tp) * 2 * r.word;
+  stream(r, c, r.own * h * 5 * r.word + r.tokens * rope, r.own * h * 6 * r.word + r.tokens * rope);
+  const double kv = r.s.stack.expand_kv ? 2 * z.q / tp : (z.k + z.v) / kv_tp;
+  c.saved += Bytes(r.tokens * (2 * z.q / tp + kv) * r.word +
+                   r.own * h * (r.s.stack.saved_hidden / 2) * r.word);
+}
+
+void mlp(const Rank& r, LayerCost& c, double tokens, double f, double groups, double split,
+         bool expert) {
+  const Model& m = r.s.workload.model;
+  const double h = static_cast<double>(m.hidden);
+  const double up = m.gated_mlp ? 2 : 1;
+  linear(r, c, tokens, up * f / split, h, groups, r.p.precision);
+  linear(r, c, tokens, h, f / split, groups, r.p.precision);
+  const double parameters = (up + 1) * h * f / split * groups;
+  (expert ? c.expert_parameters : c.parameters) += parameters;
+  const double words = tokens * groups * f / split * r.word;
+  stream(r, c, words * (up + 1), words * (m.gated_mlp ? 5 : 3));
+  c.saved += Bytes(words * (r.s.stack.saved_ffn - (m.gated_mlp ? 0 : 1)));
+}
+
+void dense_mlp(const Rank& r, LayerCost& c) {
+  const double h = static_cast<double>(r.s.workload.model.hidden);
+  mlp(r, c, r.tokens, static_cast<double>(r.s.workload.model.ffn), 1, static_cast<double>(r.l.tp),
+      false);
+  tensor_region(r, c);
+  stream(r, c, r.own * h * 5 * r.word, r.own * h * 6 * r.word);
+  c.saved += Bytes(r.own * h * (r.s.stack.saved_hidden / 2) * r.word);
+}
+
+// Share of a token's copies that must cross between scale-up domains when a token is sent to a
+// domain once, however many of its experts live there.
+double distinct_domains(double domains, double copies) {
+  if (domains <= 1) return 1;
+  return domains * (1 - std::pow(1 - 1 / domains, copies)) / copies;
+}
+
+void expert_mlp(const Rank& r, LayerCost& c) {
+  const Model& m = r.s.workload.model;
+  const double h = static_cast<double>(m.hidden);
+  const double k = static_cast<double>(m.experts_per_token);
+  const double etp = static_cast<double>(r.l.etp);
+  const double local = static_cast<double>(m.experts) / static_cast<double>(r.l.ep);
+  // Tokens one rank dispatches; with tensor parallel each rank holds its own share of them.
+  const double mine = r.l.tp > 1 ? r.tokens / static_cast<double>(r.l.tp) : r.tokens;
+  const double routed = mine * k * etp;  // copies that arrive here, balanced
+  linear(r, c, mine, static_cast<double>(m.experts), h, 1, unquantised(r.p.precision));
+  c.parameters += h * static_cast<double>(m.experts) + 2 * h;
+  mlp(r, c, routed / local, static_cast<double>(m.expert_ffn), local, etp, true);
+  if (m.shared_expert_ffn > 0) {
+    mlp(r, c, r.tokens, static_cast<double>(m.shared_expert_ffn), 1, static_cast<double>(r.l.tp), false);
+    tensor_region(r, c);
+  }
+  // Permute before and after the exchange, and again for the weighted sum.
+  const double passes = r.l.ep > 1 ? 2 : 1;
+  stream(r, c, mine * k * h * 4 * r.word * passes, mine * k * h * 4 * r.word * passes);
+  stream(r, c, r.own * h * 5 * r.word, r.own * h * 6 * r.word);
+  c.saved += Bytes(mine * k * h * 2 * r.word + r.own * h * (r.s.stack.saved_hidden / 2) * r.word);
+  c.forward.launches += r.s.stack.launches_moe * r.launches;
+  c.backward.launches += 2 * r.s.stack.launches_moe * r.launches;
+  if (r.l.ep > 1) {
+    double bytes = mine * k * h * r.word;
+    if (r.s.stack.expert_dedup) {
+      const double domains = static_cast<double>(r.l.expert.ranks / r.l.expert.per_domain);
+      bytes *= distinct_domains(domains, k);
+    }
+    const Seconds once = collective_time(Collective::kAllToAll, Bytes(bytes), r.l.expert, r.links);
+    const double left = r.p.overlap_expert ? 1 - r.s.stack.overlap_expert : 1.0;
+    c.forward.expert += 2 * once * left;
+    c.backward.expert += 2 * once * left;
+    if (r.record) {
+      note(r, "expert", fmt::format("2 all-to-all of {:.3g} MB over {} ranks", bytes / 1e6, r.l.ep),
+           2 * once * left, 2 * once * left);
+    }
+  }
+  if (r.l.etp > 1) {
+    const Bytes b(routed * h * r.word);
+    const Seconds g = collective_time(Collective::kAllGather, b, r.l.expert_tensor, r.links) +
+                      collective_time(Collective::kReduceScatter, b, r.l.expert_tensor, r.links);
+    c.forward.tensor += g;
+    c.backward.tensor += g;
+  }
+}
+
+void finish_launches(const Rank& r, LayerCost& c) {
+  const Stack& st = r.s.stack;
+  const double tensor = r.l.tp > 1 ? st.launches_tensor : 0;
+  c.forward.launches += (st.launches_forward + tensor) * r.launches;
+  c.backward.launches += (st.launches_backward + tensor) * r.launches;
+  c.forward.memory += r.s.kernels.kernel_floor * c.forward.launches;
+  c.backward.memory += r.s.kernels.kernel_floor * c.backward.launches;
+}
+
+// What the plan's recomputation runs again in the backward pass, and what it need not keep.
+void apply_recompute(const Rank& r, LayerCost& c) {
+  const Stack& st = r.s.stack;
+  if (r.p.compiled) c.saved *= st.saved_compiled;
+  const double f = r.p.recompute_layers;
+  const double h = static_cast<double>(r.s.workload.model.hidden);
+  if (r.p.recompute == Recompute::kFull) {
+    c.again = c.forward * f;
+    // A checkpointed block that stops early skips its last matmul: the down projection's share.
+    if (r.p.early_stop) c.again.matmul *= 0.9;
+    c.working = c.saved * (f > 0 ? 1.0 : 0.0);
+    c.saved = c.saved * (1 - f) + Bytes(r.own * h * r.word) * f;
+  } else if (r.p.recompute == Recompute::kSelective) {
+    c.again.matmul = c.forward.matmul * (st.selective_matmul * f);
+    c.again.attention = c.forward.attention * (st.selective_attention * f);
+    c.again.memory = c.forward.memory * (st.selective_memory * f);
+    c.again.launches = c.forward.launches * std::max(st.selective_memory, st.selective_matmul) * f;
+    c.saved = c.saved * (1 - f + f * st.saved_selective);
+  }
+  c.saved *= 1 - r.p.offload_activations;
+}
+
+LayerCost head_cost(const Rank& r) {
+  const Model& m = r.s.workload.model;
+  LayerCost c;
+  const double h = static_cast<double>(m.hidden);
+  const double v = static_cast<double>(m.vocab) / static_cast<double>(r.l.tp);
+  linear(r, c, r.tokens, v, h, 1, unquantised(r.p.precision));
+  const double logits = r.tokens * v;
+  const double half = r.s.stack.loss_traffic / 2;
+  c.forward.memory += Bytes(logits * half) / r.memory;
+  c.backward.memory += Bytes(logits * half) / r.memory;
+  stream(r, c, r.own * h * 2 * r.word, r.own * h * 4 * r.word);
+  c.working = Bytes(logits * r.s.stack.logits_bytes);
+  c.parameters = h * v;
+  c.forward.launches = 10 * r.launches;
+  c.backward.launches = 12 * r.launches;
+  if (r.l.tp > 1) {
+    const Bytes b(r.tokens * h * r.word);
+    c.forward.tensor += collective_time(Collective::kAllGather, b, r.l.tensor, r.links);
+    c.backward.tensor += collective_time(Collective::kReduceScatter, b, r.l.tensor, r.links);
+  }
+  return c;
+}
+
+LayerCost embedding_cost(const Rank& r) {
+  const Model& m = r.s.workload.model;
+  LayerCost c;
+  const double h = static_cast<double>(m.hidden);
+  stream(r, c, r.tokens * h * 2 * r.word, r.frozen ? 0 : r.tokens * h * 4 * r.word);
+  const double positions = m.learned_positions ? static_cast<double>(m.max_positions) : 0;
+  c.parameters = h * (static_cast<double>(m.vocab) / static_cast<double>(r.l.tp) + positions);
+  c.saved = Bytes(r.own * h * r.word);
+  c.forward.launches = 4 * r.launches;
+  c.backward.launches = 4 * r.launches;
+  return c;
+}
+
+}  // namespace
+
+PassCost& PassCost::operator+=(const PassCost& o) {
+  matmul += o.matmul;
+  attention += o.attention;
+  memory += o.memory;
+  matmul_peak += o.matmul_peak;
+  attention_peak += o.attention_peak;
+  tensor += o.tensor;
+  context += o.context;
+  expert += o.expert;
+  launches += o.launches;
+  return *this;
+}
+
+PassCost PassCost::operator*(double f) const {
+  PassCost c = *this;
+  c.matmul *= f;
+  c.attention *= f;
+  c.memory *= f;
+  c.matmul_peak *= f;
+  c.attention_peak *= f;
+  c.tensor *= f;
+  c.context *= f;
+  c.expert *= f;
+  c.launches *= f;
+  return c;
+}
+
+double head_dim(const Model& m) {
+  if (m.head_dim > 0) return static_cast<double>(m.head_dim);
+  return static_cast<double>(m.hidden) / static_cast<double>(std::max<int64_t>(1, m.heads));
+}
+
+bool is_moe_layer(const Model& m, int64_t i) {
+  return m.experts > 0 && i >= m.dense_layers && (i - m.dense_layers) % m.moe_every == 0;
+}
+
+MicrobatchCost microbatch_cost(const Setting& s, const Plan& p, const Layout& l,
+                               const Links& links, std::vector<OpRecord>* record) {
+  Rank r = make_rank(s, p, l, links);
+  r.record = record;
+  MicrobatchCost c;
+  if (s.workload.model.ffn > 0) {
+    attention_block(r, c.dense);
+    dense_mlp(r, c.dense);
+    finish_launches(r, c.dense);
+    apply_recompute(r, c.dense);
+  }
+  r.layer = "moe";
+  if (s.workload.model.experts > 0) {
+    attention_block(r, c.moe);
+    expert_mlp(r, c.moe);
+    finish_launches(r, c.moe);
+    apply_recompute(r, c.moe);
+  }
+  r.layer = "head";
+  c.head = head_cost(r);
+  c.embedding = embedding_cost(r);
+  c.boundary = Bytes(r.own * static_cast<double>(s.workload.model.hidden) * r.word);
+  return c;
+}
+
+}  // namespace assay

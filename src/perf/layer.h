@@ -1,0 +1,59 @@
+// What one micro-batch costs on one rank in one layer: device time by kind, traffic, launches, and
+// the activations it leaves behind. The setting's clocks are not yet applied (burst clocks).
+#pragma once
+
+#include "ledger/ledger.h"
+#include "perf/attention.h"
+#include "perf/layout.h"
+#include "world/setting.h"
+
+namespace assay {
+
+// One pass (forward or backward) of one layer for one micro-batch.
+struct PassCost {
+  Seconds matmul, attention, memory;  // device time at burst clocks
+  Seconds matmul_peak, attention_peak;  // the pass's own FLOPs at the plan's peak, for the ledger
+  Seconds tensor, context, expert;    // communication, not yet hidden
+  double launches = 0;
+
+  Seconds device() const { return matmul + attention + memory; }
+  Seconds wire() const { return tensor + context + expert; }
+  PassCost& operator+=(const PassCost&);
+  PassCost operator*(double) const;
+};
+
+struct LayerCost {
+  PassCost forward, backward;
+  PassCost again;       // what recomputation adds to the backward pass
+  Bytes saved;          // activations held until this layer's backward
+  Bytes working;        // extra while the layer is being recomputed or is running
+  double parameters = 0;         // dense parameters on this rank
+  double expert_parameters = 0;  // of this rank's experts
+};
+
+// The costs that do not depend on pipeline and data parallel degrees.
+struct MicrobatchCost {
+  LayerCost dense, moe;   // per layer
+  LayerCost embedding;    // first stage
+  LayerCost head;         // last stage: final norm, logits, loss
+  Bytes boundary;         // activation sent between stages
+};
+
+// One operation as it was costed, kept only when somebody asks where a figure comes from.
+struct OpRecord {
+  std::string layer;  // dense, moe, head
+  std::string kind;   // matmul, attention, memory, tensor, context, expert
+  std::string what;   // `8192 x 28672 x 1024`
+  Seconds forward, backward;
+};
+
+// `record`, where given, receives every operation in order; the costs do not depend on it.
+MicrobatchCost microbatch_cost(const Setting&, const Plan&, const Layout&, const Links&,
+                               std::vector<OpRecord>* record = nullptr);
+
+// True when layer `i` has experts.
+bool is_moe_layer(const Model&, int64_t i);
+// Head sizes with the defaults resolved.
+double head_dim(const Model&);
+
+}  // namespace assay

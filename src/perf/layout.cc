@@ -1,0 +1,52 @@
+#include "perf/layout.h"
+
+#include <algorithm>
+
+namespace assay {
+namespace {
+
+// A group of `ranks` members that sit `stride` ranks apart. `node` accelerators share NICs, `domain`
+// accelerators share scale-up links.
+Group strided(int64_t ranks, int64_t stride, int64_t domain, int64_t node) {
+  Group g;
+  g.ranks = std::max<int64_t>(1, ranks);
+  g.per_domain = std::clamp<int64_t>(domain / std::max<int64_t>(1, stride), 1, g.ranks);
+  while (g.ranks % g.per_domain != 0) --g.per_domain;
+  // Every rank of a node belongs to one such group; those of a node use its NICs at once.
+  const int64_t members_per_node = std::clamp<int64_t>(node / std::max<int64_t>(1, stride), 1, g.ranks);
+  g.sharing = std::max<int64_t>(1, node / members_per_node);
+  return g;
+}
+
+}  // namespace
+
+Layout make_layout(const Setting& s, const Plan& p) {
+  Layout l;
+  const int64_t n = s.accelerators > 0 ? s.accelerators : s.cluster.accelerators();
+  const int64_t node = std::min(s.cluster.node.accelerators, n);
+  const int64_t domain = std::min(s.cluster.scaleup_domain(), n);
+  l.ranks = n;
+  l.tp = p.tp;
+  l.pp = p.pp;
+  l.vpp = p.vpp;
+  l.cp = p.cp;
+  l.dp = n / (p.tp * p.pp * p.cp);
+  l.ep = s.workload.model.experts > 0 ? p.ep : 1;
+  l.etp = p.etp > 0 ? p.etp : (l.ep > 1 ? 1 : p.tp);
+  l.micro_batch = p.micro_batch;
+  l.microbatches = std::max<int64_t>(1, s.workload.global_batch / (l.dp * p.micro_batch));
+  const int64_t data = l.dp * l.cp;
+  l.shard = p.zero == 0 ? 1 : (p.sharding_group > 0 ? std::min(p.sharding_group, data) : data);
+  l.tensor = strided(l.tp, 1, domain, node);
+  l.context = strided(l.cp, l.tp, domain, node);
+  l.expert = strided(l.ep, l.etp, domain, node);
+  l.expert_tensor = strided(l.etp, 1, domain, node);
+  l.data = strided(data, l.tp, domain, node);
+  l.data_expert = strided(std::max<int64_t>(1, data * l.tp / (l.ep * l.etp)), l.ep * l.etp, domain, node);
+  l.shard_group = strided(l.shard, l.tp, domain, node);
+  l.replica_group = strided(data / std::max<int64_t>(1, l.shard), l.tp * l.shard, domain, node);
+  l.pipeline = strided(2, l.tp * l.cp * l.dp, domain, node);
+  return l;
+}
+
+}  // namespace assay

@@ -1,0 +1,29 @@
+// A plan made concrete: every degree filled in, who sits where, who talks to whom.
+//
+// Ranks are numbered as the public 3D frameworks do: tensor fastest, then context, then data, and
+// pipeline slowest. So a tensor group sits inside a node whenever it fits, and pipeline neighbours
+// are as far apart as possible.
+#pragma once
+
+#include "perf/collective.h"
+#include "world/setting.h"
+
+namespace assay {
+
+struct Layout {
+  int64_t ranks = 1;
+  int64_t tp = 1, pp = 1, vpp = 1, cp = 1, ep = 1, etp = 1, dp = 1;
+  int64_t micro_batch = 1;
+  int64_t microbatches = 1;  // per pipeline and optimizer step
+  int64_t shard = 1;         // ranks that share one copy of what zero shards
+  Group tensor, context, expert, expert_tensor, pipeline;
+  Group data;            // dp x cp: gradients of dense parameters
+  Group data_expert;     // gradients of expert parameters
+  Group shard_group;     // gathers and reduce-scatters of FSDP
+  Group replica_group;   // the all-reduce between copies of HSDP
+};
+
+// REQUIRES: the plan is possible for the setting.
+Layout make_layout(const Setting&, const Plan&);
+
+}  // namespace assay

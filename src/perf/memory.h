@@ -1,0 +1,33 @@
+// Memory of the worst rank at its worst moment: weights, gradients, optimizer state, the activations
+// that the schedule keeps alive, and buffers. docs/models/memory.md.
+#pragma once
+
+#include "perf/layer.h"
+#include "perf/predict.h"
+
+namespace assay {
+
+// What one pipeline stage holds.
+struct StageContent {
+  double dense_layers = 0, moe_layers = 0;
+  bool first = false, last = false;
+};
+StageContent stage_content(const Model&, int64_t pp, int64_t stage);
+
+// All trained layers: decoder, encoder and multi-token-prediction layers.
+int64_t layer_count(const Model&);
+
+// Parameters of a stage on one rank: {dense, expert}.
+struct StageParameters {
+  double dense = 0, expert = 0;
+};
+StageParameters stage_parameters(const MicrobatchCost&, const StageContent&, const Model&);
+
+MemoryUse memory_use(const Setting&, const Plan&, const Layout&, const MicrobatchCost&);
+
+// Bytes a training process can use of an accelerator's nominal memory. Vendors' "80 GB" of HBM is
+// 80 GiB less a reserve: nvidia-smi shows 81,559 MiB on an H100 and 143,771 MiB on an H200 of
+// "141 GB" (data/h200/nvidia-smi-q.txt), of which a CUDA context takes about half a GiB.
+Bytes usable_memory(const Accelerator&);
+
+}  // namespace assay

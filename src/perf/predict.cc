@@ -1,0 +1,139 @@
+#include "perf/predict.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "base/assert.h"
+#include "perf/layer.h"
+#include "perf/layout.h"
+#include "perf/memory.h"
+#include "perf/range.h"
+#include "perf/step.h"
+#include "world/model_size.h"
+
+namespace assay {
+namespace {
+
+// The settings on which the cost of a micro-batch depends. Two plans that agree here share it.
+struct CostKey {
+  int64_t tp, cp, ep, etp, dp, micro_batch, microbatches;
+  int flags;
+  double recompute_layers, offload_activations;
+  bool operator==(const CostKey&) const = default;
+};
+
+CostKey cost_key(const Plan& p, const Layout& l) {
+  const bool quantised = p.precision >= Precision::kFp8;
+  const bool experts = l.ep > 1;
+  int flags = static_cast<int>(p.precision);
+  const auto bit = [&](int value, int width) { flags = flags << width | value; };
+  bit(static_cast<int>(p.recompute), 2);
+  bit(static_cast<int>(p.context), 1);
+  bit(p.sequence_parallel, 1);
+  bit(p.early_stop, 1);
+  bit(p.compiled, 1);
+  bit(p.cuda_graphs, 1);
+  bit(p.flash_attention, 1);
+  bit(p.overlap_tp, 1);
+  bit(p.overlap_expert, 1);
+  bit(p.zero == 3, 1);
+  return {l.tp, l.cp, l.ep, l.etp, experts ? l.dp : 0, l.micro_batch,
+          quantised ? l.microbatches : 0, flags, p.recompute_layers, p.offload_activations};
+}
+
+size_t hash(const CostKey& k) {
+  uint64_t h = 1469598103934665603ull;
+  const auto mix = [&](uint64_t v) { h = (h ^ v) * 1099511628211ull; };
+  mix(static_cast<uint64_t>(k.tp));
+  mix(static_cast<uint64_t>(k.cp));
+  mix(static_cast<uint64_t>(k.ep));
+  mix(static_cast<uint64_t>(k.etp));
+  mix(static_cast<uint64_t>(k.dp));
+  mix(static_cast<uint64_t>(k.micro_batch));
+  mix(static_cast<uint64_t>(k.microbatches));
+  mix(static_cast<uint64_t>(k.flags));
+  mix(static_cast<uint64_t>(k.recompute_layers * 1024));
+  return h ^ h >> 29;
+}
+
+}  // namespace
+
+// A direct-mapped cache: a slot holds the last cost that fell on it. Deterministic, bounded memory.
+struct Predictor::State {
+  Setting setting;
+  Links links;
+  double tokens = 0;
+  Flops model_flops;
+  struct Slot {
+    CostKey key{};
+    MicrobatchCost cost;
+    bool full = false;
+  };
+  std::vector<Slot> slots = std::vector<Slot>(1024);
+
+  const MicrobatchCost& cost(const Plan& p, const Layout& l) {
+    const CostKey key = cost_key(p, l);
+    Slot& slot = slots[hash(key) % slots.size()];
+    if (!slot.full || !(slot.key == key)) {
+      slot.cost = microbatch_cost(setting, p, l, links);
+      slot.key = key;
+      slot.full = true;
+    }
+    return slot.cost;
+  }
+};
+
+Predictor::Predictor(const Setting& s) : state_(std::make_unique<State>()) {
+  state_->setting = s;
+  if (state_->setting.accelerators == 0) state_->setting.accelerators = s.cluster.accelerators();
+  state_->links = resolve_links(s.cluster, s.scaleup_params, s.fabric_params);
+  state_->tokens = static_cast<double>(s.workload.seq) * static_cast<double>(s.workload.global_batch);
+  state_->model_flops =
+      Flops(flops_per_token(s.workload.model, s.workload.seq, s.workload.task) * state_->tokens);
+}
+
+Predictor::~Predictor() = default;
+Predictor::Predictor(Predictor&&) noexcept = default;
+
+const Setting& Predictor::setting() const { return state_->setting; }
+const Links& Predictor::links() const { return state_->links; }
+
+MemoryUse Predictor::memory(const Plan& p) {
+  const Layout l = make_layout(state_->setting, p);
+  return memory_use(state_->setting, p, l, state_->cost(p, l));
+}
+
+Prediction Predictor::predict(const Plan& p) {
+  const Setting& s = state_->setting;
+  const Layout l = make_layout(s, p);
+  const MicrobatchCost& c = state_->cost(p, l);
+  const Step step = assemble_step(s, p, l, state_->links, c);
+  Prediction r;
+  r.ledger = step.ledger;
+  r.step = step.ledger.paid();
+  r.memory = memory_use(s, p, l, c);
+  r.model_flops = state_->model_flops;
+  const double n = static_cast<double>(l.ranks);
+  const Seconds ideal = r.model_flops / (peak(s.cluster.accelerator, p.precision) * n);
+  r.mfu = ideal / r.step;
+  r.tokens_per_s = state_->tokens / r.step.v;
+  r.dp = l.dp;
+  r.microbatches = l.microbatches;
+  const Accelerator& a = s.cluster.accelerator;
+  r.power = a.idle + (a.tdp - a.idle) * std::min(1.0, step.draw);
+  // `useful` is defined by the model's FLOPs, not by those that a rank's shapes execute (padding,
+  // replicated heads): move the difference to the matmuls.
+  r.ledger[Account::kMatmul] += r.ledger[Account::kUseful] - ideal;
+  r.ledger[Account::kUseful] = ideal;
+  const Range range = prediction_range(s, p, l, r.ledger);
+  r.low = r.step * range.low;
+  r.high = r.step * range.high;
+  r.extrapolated = range.extrapolated;
+  ASSERT(std::isfinite(r.step.v) && r.step.v > 0);
+  return r;
+}
+
+}  // namespace assay

@@ -1,0 +1,18 @@
+// How sure a prediction is: a 90 % range around the median, and whether the plan lies outside
+// everything that was measured when the model was calibrated. docs/models/range.md.
+#pragma once
+
+#include "ledger/ledger.h"
+#include "perf/layout.h"
+#include "world/setting.h"
+
+namespace assay {
+
+struct Range {
+  double low = 0.85, high = 1.15;  // factors on the median
+  bool extrapolated = false;
+};
+
+Range prediction_range(const Setting&, const Plan&, const Layout&, const Ledger&);
+
+}  // namespace assay

@@ -1,0 +1,331 @@
+// How the parts of a step add up.
+//
+// 1. A stage's pass over one micro-batch takes the longer of what the device needs (kernels and
+//    exposed traffic) and what the host needs to launch it; near equality both interfere, which a
+//    p-norm describes.
+// 2. Clocks: kernels draw power by kind; if the step's mean draw at burst clocks exceeds the cap,
+//    clocks settle where it equals the cap, and matmul and attention stretch accordingly.
+// 3. The pipeline runs at the pace of its slowest stage, plus fill and drain (pipeline.h).
+// 4. Gradient and parameter traffic hides under the passes that the stack overlaps it with, as far
+//    as it really does; what is hidden still costs computation (`contention`).
+// 5. The slowest of many nodes sets the pace: a loss per doubling of nodes.
+//
+// The ledger is the mean over ranks; what the slowest stage adds is `waiting: imbalance`.
+#include "perf/step.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/assert.h"
+#include "perf/memory.h"
+#include "perf/pipeline.h"
+
+namespace assay {
+namespace {
+
+// Sharpness of the race between host and device; 6 means 12 % extra at equality.
+constexpr double kRace = 6;
+// Host cost of optimizing on the CPU: 28 bytes of state, gradient and weight per parameter through
+// the host's memory; 200 GB/s per node is what a two-socket server sustains for such a stream.
+constexpr double kHostOptimizerBytes = 28;
+constexpr Bandwidth kHostMemory{200e9};
+
+double race(double device, double host) {
+  if (host <= 0.3 * device) return device;
+  if (device <= 0.3 * host) return host;
+  return std::pow(std::pow(device, kRace) + std::pow(host, kRace), 1 / kRace);
+}
+
+struct StageTime {
+  PassCost forward, backward;  // backward includes what is recomputed
+  PassCost again;
+  double forward_s = 0, backward_s = 0;  // wall time of a pass
+  double launch_wait = 0;                // device idle for the host
+  double total() const { return forward_s + backward_s; }
+};
+
+StageTime stage_cost(const MicrobatchCost& c, const StageContent& s) {
+  StageTime t;
+  const auto add = [&](const LayerCost& layer, double count) {
+    if (count <= 0) return;
+    t.forward += layer.forward * count;
+    t.backward += layer.backward * count;
+    t.again += layer.again * count;
+  };
+  add(c.dense, s.dense_layers);
+  add(c.moe, s.moe_layers);
+  if (s.first) add(c.embedding, 1);
+  if (s.last) add(c.head, 1);
+  t.backward += t.again;
+  return t;
+}
+
+struct Clocked {
+  double clock = 1;
+  double draw = 0;
+};
+
+// Mean draw of a step whose device kernels are `p` (forward and backward together) out of `total`
+// seconds, and the clock that the cap allows.
+Clocked held_clock(const Kernels& k, const PassCost& p, double total) {
+  const double linear_share = p.matmul.v > 0 ? p.matmul_peak / p.matmul : 0;
+  const double busy = p.matmul.v + p.attention.v + p.memory.v;
+  const double idle = std::max(0.0, total - busy);
+  const auto energy = [&](double f) {  // of (tdp - idle) x seconds, at clock f
+    const double scale = std::pow(f, k.power_exponent - 1);  // time stretches by 1/f
+    return (p.matmul.v * k.power_matmul * linear_share + p.attention.v * k.power_attention) * scale +
+           p.memory.v * k.power_memory + idle * k.power_idle_wait;
+  };
+  const auto time = [&](double f) {
+    return (p.matmul.v + p.attention.v) / f + p.memory.v + idle;
+  };
+  Clocked c;
+  if (energy(1) <= time(1)) {
+    c.draw = energy(1) / time(1);
+    return c;
+  }
+  double low = 0.3, high = 1;
+  for (int i = 0; i < 12; ++i) {
+    const double f = (low + high) / 2;
+    (energy(f) > time(f) ? high : low) = f;
+  }
+  c.clock = low;
+  c.draw = 1;
+  return c;
+}
+
+double pass_time(const PassCost& p, double clock, double host, double& wait) {
+  const double device = (p.matmul.v + p.attention.v) / clock + p.memory.v + p.wire().v;
+  const double t = race(device, host);
+  wait += t - device;
+  return t;
+}
+
+struct Traffic {
+  double gradient = 0, parameter = 0;  // exposed seconds per step
+  double contention = 0;               // computation slowed by what is hidden
+};
+
+// `wire` seconds beside a window of computation: what shows, given the share that overlaps at all.
+double exposed(double wire, double window, double share) {
+  const double hidden = std::min(wire * share, window);
+  return wire - hidden;
+}
+
+// Gradients reduced and weights gathered once a step (zero 0 to 2).
+Traffic replicated_traffic(const Setting& s, const Plan& p, const Layout& l, const Links& links,
+                           const StageParameters& q, double backward, double forward) {
+  Traffic t;
+  const Stack& st = s.stack;
+  if (s.workload.task == Task::kLora) return t;
+  const auto wire = [&](Collective kind, double parameters, double bytes, const Group& g) {
+    return collective_time(kind, Bytes(parameters * bytes), g, links).v;
+  };
+  double grad = 0, param = 0;
+  const bool split = p.zero >= 1;
+  const Collective reduce = split ? Collective::kReduceScatter : Collective::kAllReduce;
+  if (q.dense > 0) grad += wire(reduce, q.dense, st.gradient_comm_bytes, l.data);
+  if (q.expert > 0) grad += wire(reduce, q.expert, st.gradient_comm_bytes, l.data_expert);
+  if (split) {
+    param += wire(Collective::kAllGather, q.dense, st.weight_comm_bytes, l.data);
+    if (q.expert > 0) param += wire(Collective::kAllGather, q.expert, st.weight_comm_bytes, l.data_expert);
+  }
+  t.gradient = exposed(grad, backward, p.overlap_grad ? st.overlap_grad : 0);
+  t.parameter = exposed(param, forward, p.overlap_param ? st.overlap_param : 0);
+  t.contention = (grad - t.gradient + param - t.parameter) * st.contention;
+  return t;
+}
+
+// FSDP: weights gathered before every pass of every layer, gradients scattered after; all of it in
+// every micro-batch.
+Traffic sharded_traffic(const Setting& s, const Plan& p, const Layout& l, const Links& links,
+                        const MicrobatchCost& c, const StageContent& content, double forward,
+                        double backward) {
+  Traffic t;
+  const Stack& st = s.stack;
+  const bool lora = s.workload.task == Task::kLora;
+  const auto gathers = [&](double parameters) {
+    return collective_time(Collective::kAllGather, Bytes(parameters * st.weight_comm_bytes),
+                           l.shard_group, links).v;
+  };
+  const auto scatters = [&](double parameters) {
+    if (lora) return 0.0;
+    const Bytes b(parameters * st.gradient_comm_bytes);
+    double w = collective_time(Collective::kReduceScatter, b, l.shard_group, links).v;
+    if (l.replica_group.ranks > 1) {
+      w += collective_time(Collective::kAllReduce, b / static_cast<double>(l.shard),
+                           l.replica_group, links).v;
+    }
+    return w;
+  };
+  double gather = 0, scatter = 0, first = 0;
+  const auto add = [&](const LayerCost& layer, double count) {
+    const double parameters = layer.parameters + layer.expert_parameters;
+    if (count <= 0 || parameters <= 0) return;
+    const double g = gathers(parameters);
+    gather += g * count;
+    scatter += scatters(parameters) * count;
+    first = std::max(first, g);
+  };
+  add(c.dense, content.dense_layers);
+  add(c.moe, content.moe_layers);
+  if (content.last) add(c.head, 1);
+  const double m = static_cast<double>(l.microbatches);
+  const double g_share = p.overlap_param ? st.overlap_param : 0;
+  const double r_share = p.overlap_grad ? st.overlap_grad : 0;
+  const double g_fwd = exposed(gather, forward, g_share);
+  const double g_bwd = exposed(gather, backward, g_share);
+  const double left = std::max(0.0, backward - (gather - g_bwd));
+  const double r_bwd = exposed(scatter, left, r_share);
+  t.parameter = m * (g_fwd + g_bwd) + first;
+  t.gradient = m * r_bwd;
+  t.contention = m * (2 * gather - g_fwd - g_bwd + scatter - r_bwd) * st.contention;
+  return t;
+}
+
+double optimizer_time(const Setting& s, const Plan& p, const Layout& l, const StageParameters& q) {
+  if (s.workload.task == Task::kLora) return 0;
+  const Stack& st = s.stack;
+  const double shard = static_cast<double>(l.shard);
+  const double expert = std::min(shard, static_cast<double>(l.data_expert.ranks));
+  const double mine = p.zero >= 1 ? q.dense / shard + q.expert / expert : q.dense + q.expert;
+  const double word = p.precision == Precision::kFp32 || p.precision == Precision::kTf32 ? 2.0 : 1.0;
+  const double bytes = (2 * st.optimizer_bytes + st.gradient_bytes + 2 * st.weight_bytes) * word;
+  const Bandwidth memory = s.cluster.accelerator.memory_bandwidth * s.kernels.memory_efficiency;
+  const double off = p.offload_optimizer;
+  double t = (Bytes(mine * (1 - off) * bytes * st.optimizer_traffic) / memory).v;
+  if (off > 0) {
+    const Bandwidth pcie = s.cluster.accelerator.pcie_bandwidth * 0.85;
+    const double ranks = static_cast<double>(s.cluster.node.accelerators);
+    t += (Bytes(mine * off * (st.gradient_comm_bytes + st.weight_bytes)) / pcie).v +
+         (Bytes(mine * off * kHostOptimizerBytes * ranks) / kHostMemory).v;
+  }
+  return t;
+}
+
+double log2_nodes(const Setting& s, const Layout& l) {
+  const double nodes = static_cast<double>(l.ranks) / static_cast<double>(s.cluster.node.accelerators);
+  return nodes > 1 ? std::log2(nodes) : 0;
+}
+
+// Books the kernels of `p`, `share` times, at clock `clock`.
+void book_pass(Ledger& g, const PassCost& p, const PassCost& again, double share, double clock) {
+  const double linear = p.matmul.v - again.matmul.v, attention = p.attention.v - again.attention.v;
+  const double memory = p.memory.v - again.memory.v;
+  const double stretch = 1 / clock - 1;
+  g[Account::kMatmul] += Seconds((linear - (p.matmul_peak - again.matmul_peak).v) * share);
+  g[Account::kAttention] += Seconds((attention - (p.attention_peak - again.attention_peak).v) * share);
+  g[Account::kMemoryBound] += Seconds(memory * share);
+  g[Account::kRecompute] += Seconds((again.device().v + again.wire().v) * share);
+  g[Account::kPowerCap] += Seconds((p.matmul.v + p.attention.v) * stretch * share);
+  g[Account::kCommTensor] += (p.tensor - again.tensor) * share;
+  g[Account::kCommContext] += (p.context - again.context) * share;
+  g[Account::kCommExpert] += (p.expert - again.expert) * share;
+  g[Account::kUseful] +=
+      (p.matmul_peak - again.matmul_peak + p.attention_peak - again.attention_peak) * share;
+}
+
+// All stages of the pipeline, timed; the sums that the step needs.
+struct PipelineTimes {
+  double sum = 0, slowest = 0, wait = 0;
+  PassCost all, again;            // summed over stages
+  StageTime heavy;                // the slowest stage
+  StageContent heavy_content;
+  double clock = 1, draw = 0;
+};
+
+PipelineTimes time_stages(const Setting& s, const Layout& l, const MicrobatchCost& c, double extra) {
+  PipelineTimes t;
+  const Model& m = s.workload.model;
+  const double launch = s.stack.launch.v / s.cluster.node.host_speed;
+  const double per_pass = s.stack.microbatch_overhead.v / s.cluster.node.host_speed / 2;
+  const auto visit = [&](int64_t i, double count) {
+    const StageContent content = stage_content(m, l.pp, i);
+    StageTime st = stage_cost(c, content);
+    PassCost both = st.forward;
+    both += st.backward;
+    const double host_f = st.forward.launches * launch + per_pass;
+    const double host_b = st.backward.launches * launch + per_pass;
+    double wait = 0;
+    const double rough = pass_time(st.forward, 1, host_f, wait) + pass_time(st.backward, 1, host_b, wait);
+    const Clocked k = held_clock(s.kernels, both, rough + extra);
+    wait = 0;
+    st.forward_s = pass_time(st.forward, k.clock, host_f, wait);
+    st.backward_s = pass_time(st.backward, k.clock, host_b, wait);
+    t.sum += st.total() * count;
+    t.wait += wait * count;
+    t.all += both * count;
+    t.again += st.again * count;
+    if (st.total() > t.slowest) {
+      t.slowest = st.total();
+      t.heavy = st;
+      t.heavy_content = content;
+      t.clock = k.clock;
+      t.draw = k.draw;
+    }
+  };
+  if (m.experts == 0 && l.pp > 3 && layer_count(m) % l.pp == 0) {
+    visit(0, 1);
+    visit(1, static_cast<double>(l.pp - 2));
+    visit(l.pp - 1, 1);
+  } else {
+    for (int64_t i = 0; i < l.pp; ++i) visit(i, 1);
+  }
+  return t;
+}
+
+}  // namespace
+
+Step assemble_step(const Setting& s, const Plan& p, const Layout& l, const Links& links,
+                   const MicrobatchCost& c) {
+  Step out;
+  Ledger& g = out.ledger;
+  const Stack& st = s.stack;
+  const double m = static_cast<double>(l.microbatches);
+  const double pp = static_cast<double>(l.pp);
+  double hop = 0;
+  if (l.pp > 1) {
+    const double vpp = static_cast<double>(l.vpp);
+    hop = 2 * vpp * (1 - st.overlap_pipeline) *
+          collective_time(Collective::kSendRecv, c.boundary, l.pipeline, links).v;
+  }
+  PipelineTimes t = time_stages(s, l, c, hop);
+  out.clock = t.clock;
+  out.draw = t.draw;
+  const StageParameters q = stage_parameters(c, t.heavy_content, s.workload.model);
+
+  // Gradients are added up in memory by every micro-batch.
+  const double adds = st.gradients_resident ? m : m - 1;
+  const Bandwidth memory = s.cluster.accelerator.memory_bandwidth * s.kernels.memory_efficiency;
+  double accumulate = 0;
+  if (s.workload.task != Task::kLora) {
+    accumulate = adds * (Bytes((q.dense + q.expert) * st.accumulate_bytes) / memory).v;
+  }
+
+  book_pass(g, t.all, t.again, m / pp, t.clock);
+  g[Account::kLaunch] += Seconds(t.wait * m / pp);
+  const double mean = t.sum / pp;
+  g[Account::kStageImbalance] += Seconds((t.slowest - mean) * m);
+  g[Account::kCommPipeline] += Seconds(hop * m);
+  const Seconds each(t.slowest + hop);
+  g[Account::kBubble] += bubble_time(p.schedule, l.vpp, Seconds(t.sum) + Seconds(hop * pp), each);
+  if (p.expert_skew > 1 && s.workload.model.experts > 0) {
+    const Seconds experts = (c.moe.forward.matmul + c.moe.backward.matmul) * t.heavy_content.moe_layers;
+    g[Account::kExpertImbalance] += experts * (0.7 * (p.expert_skew - 1) * m);
+  }
+  g[Account::kMemoryBound] += Seconds(accumulate);
+
+  const double backward = t.heavy.backward_s, forward = t.heavy.forward_s;
+  const Traffic traffic =
+      p.zero == 3 ? sharded_traffic(s, p, l, links, c, t.heavy_content, forward, backward)
+                  : replicated_traffic(s, p, l, links, q, backward, forward);
+  g[Account::kCommGrad] += Seconds(traffic.gradient + traffic.contention / 2);
+  g[Account::kCommParam] += Seconds(traffic.parameter + traffic.contention / 2);
+  g[Account::kOptimizer] += Seconds(optimizer_time(s, p, l, q));
+  g[Account::kSync] += st.step_overhead / s.cluster.node.host_speed;
+  g[Account::kStraggler] += g.paid() * (st.jitter * log2_nodes(s, l));
+  out.host_share = g[Account::kLaunch] / g.paid();
+  return out;
+}
+
+}  // namespace assay

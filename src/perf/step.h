@@ -1,0 +1,21 @@
+// Assembly of one optimizer step from the cost of one micro-batch: host, clocks, pipeline, gradient
+// and parameter traffic, optimizer. Pure function; predict.cc keeps what can be kept between plans.
+#pragma once
+
+#include "ledger/ledger.h"
+#include "perf/layer.h"
+#include "perf/layout.h"
+#include "world/setting.h"
+
+namespace assay {
+
+struct Step {
+  Ledger ledger;      // one step, per accelerator; its sum is the step time
+  double clock = 1;   // held clock over burst clock
+  double draw = 0;    // mean power drawn, of (tdp - idle)
+  double host_share = 0;   // share of the step in which the device waits for launches
+};
+
+Step assemble_step(const Setting&, const Plan&, const Layout&, const Links&, const MicrobatchCost&);
+
+}  // namespace assay
