@@ -1,9 +1,9 @@
 // Strict YAML: text to a tree of values with positions, or every problem with its place.
 //
 // The subset a description needs: mappings, lists, scalars, comments, one document. Anchors,
-// aliases and tags are refused (they make bombs and surprises), as are duplicate keys, tabs as indentation,
-// control characters, invalid UTF-8 and anything nested or numerous beyond reason. Hostile text
-// costs time linear in its size and bounded memory; nothing here throws.
+// aliases and tags are refused (they make bombs and surprises), as are duplicate keys, tabs as
+// indentation, control characters, invalid UTF-8 and anything nested or numerous beyond reason.
+// Hostile text costs time linear in its size and bounded memory; nothing here throws.
 #pragma once
 
 #include "config/value.h"

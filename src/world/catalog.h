@@ -3,7 +3,7 @@
 // A catalog file is a mapping from name to entry; an entry has the keys of the struct's `fields`,
 // plus `source:` (where its figures come from), `mark:` (one letter for the whole entry) and, where
 // single fields differ, `sources: {key: text}` and `marks: {key: letter}`. `base: other-name` copies
-// another entry of the same file first.
+// another, earlier entry of the same file first; `aliases: [other, spellings]` add names.
 #pragma once
 
 #include <map>
@@ -32,7 +32,9 @@ struct Catalog {
   std::vector<Kernels> kernels;
   std::vector<CollectiveParams> collectives;
   Origins origins;
-  std::string date;  // version of the catalog
+  // `models.llama370b` -> `llama-3-70b`: other spellings, normalised, by section.
+  std::map<std::string, std::string> aliases;
+  std::string date;  // version of the catalog: the latest top-level `date:` of its files
 };
 
 // The built-in catalog, parsed once. Its validity is tested; an error here is our bug.
