@@ -9,18 +9,12 @@
 namespace assay {
 namespace {
 
+struct Nothing {
+  template <class... A>
+  void operator()(A&&...) const {}
+};
 template <class T>
-constexpr bool kIsNested = false;
-template <>
-constexpr bool kIsNested<Model> = true;
-template <>
-constexpr bool kIsNested<Node> = true;
-template <>
-constexpr bool kIsNested<Fabric> = true;
-template <>
-constexpr bool kIsNested<Accelerator> = true;
-template <>
-constexpr bool kIsNested<Plan> = true;
+concept Nested = requires(T& t) { fields(t, Nothing{}); };
 
 std::string text_of(int64_t v) { return fmt::format("{}", v); }
 std::string text_of(double v) { return fmt::format("{:g}", v); }
@@ -33,8 +27,10 @@ std::string text_of(Bandwidth v) { return bandwidth(v.v); }
 std::string text_of(Watts v) { return significant(v.v) + " W"; }
 std::string text_of(Hertz v) { return significant(v.v / 1e6) + " MHz"; }
 std::string text_of(DollarRate v) { return dollars(v.v * kSecondsPerHour) + "/h"; }
-std::string text_of(const std::vector<std::string>& v) { return fmt::format("{}", fmt::join(v, " ")); }
-std::string text_of(const std::vector<int64_t>& v) { return fmt::format("{}", fmt::join(v, " ")); }
+template <class T>
+std::string text_of(const std::vector<T>& v) {
+  return fmt::format("{}", fmt::join(v, " "));
+}
 template <class E>
   requires std::is_enum_v<E>
 std::string text_of(E v) {
@@ -56,7 +52,7 @@ struct Collector {
   void operator()(std::string_view key, T& member, const Limits&, std::string_view) const {
     std::string path = prefix + std::string(key);
     if (path == "stack.defaults") return;
-    if constexpr (kIsNested<T>) {
+    if constexpr (Nested<T>) {
       fields(member, Collector{path + ".", out});
     } else {
       out->push_back({std::move(path), &member, &kOps<T>});
@@ -64,7 +60,23 @@ struct Collector {
   }
 };
 
+template <class T>
+std::vector<Leaf> leaves_of(T& entry) {
+  std::vector<Leaf> all;
+  fields(entry, Collector{"", &all});
+  return all;
+}
+
 }  // namespace
+
+std::vector<Leaf> leaves(Accelerator& e) { return leaves_of(e); }
+std::vector<Leaf> leaves(Node& e) { return leaves_of(e); }
+std::vector<Leaf> leaves(Fabric& e) { return leaves_of(e); }
+std::vector<Leaf> leaves(Cluster& e) { return leaves_of(e); }
+std::vector<Leaf> leaves(Model& e) { return leaves_of(e); }
+std::vector<Leaf> leaves(Stack& e) { return leaves_of(e); }
+std::vector<Leaf> leaves(Kernels& e) { return leaves_of(e); }
+std::vector<Leaf> leaves(CollectiveParams& e) { return leaves_of(e); }
 
 std::vector<Leaf> leaves(Setting& setting, Plan& plan) {
   std::vector<Leaf> all;

@@ -31,4 +31,14 @@ struct Leaf {
 // only where a plan says nothing, and this plan is complete. The last leaf is `accelerators`.
 std::vector<Leaf> leaves(Setting&, Plan&);
 
+// The leaves of one catalog entry; paths start at the entry.
+std::vector<Leaf> leaves(Accelerator&);
+std::vector<Leaf> leaves(Node&);
+std::vector<Leaf> leaves(Fabric&);
+std::vector<Leaf> leaves(Cluster&);
+std::vector<Leaf> leaves(Model&);
+std::vector<Leaf> leaves(Stack&);
+std::vector<Leaf> leaves(Kernels&);
+std::vector<Leaf> leaves(CollectiveParams&);
+
 }  // namespace assay

@@ -1,0 +1,185 @@
+#include "report/catalog_report.h"
+
+#include <fmt/format.h>
+
+#include "perf/predict.h"
+#include "plan/leaves.h"
+#include "plan/words.h"
+#include "report/result_json.h"
+
+namespace assay {
+namespace {
+
+std::string tera(FlopRate r) { return r.v > 0 ? significant(r.v / 1e12) + " TFLOPS" : "-"; }
+
+std::string summary(const Accelerator& a) {
+  return fmt::format("{} {} bf16, {}, {}, {} W", a.vendor, tera(a.bf16), gigabytes(a.memory.v),
+                     bandwidth(a.memory_bandwidth.v), significant(a.tdp.v));
+}
+std::string summary(const Node& n) {
+  return fmt::format("{} x {}, {} x {:.0f}G", n.accelerators, n.accelerator, n.nics,
+                     n.nic_bandwidth.v * 8e-9);
+}
+std::string summary(const Fabric& f) {
+  return fmt::format("{}, {:g}:1", enum_names(f.kind)[static_cast<size_t>(f.kind)], f.oversubscription);
+}
+std::string summary(const Cluster& c) {
+  return fmt::format("{} x {} = {} {}", count(c.nodes), c.node.name, count(c.accelerators()),
+                     c.accelerator.name);
+}
+std::string summary(const Model& m) {
+  if (m.kind == ModelKind::kDlrm) return fmt::format("recommendation, {} tables", m.tables);
+  std::string text = fmt::format("{} parameters, {} layers x {}", scaled(parameters(m)),
+                                 m.layers + m.encoder_layers, count(m.hidden));
+  if (m.experts > 0) {
+    text += fmt::format(", {} of {} experts, {} active", m.experts_per_token, m.experts,
+                        scaled(active_parameters(m)));
+  }
+  return text;
+}
+std::string summary(const Stack& s) { return s.sharding + " sharding"; }
+std::string summary(const Kernels&) { return "measured kernel behaviour"; }
+std::string summary(const CollectiveParams&) { return "measured collectives"; }
+
+template <class Visit>
+void for_each_kind(const Catalog& c, Visit&& visit) {
+  visit("accelerators", c.accelerators);
+  visit("nodes", c.nodes);
+  visit("fabrics", c.fabrics);
+  visit("clusters", c.clusters);
+  visit("models", c.models);
+  visit("stacks", c.stacks);
+  visit("kernels", c.kernels);
+  visit("collectives", c.collectives);
+}
+
+// The origin of a field, else of the nearest mapping around it.
+const Origin* origin_of(const Catalog& c, std::string path) {
+  while (!path.empty()) {
+    const auto found = c.origins.find(path);
+    if (found != c.origins.end()) return &found->second;
+    const size_t dot = path.rfind('.');
+    path = dot == std::string::npos ? "" : path.substr(0, dot);
+  }
+  return nullptr;
+}
+
+std::string place(const Origin& o) {
+  return o.line > 0 ? fmt::format("{}:{}", o.file, o.line) : o.file;
+}
+
+template <class T>
+std::string entry_text(const Catalog& c, const std::string& kind, const T& entry, const Style& style) {
+  T copy = entry;
+  const std::string prefix = kind + "." + entry.name;
+  std::string out = fmt::format("{}  ({})  {}\n", entry.name, kind, summary(entry));
+  const Origin* whole = origin_of(c, prefix);
+  if (whole) out += wrap(fmt::format("  source: {}  ({})", whole->source, place(*whole)), style.width, 4) + "\n";
+  for (const Leaf& leaf : leaves(copy)) {
+    const std::string text = leaf.text();
+    if (text.empty()) continue;
+    const Origin* origin = origin_of(c, prefix + "." + leaf.path);
+    std::string line = "  " + left(leaf.path, 30) + left(text, 22);
+    if (origin) line += fmt::format("{}  {}", origin->mark, place(*origin));
+    out += line + "\n";
+    if (origin && whole && origin->source != whole->source) {
+      out += std::string(32, ' ') + wrap(origin->source, style.width - 32, 32) + "\n";
+    }
+  }
+  return out + "\n";
+}
+
+template <class T>
+Json entry_json(const Catalog& c, const std::string& kind, const T& entry) {
+  Json j = value_json(entry);
+  j["kind"] = kind;
+  Json origins = Json::object();
+  const std::string prefix = kind + "." + entry.name;
+  for (auto it = c.origins.lower_bound(prefix); it != c.origins.end(); ++it) {
+    if (it->first.compare(0, prefix.size(), prefix) != 0) break;
+    origins[it->first] = {{"mark", std::string(1, it->second.mark)},
+                          {"source", it->second.source},
+                          {"file", it->second.file},
+                          {"line", it->second.line}};
+  }
+  j["origins"] = std::move(origins);
+  return j;
+}
+
+// Calls visit(kind, entry) for every entry that goes by this name.
+template <class Visit>
+void for_each_named(const Catalog& c, const std::string& name, Visit&& visit) {
+  const Accelerator* alias = find_accelerator(c, name);
+  const Model* model = find_model(c, name);
+  for_each_kind(c, [&](const char* kind, const auto& entries) {
+    for (const auto& entry : entries) {
+      const void* at = &entry;
+      if (entry.name == name || at == alias || at == model) visit(kind, entry);
+    }
+  });
+}
+
+}  // namespace
+
+const std::vector<std::string>& catalog_kinds() {
+  static const std::vector<std::string> kinds{"accelerators", "nodes",  "fabrics", "clusters",
+                                              "models",       "stacks", "kernels", "collectives"};
+  return kinds;
+}
+
+std::vector<std::string> catalog_names(const Catalog& c) {
+  std::vector<std::string> names;
+  for_each_kind(c, [&names](const char*, const auto& entries) {
+    for (const auto& entry : entries) names.push_back(entry.name);
+  });
+  return names;
+}
+
+std::string catalog_list_text(const Catalog& c, const std::string& kind, const Style& style) {
+  std::string out;
+  for_each_kind(c, [&](const char* name, const auto& entries) {
+    if (!kind.empty() && kind != name) return;
+    out += fmt::format("{} ({})\n", name, entries.size());
+    for (const auto& entry : entries) {
+      std::string line = "  " + left(entry.name, 28) + summary(entry);
+      out += line.substr(0, static_cast<size_t>(style.width)) + "\n";
+    }
+    out += "\n";
+  });
+  return out + fmt::format("Catalog of {}. Sources: assay catalog show NAME\n", c.date);
+}
+
+std::string catalog_list_json(const Catalog& c, const std::string& kind, const Stamp& stamp) {
+  Json doc = start_document("assay.catalog/1", stamp);
+  for_each_kind(c, [&](const char* name, const auto& entries) {
+    if (!kind.empty() && kind != name) return;
+    Json list = Json::array();
+    for (const auto& entry : entries) list.push_back({{"name", entry.name}, {"summary", summary(entry)}});
+    doc[name] = std::move(list);
+  });
+  return print(doc);
+}
+
+std::string catalog_show_text(const Catalog& c, const std::string& name, const Style& style) {
+  std::string out;
+  for_each_named(c, name, [&](const char* kind, const auto& entry) {
+    out += entry_text(c, kind, entry, style);
+  });
+  if (!out.empty() && !style.quiet) {
+    out += "m measured  s vendor spec or stated  c calibrated model  a assumed\n";
+  }
+  return out;
+}
+
+std::string catalog_show_json(const Catalog& c, const std::string& name, const Stamp& stamp) {
+  Json entries = Json::array();
+  for_each_named(c, name, [&](const char* kind, const auto& entry) {
+    entries.push_back(entry_json(c, kind, entry));
+  });
+  if (entries.empty()) return "";
+  Json doc = start_document("assay.catalog/1", stamp);
+  doc["entries"] = std::move(entries);
+  return print(doc);
+}
+
+}  // namespace assay

@@ -1,0 +1,63 @@
+#include "report/check_report.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "report/result_json.h"
+
+namespace assay {
+namespace {
+
+size_t errors(const Diagnostics& all) {
+  return static_cast<size_t>(std::count_if(all.begin(), all.end(), [](const Diagnostic& d) {
+    return d.severity == Severity::kError;
+  }));
+}
+
+}  // namespace
+
+std::string check_text(const std::vector<CheckedFile>& files, const Style& style) {
+  std::string out;
+  size_t bad = 0;
+  for (const CheckedFile& f : files) {
+    const size_t count = errors(f.report.problems);
+    bad += count;
+    if (!f.report.problems.empty()) out += render(f.report.problems) + "\n";
+    if (!f.report.assumed.empty() && !style.quiet) {
+      out += fmt::format("{}: assumed, because nothing was stated\n", f.path);
+      for (const Assumption& a : f.report.assumed) {
+        out += wrap(fmt::format("  {} = {}  ({})", a.path, a.value, a.why), style.width, 4) + "\n";
+      }
+      out += "\n";
+    }
+    if (count > 0) out += fmt::format("{} {} in {}\n", count, count == 1 ? "problem" : "problems", f.path);
+  }
+  if (bad == 0) {
+    out += fmt::format("{} {}: no problems\n", files.size(), files.size() == 1 ? "file" : "files");
+  }
+  return out;
+}
+
+std::string check_json(const std::vector<CheckedFile>& files, const Stamp& stamp) {
+  Json doc = start_document("assay.check/1", stamp);
+  Json list = Json::array();
+  for (const CheckedFile& f : files) {
+    Json j;
+    j["file"] = f.path;
+    j["errors"] = errors(f.report.problems);
+    j["problems"] = diagnostics_json(f.report.problems);
+    j["assumed"] = assumed_json(f.report.assumed);
+    list.push_back(std::move(j));
+  }
+  doc["files"] = std::move(list);
+  return print(doc);
+}
+
+std::string problems_json(const Diagnostics& problems, const Stamp& stamp) {
+  Json doc = start_document("assay.error/1", stamp);
+  doc["problems"] = diagnostics_json(problems);
+  return print(doc);
+}
+
+}  // namespace assay

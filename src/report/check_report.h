@@ -1,0 +1,20 @@
+// The screen and the document of `assay check`, and problems as JSON for any command.
+#pragma once
+
+#include "report/screen.h"
+#include "world/describe.h"
+
+namespace assay {
+
+struct CheckedFile {
+  std::string path;
+  CheckReport report;
+};
+
+std::string check_text(const std::vector<CheckedFile>&, const Style&);
+std::string check_json(const std::vector<CheckedFile>&, const Stamp&);
+
+// `assay.error/1`: what a command with --json prints where the input is wrong.
+std::string problems_json(const Diagnostics&, const Stamp&);
+
+}  // namespace assay

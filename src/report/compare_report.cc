@@ -1,0 +1,261 @@
+#include "report/compare_report.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "report/plan_report.h"
+#include "report/result_json.h"
+
+namespace assay {
+namespace {
+
+// Accounts of a step drawn as one bar, a letter each. Several accounts may share a letter.
+struct Stripe {
+  char letter;
+  const char* name;
+  std::vector<Account> accounts;
+};
+
+const std::vector<Stripe>& stripes() {
+  static const std::vector<Stripe> all{
+      {'#', "useful", {Account::kUseful}},
+      {'k', "kernels", {Account::kMatmul, Account::kAttention, Account::kMemoryBound, Account::kOptimizer}},
+      {'r', "recompute", {Account::kRecompute}},
+      {'c', "clocks", {Account::kPowerCap, Account::kThermal, Account::kFacilityCap}},
+      {'t', "tensor, context, expert traffic",
+       {Account::kCommTensor, Account::kCommContext, Account::kCommExpert}},
+      {'d', "parameters, gradients", {Account::kCommParam, Account::kCommGrad}},
+      {'p', "pipeline", {Account::kCommPipeline, Account::kBubble, Account::kStageImbalance}},
+      {'w', "waiting", {Account::kExpertImbalance, Account::kStraggler}},
+      {'h', "host, data",
+       {Account::kLaunch, Account::kSync, Account::kAllocator, Account::kGarbage, Account::kStorage,
+        Account::kDecode, Account::kHostCopy}},
+  };
+  return all;
+}
+
+double stripe_seconds(const Stripe& s, const Ledger& ledger) {
+  double sum = 0;
+  for (Account a : s.accounts) sum += ledger[a].v;
+  return sum;
+}
+
+std::string striped_bar(const Ledger& ledger, double seconds_per_column) {
+  std::string text;
+  double until = 0;
+  for (const Stripe& s : stripes()) {
+    until += stripe_seconds(s, ledger);
+    const size_t end = static_cast<size_t>(std::lround(until / seconds_per_column));
+    while (text.size() < end) text += s.letter;
+  }
+  return text;
+}
+
+std::string stripe_legend(const Comparison& c) {
+  std::vector<std::string> used;
+  for (const Stripe& s : stripes()) {
+    const bool seen = std::any_of(c.sides.begin(), c.sides.end(), [&s](const Side& side) {
+      return stripe_seconds(s, side.prediction.ledger) > 0.005 * side.prediction.step.v;
+    });
+    if (seen) used.push_back(fmt::format("{} {}", s.letter, s.name));
+  }
+  return fmt::format("{}", fmt::join(used, "  "));
+}
+
+std::string bars(const Comparison& c, const Style& style) {
+  double longest = 0;
+  for (const Side& s : c.sides) longest = std::max(longest, s.prediction.step.v);
+  const size_t room = static_cast<size_t>(std::max(style.width - 34, 30));
+  const double per_column = longest / static_cast<double>(room);
+  std::string out = "  one step\n";
+  for (const Side& s : c.sides) {
+    out += "  " + left(s.name.substr(0, 18), 20) + left(striped_bar(s.prediction.ledger, per_column), room) +
+           right(seconds(s.prediction.step.v), 10) + "\n";
+  }
+  return out + std::string(22, ' ') + wrap(stripe_legend(c), style.width - 22, 22) + "\n";
+}
+
+std::string what_is_same(const Comparison& c) {
+  const Setting& a = c.sides.front().setting;
+  const Setting& b = c.sides.back().setting;
+  const bool workload = a.workload.model.name == b.workload.model.name;
+  const bool gpus = a.cluster.accelerator.name == b.cluster.accelerator.name &&
+                    accelerators_used(a) == accelerators_used(b);
+  std::string text = workload ? "same model" : "other model";
+  text += gpus ? fmt::format(", same {} {}", count(accelerators_used(a)), a.cluster.accelerator.name)
+               : ", other accelerators";
+  return text + fmt::format("; {} settings differ", c.changes.size());
+}
+
+std::string changes_text(const Comparison& c, const Style& style) {
+  std::string out = "Gains: mean of switching a setting first and last; what is left is interaction\n\n";
+  const size_t value_columns = static_cast<size_t>(std::max(style.width - 62, 30));
+  for (const Change& change : c.changes) {
+    const std::string before = change.before.empty() ? "-" : change.before;
+    const std::string after = change.after.empty() ? "-" : change.after;
+    std::string values = before + " -> " + after;
+    if (values.size() > value_columns) values = values.substr(0, value_columns - 2) + "..";
+    out += "  ~ " + left(change.path, 28) + left(values, value_columns);
+    out += change.mfu ? right(seconds(*change.step_s), 12) + right("MFU " + points(*change.mfu), 12)
+                      : right("only with the others", 24);
+    out += "\n";
+  }
+  if (!c.changes.empty()) {
+    out += "    " + left("interaction", 28 + value_columns) + right(seconds(c.interaction_step_s), 12) +
+           right("MFU " + points(c.interaction_mfu), 12) + "\n";
+  }
+  return out + "\n";
+}
+
+std::string speed_text(const Comparison& c) {
+  if (!c.significant) return "no significant difference";
+  const double ratio = c.speedup >= 1 ? c.speedup : 1 / c.speedup;
+  const double doubt = c.speedup_uncertainty / c.speedup * ratio;
+  return fmt::format("{:.2f} +/- {:.2f} times {}", ratio, doubt, c.speedup >= 1 ? "faster" : "slower");
+}
+
+std::string pair_table(const Comparison& c) {
+  const Side& a = c.sides.front();
+  const Side& b = c.sides.back();
+  const auto row = [](const std::string& name, const std::string& before, const std::string& after,
+                      const std::string& change) {
+    return "  " + left(name, 22) + left(before, 18) + left(after, 18) + change + "\n";
+  };
+  const auto change = [](double before, double after) { return signed_percent(after / before - 1); };
+  std::string out = row("", a.name.substr(0, 16), b.name.substr(0, 16), "change");
+  out += row("MFU", percent(a.prediction.mfu), percent(b.prediction.mfu),
+             points(b.prediction.mfu - a.prediction.mfu) + " points");
+  out += row("step time", seconds(a.prediction.step.v), seconds(b.prediction.step.v),
+             change(a.prediction.step.v, b.prediction.step.v) + "  " + speed_text(c));
+  out += row("tokens per s", scaled(a.prediction.tokens_per_s), scaled(b.prediction.tokens_per_s),
+             change(a.prediction.tokens_per_s, b.prediction.tokens_per_s));
+  out += row("run", duration(a.run.time_s.value), duration(b.run.time_s.value),
+             change(a.run.time_s.value, b.run.time_s.value));
+  if (a.run.price_known && b.run.price_known) {
+    out += row("cost", dollars(a.run.cost_usd.value), dollars(b.run.cost_usd.value),
+               fmt::format("{} ({})", signed_dollars(b.run.cost_usd.value - a.run.cost_usd.value),
+                           change(a.run.cost_usd.value, b.run.cost_usd.value)));
+  }
+  out += row("energy", energy(a.run.energy_kwh.value), energy(b.run.energy_kwh.value),
+             change(a.run.energy_kwh.value, b.run.energy_kwh.value));
+  const double more = (b.prediction.memory.reserved - a.prediction.memory.reserved).v;
+  out += row("memory, worst rank", gigabytes(a.prediction.memory.reserved.v),
+             gigabytes(b.prediction.memory.reserved.v),
+             fmt::format("{}{} ({} available)", more < 0 ? "" : "+", gigabytes(more),
+                         gigabytes(b.prediction.memory.capacity.v)));
+  return out + "\n";
+}
+
+std::string fit_warnings(const Comparison& c, const Style& style) {
+  std::string out;
+  for (const Side& s : c.sides) {
+    const MemoryUse& m = s.prediction.memory;
+    if (!m.fits()) {
+      out += warning(fmt::format("{} does not fit: {} of {}", s.name, gigabytes(m.reserved.v),
+                                 gigabytes(m.capacity.v)),
+                     style) + "\n";
+    }
+    if (s.prediction.extrapolated) {
+      out += warning(s.name + " lies outside what was ever measured", style) + "\n";
+    }
+  }
+  return out.empty() ? out : out + "\n";
+}
+
+std::string verdict(const Comparison& c) {
+  const Side& a = c.sides.front();
+  const Side& b = c.sides.back();
+  if (!c.significant) {
+    return fmt::format("No significant difference between {} and {}: their ranges overlap (ratio {:.2f} +/- {:.2f}).",
+                       a.name, b.name, c.speedup, c.speedup_uncertainty);
+  }
+  std::string text = fmt::format("{} is {} than {}", b.name, speed_text(c), a.name);
+  if (a.run.price_known && b.run.price_known) {
+    const double saved = a.run.cost_usd.value - b.run.cost_usd.value;
+    text += fmt::format(" and {} {}", dollars(std::abs(saved)), saved >= 0 ? "cheaper" : "dearer");
+  }
+  return text + ".";
+}
+
+std::string many_table(const Comparison& c) {
+  std::vector<std::vector<std::string>> rows{
+      {"", "GPUs", "MFU", "step", "tokens/s", "run", "cost", "energy", "memory"}};
+  for (const Side& s : c.sides) {
+    rows.push_back({s.name, count(accelerators_used(s.setting)), percent(s.prediction.mfu),
+                    seconds(s.prediction.step.v), scaled(s.prediction.tokens_per_s),
+                    duration(s.run.time_s.value),
+                    s.run.price_known ? dollars(s.run.cost_usd.value) : "-",
+                    energy(s.run.energy_kwh.value), gigabytes(s.prediction.memory.reserved.v)});
+  }
+  return table(rows) + "\n";
+}
+
+std::string many_verdict(const Comparison& c) {
+  const Side* cheapest = nullptr;
+  for (const Side& s : c.sides) {
+    if (!s.run.price_known) continue;
+    if (!cheapest || s.run.cost_usd.value < cheapest->run.cost_usd.value) cheapest = &s;
+  }
+  const Side& fastest = c.sides.back();
+  std::string text = fmt::format("{} is the fastest ({})", fastest.name, duration(fastest.run.time_s.value));
+  if (cheapest == &fastest) {
+    text += " and the cheapest";
+  } else if (cheapest) {
+    text += fmt::format("; {} is the cheapest ({})", cheapest->name, dollars(cheapest->run.cost_usd.value));
+  }
+  const Range best = time_per_token(fastest), next = time_per_token(c.sides[c.sides.size() - 2]);
+  if (best.high >= next.low) {
+    text += fmt::format("; no significant difference to {}", c.sides[c.sides.size() - 2].name);
+  }
+  return text + ".";
+}
+
+}  // namespace
+
+std::string compare_text(const Comparison& c, const Style& style, const Stamp& stamp) {
+  std::string out;
+  if (c.sides.size() == 2) {
+    out = fmt::format("Compare  {} -> {}: {}\n", c.sides[0].name, c.sides[1].name, what_is_same(c));
+    out += changes_text(c, style) + pair_table(c);
+  } else {
+    out = fmt::format("Compare  {} descriptions, the best last\n\n", c.sides.size());
+    out += many_table(c);
+  }
+  for (const Side& s : c.sides) {
+    out += wrap(fmt::format("  {}  {}{}", left(s.name.substr(0, 18), 18), s.searched ? "best plan: " : "",
+                            layout(s.plan, s.prediction.dp)),
+                style.width, 22) + "\n";
+  }
+  out += "\n" + bars(c, style) + "\n" + fit_warnings(c, style);
+  if (!style.quiet) out += footer(stamp) + "\n";
+  const std::string last = c.sides.size() == 2 ? verdict(c) : many_verdict(c);
+  return out + bold(last, style) + "\n";
+}
+
+std::string compare_json(const Comparison& c, const Stamp& stamp) {
+  Json doc = start_document("assay.compare/1", stamp);
+  doc["speedup"] = c.speedup;
+  doc["speedup_uncertainty"] = c.speedup_uncertainty;
+  doc["significant"] = c.significant;
+  Json changes = Json::array();
+  for (const Change& change : c.changes) changes.push_back(change_json(change));
+  doc["changes"] = std::move(changes);
+  doc["interaction"] = {{"mfu", c.interaction_mfu}, {"step_s", c.interaction_step_s}};
+  Json sides = Json::array();
+  for (const Side& s : c.sides) {
+    Json side;
+    side["name"] = s.name;
+    side["searched"] = s.searched;
+    side["result"] = candidate_json(s.plan, s.prediction, s.setting);
+    side["ledger"] = ledger_json(s.prediction.ledger, s.prediction.step);
+    side["run"] = run_json(s.run);
+    side["description"] = description_json(s.setting);
+    sides.push_back(std::move(side));
+  }
+  doc["sides"] = std::move(sides);
+  return print(doc);
+}
+
+}  // namespace assay

@@ -1,0 +1,85 @@
+#include "report/explain_report.h"
+
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "report/json.h"
+
+namespace assay {
+namespace {
+
+// A derivation's value as people read it: times, bytes and shares in their usual units, anything else
+// as a number with its unit.
+std::string figure_text(const Derivation& d) {
+  if (d.unit == "s") return seconds(d.value);
+  if (d.unit == "B" || d.unit == "bytes") return gigabytes(d.value);
+  if (d.unit == "B/s") return bandwidth(d.value);
+  if (d.unit == "$") return dollars(d.value);
+  if (d.unit == "$/h") return dollars(d.value) + "/h";
+  if (d.unit == "kWh") return energy(d.value);
+  if (d.unit == "%") return significant(d.value) + " %";
+  const double size = std::abs(d.value);
+  std::string number = significant(d.value);
+  if (size >= 1e7) number = fmt::format("{:.4g}", d.value);
+  if (size > 0 && size < 1e-3) number = fmt::format("{:.3g}", d.value);
+  return d.unit.empty() ? number : number + " " + d.unit;
+}
+
+void print_tree(const Derivation& d, size_t depth, const Style& style, std::string& out) {
+  const std::string indent(2 + 2 * depth, ' ');
+  std::string line = indent + left(d.name, depth < 12 ? 34 - 2 * depth : 10) + right(figure_text(d), 14) +
+                     "  " + d.mark;
+  std::string rest;
+  if (!d.equation.empty()) rest += "= " + d.equation;
+  if (!d.source.empty()) rest += (rest.empty() ? "" : "   ") + d.source;
+  const size_t column = line.size() + 2;
+  if (!rest.empty()) line += "  " + wrap(rest, style.width - static_cast<int>(column), 0);
+  std::string padded;
+  for (char c : line) {
+    padded += c;
+    if (c == '\n') padded += std::string(column, ' ');
+  }
+  out += padded + "\n";
+  for (const Derivation& input : d.inputs) print_tree(input, depth + 1, style, out);
+}
+
+Json tree_json(const Derivation& d) {
+  Json j;
+  j["name"] = d.name;
+  j["value"] = d.value;
+  j["unit"] = d.unit;
+  j["equation"] = d.equation;
+  j["mark"] = std::string(1, d.mark);
+  j["source"] = d.source;
+  Json inputs = Json::array();
+  for (const Derivation& input : d.inputs) inputs.push_back(tree_json(input));
+  j["inputs"] = std::move(inputs);
+  return j;
+}
+
+}  // namespace
+
+std::string explain_text(const Derivation& d, const std::string& figure, const std::string& range,
+                         const Style& style, const Stamp& stamp) {
+  std::string out = bold(fmt::format("{} = {}", figure, figure_text(d)), style);
+  if (!range.empty()) out += "  " + range;
+  out += fmt::format("   {}\n", d.mark);
+  if (!d.equation.empty()) out += wrap("  = " + d.equation, style.width, 4) + "\n";
+  if (!d.source.empty()) out += wrap("  from " + d.source, style.width, 4) + "\n";
+  if (!d.inputs.empty()) out += "\n";
+  for (const Derivation& input : d.inputs) print_tree(input, 0, style, out);
+  if (!style.quiet) {
+    out += "\nm measured  s vendor spec or stated  c calibrated model  a assumed\n" + footer(stamp);
+  }
+  return out;
+}
+
+std::string explain_json(const Derivation& d, const std::string& figure, const Stamp& stamp) {
+  Json doc = start_document("assay.explain/1", stamp);
+  doc["figure"] = figure;
+  doc["derivation"] = tree_json(d);
+  return print(doc);
+}
+
+}  // namespace assay

@@ -1,0 +1,367 @@
+#include "report/plan_report.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "report/result_json.h"
+
+namespace assay {
+namespace {
+
+constexpr int kBarColumns = 44;
+
+std::string task_name(Task t) {
+  switch (t) {
+    case Task::kPretrain: return "pretraining";
+    case Task::kSft: return "fine-tuning";
+    case Task::kLora: return "LoRA fine-tuning";
+  }
+  return "";
+}
+
+// Two columns of figures: `  MFU  46.8 %  (43-49)   TFLOPS per GPU  463`.
+std::string figure_row(const std::string& a, const std::string& value, const std::string& extra,
+                       const std::string& b, const std::string& value_b) {
+  return "  " + left(a, 19) + left(value, 11) + left(extra, 16) + left(b, 17) + value_b + "\n";
+}
+
+std::string heading(const PlanResult& r, const Style& style) {
+  const Description& d = r.description;
+  const int width = style.width;
+  std::string out = wrap("Plan   " + workload_line(d.setting), width, 7) + "\n";
+  out += wrap("On     " + cluster_line(d.setting), width, 7) + "\n";
+  out += "With   " + d.stack_name + "\n";
+  if (r.searched) {
+    std::string tried = fmt::format("Tried  {} plans, {} fit in memory", count(r.search.possible),
+                                    count(r.search.fitting));
+    if (!d.plan_keys.empty()) {
+      tried += fmt::format("; kept as stated: {}", fmt::join(d.plan_keys, ", "));
+    }
+    if (style.timing) tried += fmt::format(", in {}", seconds(r.elapsed_s));
+    out += wrap(tried, width, 7) + "\n";
+  } else {
+    out += "Tried  the stated plan only; drop its tp, pp or micro_batch to search\n";
+  }
+  return out + "\n";
+}
+
+std::string best_plan(const PlanResult& r, const Style& style) {
+  const size_t indent = 21;
+  const std::string title = r.searched ? "Best plan" : "Stated plan";
+  std::string out = left(title, indent) + layout(r.plan, r.prediction.dp, "   ") + "\n";
+  out += std::string(indent, ' ') +
+         wrap(policy(r.plan), style.width - static_cast<int>(indent), indent) + "\n";
+  return out;
+}
+
+std::string money_rows(const RunFigures& run, double pue) {
+  const std::string price =
+      run.price_known ? fmt::format("at {}/h {}", dollars(run.price_per_hour), run.price_stated ? 's' : 'a')
+                      : "no price known";
+  std::string out =
+      figure_row("cost", run.price_known ? dollars(run.cost_usd.value) : "-",
+                 run.price_known ? dollars_range(run.cost_usd) : "", "price", price);
+  out += figure_row("energy", energy(run.energy_kwh.value), energy_range(run.energy_kwh), "power",
+                    fmt::format("{}W, PUE {:g}", scaled(run.power_w), pue));
+  return out;
+}
+
+std::string figures(const PlanResult& r) {
+  const Prediction& p = r.prediction;
+  const Setting& s = r.description.setting;
+  const double n = static_cast<double>(accelerators_used(s));
+  std::string out =
+      figure_row("MFU", percent(p.mfu), percent_range(mfu_range(p)), "TFLOPS per GPU",
+                 significant(p.model_flops.v / p.step.v / n / 1e12));
+  out += figure_row("step time", seconds(p.step.v), seconds_range({p.step.v, p.low.v, p.high.v}),
+                    "tokens per s", scaled(p.tokens_per_s));
+  out += figure_row("run", duration(r.run.time_s.value), duration_range(r.run.time_s), "GPU-hours",
+                    scaled(r.run.accelerator_hours.value));
+  out += money_rows(r.run, s.cluster.pue);
+  out += figure_row("memory, worst rank",
+                    fmt::format("{} of {}", significant(p.memory.reserved.v / 1e9),
+                                gigabytes(p.memory.capacity.v)),
+                    "", "headroom", gigabytes((p.memory.capacity - p.memory.reserved).v));
+  return out;
+}
+
+std::string ledger_text(const PlanResult& r, const Style& style) {
+  const size_t width = static_cast<size_t>(style.width);
+  const std::string title = "Where one step goes";
+  std::string out = title + right("seconds  share   ", width - title.size() - 1) + "\n";
+  const size_t shown = style.verbose ? r.ledger.size() : std::min<size_t>(r.ledger.size(), 12);
+  const int columns = std::max(8, std::min(kBarColumns, style.width - 48));
+  const auto row = [&](const std::string& name, double secs, double share, char mark) {
+    const std::string figures_text =
+        right(significant(secs), 9) + right(fmt::format("{:.1f} %", share * 100), 8) + "  " + mark;
+    std::string line = "  " + left(name, 20) + bar(share, columns, style);
+    const size_t used = 22 + static_cast<size_t>(columns);
+    out += line + std::string(width > used + 20 ? width - used - 20 : 1, ' ') + figures_text + "\n";
+  };
+  double rest = 0, rest_share = 0;
+  for (size_t i = 0; i < r.ledger.size(); ++i) {
+    const LedgerLine& line = r.ledger[i];
+    if (i < shown) {
+      row(account_name(line.account), line.seconds, line.share, line.mark);
+    } else {
+      rest += line.seconds, rest_share += line.share;
+    }
+  }
+  if (rest > 0) row("everything else", rest, rest_share, 'c');
+  return out;
+}
+
+std::string levers_text(const PlanResult& r, const Style& style) {
+  if (r.levers.empty()) return "";
+  const size_t width = static_cast<size_t>(style.width);
+  const std::string title = "What would move it most";
+  std::string out = "\n" + title + right("step time     MFU   memory", width - title.size()) + "\n";
+  for (const WhatIf& w : r.levers) {
+    std::string name = "  " + w.label;
+    if (w.label == "the best plan" || w.label == "twice the memory") {
+      name += ": " + layout(w.plan, w.prediction.dp);
+    }
+    const std::string tail = right(signed_percent(w.step_change), 9) + right(percent(w.prediction.mfu), 8) +
+                             right(significant(w.prediction.memory.reserved.v / 1e9) + " GB", 9);
+    if (name.size() + tail.size() + 1 > width) name = name.substr(0, width - tail.size() - 3) + "..";
+    out += left(name, width - tail.size()) + tail + "\n";
+  }
+  return out;
+}
+
+std::string runner_up_text(const PlanResult& r, const Style& style) {
+  if (!r.runner_up) return "";
+  const Prediction& p = r.runner_up->prediction;
+  const double slower = p.step / r.prediction.step - 1;
+  std::string text = fmt::format("Runner-up: {}; {} step time.", layout(r.runner_up->plan, p.dp),
+                                 signed_percent(slower));
+  return "\n" + wrap(text, style.width, 2) + "\n" +
+         wrap("  It lost by: " + r.why_lost + ".", style.width, 4) + "\n";
+}
+
+std::string assumptions(const PlanResult& r, const Style& style) {
+  const std::vector<Assumption>& assumed = r.description.assumed;
+  if (!style.verbose || assumed.empty()) return "";
+  std::string out = "\nAssumed, because nothing was stated\n";
+  for (const Assumption& a : assumed) {
+    out += wrap(fmt::format("  {} = {}  ({})", a.path, a.value, a.why), style.width, 4) + "\n";
+  }
+  return out;
+}
+
+std::string legend(const PlanResult& r, const Style& style, const Stamp& stamp) {
+  if (style.quiet) return "";
+  std::string out = fmt::format(
+      "\nm measured  s vendor spec or stated  c calibrated model  a assumed: {} settings (-v lists them)\n",
+      r.description.assumed.size());
+  out += "Ranges hold 90 % of runs.  " + footer(stamp);
+  return out;
+}
+
+std::string verdict(const PlanResult& r) {
+  std::string text = fmt::format("{} MFU, {}", percent(r.prediction.mfu), duration(r.run.time_s.value));
+  if (r.run.price_known) text += ", " + dollars(r.run.cost_usd.value);
+  return text + ". " + limit_sentence(r.prediction);
+}
+
+std::string found_text(const PlanResult& r, const Style& style, const Stamp& stamp) {
+  std::string out = heading(r, style) + best_plan(r, style) + "\n" + figures(r) + "\n";
+  out += ledger_text(r, style) + levers_text(r, style) + runner_up_text(r, style);
+  if (r.prediction.extrapolated) {
+    out += "\n" + warning("This lies outside what was ever measured; trust the slow end.", style) + "\n";
+  }
+  out += assumptions(r, style) + legend(r, style, stamp);
+  if (!style.quiet) {
+    out += fmt::format("Next:  assay explain {} {} mfu      assay scale {} {} --gpus 16..8192\n",
+                       r.description.workload_name, r.description.cluster_name,
+                       r.description.workload_name, r.description.cluster_name);
+  }
+  return out + "\n" + bold(verdict(r), style) + "\n";
+}
+
+std::string memory_sum(const MemoryUse& m) {
+  const auto gb = [](Bytes b) { return fmt::format("{:.1f}", b.v / 1e9); };
+  return fmt::format(
+      "weights {} + gradients {} + optimizer {} + activations {} + buffers {} + framework {} = {}; "
+      "{} reserved of {}",
+      gb(m.weights), gb(m.gradients), gb(m.optimizer), gb(m.activations), gb(m.buffers),
+      gb(m.framework), gb(m.allocated), gb(m.reserved), gigabytes(m.capacity.v));
+}
+
+std::string fixes_text(const PlanResult& r, const Style& style) {
+  if (r.fixes.empty()) return "Nothing that was tried makes it fit.\n";
+  std::string out = "It would fit with any one of:\n";
+  for (const WhatIf& w : r.fixes) {
+    std::string name = "  " + (w.command.empty() ? w.label : w.command);
+    if (!w.command.empty() && !w.label.empty()) name += "  (" + w.label + ")";
+    const std::string tail = right(gigabytes(w.prediction.memory.reserved.v), 9) + ", " +
+                             percent(w.prediction.mfu) + " MFU";
+    out += left(name, std::max<size_t>(static_cast<size_t>(style.width) - 26, 40)) + tail + "\n";
+  }
+  return out;
+}
+
+std::string missed_text(const PlanResult& r, const Style& style, const Stamp& stamp) {
+  std::string out = heading(r, style);
+  const std::string over = gigabytes(r.miss->over().v);
+  const std::string where = layout(r.miss->plan, r.miss->dp);
+  const std::string answer =
+      r.searched ? fmt::format("No plan fits. The closest misses by {} per GPU ({}).", over, where)
+                 : fmt::format("The stated plan does not fit: it misses by {} per GPU ({}).", over, where);
+  out += wrap(answer, style.width, 2) + "\n";
+  out += "  " + wrap(memory_sum(r.miss->memory), style.width - 4, 4) + "\n";
+  out += fixes_text(r, style);
+  out += assumptions(r, style);
+  if (!style.quiet) out += "\n" + footer(stamp);
+  return out + "\n" + bold("Does not fit: " + over + " too much on every GPU.", style) + "\n";
+}
+
+std::string impossible_text(const PlanResult& r, const Style& style) {
+  std::string out = heading(r, style);
+  const Impossible why = r.impossible.value_or(
+      Impossible{"plan", "no split of the accelerators divides the batch", "change the batch or --gpus"});
+  out += wrap(fmt::format("No plan is possible. {}: {}", why.setting, why.reason), style.width, 2) + "\n";
+  if (!why.fix.empty()) out += wrap("  fix: " + why.fix, style.width, 4) + "\n";
+  return out + "\n" + bold(fmt::format("Not possible: {}.", why.reason), style) + "\n";
+}
+
+Json what_if_json(const WhatIf& w, const Setting& s) {
+  Json j;
+  j["label"] = w.label;
+  j["command"] = w.command;
+  j["step_change"] = w.step_change;
+  j["result"] = candidate_json(w.plan, w.prediction, s);
+  return j;
+}
+
+void add_best(Json& doc, const PlanResult& r) {
+  const Setting& s = r.description.setting;
+  Json best = candidate_json(r.plan, r.prediction, s);
+  best["run"] = run_json(r.run);
+  Json ledger = Json::array();
+  for (const LedgerLine& line : r.ledger) {
+    ledger.push_back({{"account", info(line.account).key},
+                      {"seconds", line.seconds},
+                      {"share", line.share},
+                      {"mark", std::string(1, line.mark)}});
+  }
+  best["ledger"] = std::move(ledger);
+  doc["best"] = std::move(best);
+  Json runner_up = nullptr;
+  if (r.runner_up) {
+    runner_up = candidate_json(r.runner_up->plan, r.runner_up->prediction, s);
+    runner_up["why_lost"] = r.why_lost;
+  }
+  doc["runner_up"] = std::move(runner_up);
+  Json levers = Json::array();
+  for (const WhatIf& w : r.levers) levers.push_back(what_if_json(w, s));
+  doc["levers"] = std::move(levers);
+  Json top = Json::array();
+  for (const Candidate& c : r.search.top) top.push_back(candidate_json(c.plan, c.prediction, s));
+  doc["top"] = std::move(top);
+}
+
+void add_miss(Json& doc, const PlanResult& r) {
+  const Setting& s = r.description.setting;
+  doc["best"] = nullptr;
+  if (r.miss) {
+    doc["nearest_miss"] = {{"over_bytes", r.miss->over().v},
+                           {"dp", r.miss->dp},
+                           {"plan", plan_json_of(r.miss->plan)},
+                           {"memory_bytes", memory_json(r.miss->memory)}};
+  }
+  if (r.impossible && !r.miss) {
+    doc["impossible"] = {{"setting", r.impossible->setting},
+                         {"reason", r.impossible->reason},
+                         {"fix", r.impossible->fix}};
+  }
+  Json fixes = Json::array();
+  for (const WhatIf& w : r.fixes) fixes.push_back(what_if_json(w, s));
+  doc["fixes"] = std::move(fixes);
+}
+
+}  // namespace
+
+std::string workload_line(const Setting& s) {
+  const Workload& w = s.workload;
+  const std::string name = w.name.empty() ? w.model.name : w.name;
+  const RunFigures run = run_figures(s, Prediction{});
+  if (w.model.kind == ModelKind::kDlrm) {
+    return fmt::format("{}, batch {}, {} samples", name, count(w.global_batch), scaled(run.tokens));
+  }
+  const double per_step = static_cast<double>(w.global_batch) * static_cast<double>(w.seq);
+  return fmt::format("{} {}, {} tokens, seq {}, batch {} ({} tokens per step)", name, task_name(w.task),
+                     scaled(run.tokens), w.seq, count(w.global_batch), scaled(per_step));
+}
+
+std::string cluster_line(const Setting& s) {
+  const Cluster& c = s.cluster;
+  const int64_t used = accelerators_used(s);
+  std::string text = fmt::format("{}: ", c.name.empty() ? c.node.name : c.name);
+  const int64_t nodes = (used + c.node.accelerators - 1) / c.node.accelerators;
+  if (used % c.node.accelerators == 0) {
+    text += fmt::format("{} {} x {} {}", count(nodes), nodes == 1 ? "node" : "nodes", c.node.accelerators,
+                        c.accelerator.name);
+  } else {
+    text += fmt::format("{} {}", count(used), c.accelerator.name);
+  }
+  if (used < c.accelerators()) text += fmt::format(" (of {})", count(c.accelerators()));
+  if (c.accelerator.scaleup_bandwidth.v > 0 && c.node.accelerators > 1) {
+    text += fmt::format(", {} {}", c.accelerator.scaleup_link.empty() ? "scale-up" : c.accelerator.scaleup_link,
+                        bandwidth(c.accelerator.scaleup_bandwidth.v));
+  }
+  if (nodes > 1 && c.node.nics > 0) {
+    text += fmt::format(", {} x {:.0f}G {}", c.node.nics, c.node.nic_bandwidth.v * 8e-9,
+                        enum_names(c.fabric.kind)[static_cast<size_t>(c.fabric.kind)]);
+    text += fmt::format(", {:g}:1", c.fabric.oversubscription);
+  }
+  return text;
+}
+
+std::string limit_sentence(const Prediction& p) {
+  double compute = p.ledger[Account::kUseful] / p.step;
+  Account next = Account::kCommTensor;
+  for (int i = 1; i < kAccounts; ++i) {
+    const Account a = static_cast<Account>(i);
+    if (info(a).group == "kernels" || info(a).group == "clocks") {
+      compute += p.ledger[a] / p.step;
+    } else if (p.ledger[a] > p.ledger[next]) {
+      next = a;
+    }
+  }
+  const double share = p.ledger[next] / p.step;
+  const std::string limit = fmt::format("{} ({})", account_name(next), percent(share));
+  if (share < 0.005) return "Compute-bound.";
+  if (compute >= 0.7) return fmt::format("Compute-bound; {} is the next limit.", limit);
+  return fmt::format("Held back by {}.", limit);
+}
+
+std::string plan_text(const PlanResult& r, const Style& style, const Stamp& stamp) {
+  if (r.fits) return found_text(r, style, stamp);
+  if (r.miss) return missed_text(r, style, stamp);
+  return impossible_text(r, style);
+}
+
+std::string plan_json(const PlanResult& r, const Stamp& stamp) {
+  const Description& d = r.description;
+  Json doc = start_document("assay.plan/1", stamp);
+  doc["names"] = {{"workload", d.workload_name}, {"cluster", d.cluster_name}, {"stack", d.stack_name}};
+  doc["fits"] = r.fits;
+  doc["searched"] = r.searched;
+  doc["stated"] = d.plan_keys;
+  doc["plans"] = {{"possible", r.search.possible},
+                  {"tried", r.search.tried},
+                  {"fitting", r.search.fitting}};
+  if (r.fits) {
+    add_best(doc, r);
+  } else {
+    add_miss(doc, r);
+  }
+  doc["assumed"] = assumed_json(d.assumed);
+  doc["warnings"] = diagnostics_json(d.warnings);
+  doc["description"] = description_json(d.setting);
+  return print(doc);
+}
+
+}  // namespace assay

@@ -1,0 +1,174 @@
+#include "report/result_json.h"
+
+#include "report/result_file.h"
+
+namespace assay {
+namespace {
+
+constexpr std::string_view kPlanSchema = "assay.plan/1";
+
+Diagnostics problem(const std::string& message, const std::string& file, const std::string& help) {
+  Diagnostic d;
+  d.message = message;
+  d.at.file = file;
+  d.help = help;
+  return {d};
+}
+
+}  // namespace
+
+Range mfu_range(const Prediction& p) {
+  return {p.mfu, p.mfu * (p.step / p.high), p.mfu * (p.step / p.low)};
+}
+
+Json description_json(const Setting& s) {
+  Json d;
+  d["workload"] = value_json(s.workload);
+  d["cluster"] = value_json(s.cluster);
+  d["stack"] = value_json(s.stack);
+  d["accelerators"] = accelerators_used(s);
+  return d;
+}
+
+Json plan_json_of(const Plan& p) { return value_json(p); }
+
+Json memory_json(const MemoryUse& m) {
+  Json j;
+  j["weights"] = m.weights.v;
+  j["gradients"] = m.gradients.v;
+  j["optimizer"] = m.optimizer.v;
+  j["activations"] = m.activations.v;
+  j["buffers"] = m.buffers.v;
+  j["framework"] = m.framework.v;
+  j["allocated"] = m.allocated.v;
+  j["reserved"] = m.reserved.v;
+  j["capacity"] = m.capacity.v;
+  j["stage"] = m.stage;
+  j["fits"] = m.fits();
+  return j;
+}
+
+Json run_json(const RunFigures& r) {
+  Json j;
+  j["tokens"] = r.tokens;
+  j["steps"] = r.steps;
+  j["days"] = r.time_s.value / kSecondsPerDay;
+  j["days_range"] = {r.time_s.low / kSecondsPerDay, r.time_s.high / kSecondsPerDay};
+  j["gpu_hours"] = r.accelerator_hours.value;
+  j["gpu_hours_range"] = range_json(r.accelerator_hours);
+  j["cost_usd"] = r.price_known ? Json(r.cost_usd.value) : Json(nullptr);
+  j["cost_usd_range"] = r.price_known ? range_json(r.cost_usd) : Json(nullptr);
+  j["price_usd_per_gpu_hour"] = r.price_known ? Json(r.price_per_hour) : Json(nullptr);
+  j["energy_kwh"] = r.energy_kwh.value;
+  j["energy_kwh_range"] = range_json(r.energy_kwh);
+  j["power_w"] = r.power_w;
+  return j;
+}
+
+Json ledger_json(const Ledger& ledger, Seconds step) {
+  Json list = Json::array();
+  for (int i = 0; i < kAccounts; ++i) {
+    const Account a = static_cast<Account>(i);
+    if (ledger[a].v == 0) continue;
+    list.push_back({{"account", info(a).key}, {"seconds", ledger[a].v}, {"share", ledger[a] / step}});
+  }
+  return list;
+}
+
+Json candidate_json(const Plan& plan, const Prediction& p, const Setting& s) {
+  Json j;
+  j["mfu"] = p.mfu;
+  j["mfu_range"] = range_json(mfu_range(p));
+  j["step_s"] = p.step.v;
+  j["step_s_range"] = {p.low.v, p.high.v};
+  j["tokens_per_s"] = p.tokens_per_s;
+  j["tflops_per_gpu"] = p.model_flops.v / p.step.v / static_cast<double>(accelerators_used(s)) / 1e12;
+  j["power_w_per_gpu"] = p.power.v;
+  j["dp"] = p.dp;
+  j["microbatches"] = p.microbatches;
+  j["extrapolated"] = p.extrapolated;
+  j["plan"] = plan_json_of(plan);
+  j["memory_bytes"] = memory_json(p.memory);
+  return j;
+}
+
+Json change_json(const Change& c) {
+  Json j;
+  j["setting"] = c.path;
+  j["before"] = c.before;
+  j["after"] = c.after;
+  j["mfu"] = c.mfu ? Json(*c.mfu) : Json(nullptr);
+  j["step_s"] = c.step_s ? Json(*c.step_s) : Json(nullptr);
+  return j;
+}
+
+Json diagnostics_json(const Diagnostics& problems) {
+  Json list = Json::array();
+  for (const Diagnostic& d : problems) {
+    Json j;
+    j["severity"] = d.severity == Severity::kError     ? "error"
+                    : d.severity == Severity::kWarning ? "warning"
+                                                       : "note";
+    j["message"] = d.message;
+    j["file"] = d.at.file;
+    j["line"] = d.at.line;
+    j["column"] = d.at.column;
+    j["length"] = d.at.length;
+    j["help"] = d.help;
+    list.push_back(std::move(j));
+  }
+  return list;
+}
+
+Json assumed_json(const std::vector<Assumption>& assumed) {
+  Json list = Json::array();
+  for (const Assumption& a : assumed) {
+    list.push_back({{"path", a.path}, {"value", a.value}, {"why", a.why}});
+  }
+  return list;
+}
+
+bool is_result(const std::string& text) {
+  const size_t start = text.find_first_not_of(" \t\r\n");
+  if (start == std::string::npos || text[start] != '{') return false;
+  return text.substr(start, 200).find("\"schema\": \"assay.") != std::string::npos ||
+         text.substr(start, 200).find("\"schema\":\"assay.") != std::string::npos;
+}
+
+tl::expected<Description, Diagnostics> read_result(const std::string& text, const std::string& file,
+                                                   const Catalog& known) {
+  const Json doc = Json::parse(text, nullptr, false);
+  if (!doc.is_object() || !doc.contains("schema")) {
+    return tl::unexpected(problem("not a result of assay", file, "write one with `assay plan ... -o`"));
+  }
+  if (doc["schema"] != kPlanSchema) {
+    return tl::unexpected(problem("only results of `assay plan` hold one plan", file,
+                                  "write one with `assay plan ... -o result.json`"));
+  }
+  if (!doc.contains("description") || !doc.contains("best") || !doc["best"].is_object()) {
+    return tl::unexpected(problem("this result holds no plan: nothing fitted", file, ""));
+  }
+  Description d;
+  Diagnostics problems;
+  const Json& described = doc["description"];
+  const FieldReader reader(described, "description", file, problems);
+  reader("workload", d.setting.workload, kAny, "");
+  reader("cluster", d.setting.cluster, kAny, "");
+  reader("stack", d.setting.stack, kAny, "");
+  reader("accelerators", d.setting.accelerators, Limits{0, 1e6}, "");
+  FieldReader(doc["best"], "best", file, problems)("plan", d.plan, kAny, "");
+  if (d.setting.workload.model.kind == ModelKind::kTransformer && d.setting.workload.model.layers < 1) {
+    for (Diagnostic& p : problem("`description.workload.model` is incomplete", file, "")) {
+      problems.push_back(std::move(p));
+    }
+  }
+  if (!problems.empty()) return tl::unexpected(std::move(problems));
+  for (const char* key : {"tp", "pp", "micro_batch"}) d.plan_keys.insert(key);
+  d.workload_name = d.setting.workload.name;
+  d.cluster_name = d.setting.cluster.name;
+  d.stack_name = d.setting.stack.name;
+  resolve(d.setting, known);
+  return d;
+}
+
+}  // namespace assay

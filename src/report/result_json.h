@@ -1,0 +1,24 @@
+// Parts that several JSON documents share. Only for the .cc files of report/.
+#pragma once
+
+#include "plan/compare.h"
+#include "plan/study.h"
+#include "report/json.h"
+
+namespace assay {
+
+Json description_json(const Setting&);
+Json plan_json_of(const Plan&);
+Json memory_json(const MemoryUse&);
+Json run_json(const RunFigures&);
+Json ledger_json(const Ledger&, Seconds step);
+// A plan with its prediction: `mfu`, `step_s`, ranges, memory.
+Json candidate_json(const Plan&, const Prediction&, const Setting&);
+Json change_json(const Change&);
+Json diagnostics_json(const Diagnostics&);
+Json assumed_json(const std::vector<Assumption>&);
+
+// MFU with the range that follows from the step time's.
+Range mfu_range(const Prediction&);
+
+}  // namespace assay

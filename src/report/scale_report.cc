@@ -1,0 +1,175 @@
+#include "report/scale_report.h"
+
+#include <fmt/format.h>
+
+#include "report/plan_report.h"
+#include "report/result_json.h"
+
+namespace assay {
+namespace {
+
+std::string ratio(double r) { return r > 0 ? fmt::format("{:.2f}x", r) : "-"; }
+
+std::string binding_text(const ScalePoint& p) {
+  if (p.binds_growth < 0.005) return "-";
+  return fmt::format("{} {}", account_name(p.binds), points(p.binds_growth));
+}
+
+std::string points_table(const std::vector<ScalePoint>& all) {
+  std::vector<std::vector<std::string>> rows{{"GPUs", "step", "MFU", "speed-up", "efficiency",
+                                              "doubling", "$/M tokens", "what grew (points)"}};
+  for (const ScalePoint& p : all) {
+    if (!p.fits) {
+      rows.push_back({count(p.accelerators), "-", "-", "-", "-", "-", "-", p.why_not});
+      continue;
+    }
+    rows.push_back({count(p.accelerators), seconds(p.prediction.step.v), percent(p.prediction.mfu),
+                    ratio(p.speedup), percent(p.efficiency), ratio(p.marginal),
+                    p.usd_per_mtoken > 0 ? significant(p.usd_per_mtoken) : "-", binding_text(p)});
+  }
+  return table(rows);
+}
+
+std::string plans_list(const std::vector<ScalePoint>& all) {
+  std::string out;
+  for (const ScalePoint& p : all) {
+    if (!p.fits) continue;
+    out += fmt::format("  {}  {}{}\n", right(count(p.accelerators), 7), layout(p.plan, p.prediction.dp),
+                       p.prediction.extrapolated ? "  (outside what was measured)" : "");
+  }
+  return out;
+}
+
+std::string curve(const std::vector<ScalePoint>& all, const Style& style) {
+  std::string out = "Efficiency, of ideal scaling\n";
+  const int columns = std::min(60, style.width - 30);
+  for (const ScalePoint& p : all) {
+    if (!p.fits) continue;
+    out += fmt::format("  {}  {} {}\n", right(count(p.accelerators), 7), bar(p.efficiency, columns, style),
+                       percent(p.efficiency));
+  }
+  return out;
+}
+
+const ScalePoint* last_fitting(const std::vector<ScalePoint>& all) {
+  for (size_t i = all.size(); i > 0; --i) {
+    if (all[i - 1].fits) return &all[i - 1];
+  }
+  return nullptr;
+}
+
+const ScalePoint* first_fitting(const std::vector<ScalePoint>& all) {
+  for (const ScalePoint& p : all) {
+    if (p.fits) return &p;
+  }
+  return nullptr;
+}
+
+std::string wrong_choice_text(const ScaleResult& r) {
+  if (r.wrong_choice.empty()) return "";
+  std::string out = "\nWhat the fixed plan gets wrong at the last size (switching one setting at a time)\n";
+  size_t shown = 0;
+  for (const Change& c : r.wrong_choice) {
+    if (!c.step_s || ++shown > 6) continue;
+    out += "  ~ " + left(c.path, 26) + left(c.before + " -> " + c.after, 34) +
+           right(seconds(*c.step_s), 10) + right("MFU " + points(*c.mfu), 12) + "\n";
+  }
+  return out;
+}
+
+std::string break_even_text(const ScaleResult& r) {
+  const std::vector<ScalePoint>& main = r.fixed.empty() ? r.best : r.fixed;
+  if (!r.break_even) {
+    return fmt::format("Every doubling here gives at least {:g}x the tokens per second.", kDoublingPays);
+  }
+  double marginal = 0, dearer = 0;
+  for (size_t i = 1; i < main.size(); ++i) {
+    if (main[i - 1].accelerators != *r.break_even) continue;
+    marginal = main[i].marginal;
+    dearer = marginal > 0 ? 2 / marginal - 1 : 0;
+  }
+  return fmt::format(
+      "Break-even at {} GPUs: the next doubling gives {:.2f}x (less than {:g}x), a token costs {} more.",
+      count(*r.break_even), marginal, kDoublingPays, percent(dearer));
+}
+
+std::string verdict(const ScaleResult& r) {
+  const std::vector<ScalePoint>& main = r.fixed.empty() ? r.best : r.fixed;
+  const ScalePoint* first = first_fitting(main);
+  const ScalePoint* last = last_fitting(main);
+  if (!first) return "Nothing fits at any of these sizes.";
+  std::string text = fmt::format("{} -> {} GPUs: {:.2f}x", count(first->accelerators),
+                                 count(last->accelerators), last->speedup);
+  if (!r.fixed.empty()) {
+    text += " with the plan kept";
+    if (r.best.back().fits) {
+      text += fmt::format(", {:.2f}x with the best plan ({})", r.best.back().speedup,
+                          layout(r.best.back().plan, r.best.back().prediction.dp));
+    }
+  } else {
+    text += fmt::format(" the tokens per second, {} of ideal", percent(last->efficiency));
+  }
+  if (r.break_even) text += fmt::format("; more than {} GPUs do not pay", count(*r.break_even));
+  return text + ".";
+}
+
+Json point_json(const ScalePoint& p, const Setting& s) {
+  Json j;
+  j["accelerators"] = p.accelerators;
+  j["fits"] = p.fits;
+  if (!p.fits) {
+    j["why_not"] = p.why_not;
+    return j;
+  }
+  j["speedup"] = p.speedup;
+  j["efficiency"] = p.efficiency;
+  j["marginal"] = p.marginal > 0 ? Json(p.marginal) : Json(nullptr);
+  j["usd_per_million_tokens"] = p.usd_per_mtoken > 0 ? Json(p.usd_per_mtoken) : Json(nullptr);
+  j["binds"] = {{"account", info(p.binds).key}, {"growth", p.binds_growth}};
+  Setting sized = s;
+  sized.accelerators = p.accelerators;
+  j["result"] = candidate_json(p.plan, p.prediction, sized);
+  j["ledger"] = ledger_json(p.prediction.ledger, p.prediction.step);
+  return j;
+}
+
+}  // namespace
+
+std::string scale_text(const ScaleResult& r, const Setting& s, const Style& style, const Stamp& stamp) {
+  std::string out = wrap("Scale  " + workload_line(s), style.width, 7) + "\n";
+  out += wrap("On     " + cluster_line(s), style.width, 7) + "\n";
+  out += "With   " + s.stack.name + "; the batch stays the same at every size\n";
+  if (r.beyond_cluster) out += "       sizes beyond the cluster are imagined as more of the same nodes\n";
+  if (!r.fixed.empty()) {
+    const ScalePoint* first = first_fitting(r.fixed);
+    out += "\nOne plan kept, only data parallelism grows";
+    if (first) out += ": " + layout(first->plan, first->prediction.dp);
+    out += "\n" + points_table(r.fixed);
+    out += "\nThe best plan at each size\n" + points_table(r.best);
+  } else {
+    out += "\n" + points_table(r.best);
+  }
+  out += "\n" + curve(r.fixed.empty() ? r.best : r.fixed, style);
+  out += "\nBest plans\n" + plans_list(r.best);
+  out += wrong_choice_text(r) + "\n" + wrap(break_even_text(r), style.width) + "\n";
+  if (!style.quiet) out += footer(stamp);
+  return out + "\n" + bold(wrap(verdict(r), style.width), style) + "\n";
+}
+
+std::string scale_json(const ScaleResult& r, const Setting& s, const Stamp& stamp) {
+  Json doc = start_document("assay.scale/1", stamp);
+  doc["break_even"] = r.break_even ? Json(*r.break_even) : Json(nullptr);
+  doc["doubling_pays"] = kDoublingPays;
+  doc["beyond_cluster"] = r.beyond_cluster;
+  Json best = Json::array(), fixed = Json::array(), wrong = Json::array();
+  for (const ScalePoint& p : r.best) best.push_back(point_json(p, s));
+  for (const ScalePoint& p : r.fixed) fixed.push_back(point_json(p, s));
+  for (const Change& c : r.wrong_choice) wrong.push_back(change_json(c));
+  doc["best"] = std::move(best);
+  doc["fixed"] = std::move(fixed);
+  doc["wrong_choice"] = std::move(wrong);
+  doc["description"] = description_json(s);
+  return print(doc);
+}
+
+}  // namespace assay

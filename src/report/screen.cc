@@ -1,0 +1,87 @@
+#include "report/screen.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+namespace assay {
+
+std::string footer(const Stamp& s) {
+  return fmt::format("assay {}, catalog {}, seed {}\n", s.version, s.catalog_date, s.seed);
+}
+
+std::string bar(double share, int columns, const Style& style) {
+  const double wanted = std::clamp(share, 0.0, 1.0) * columns;
+  const int whole = static_cast<int>(std::floor(wanted + (style.unicode ? 0 : 0.5)));
+  std::string text;
+  for (int i = 0; i < whole; ++i) text += style.unicode ? "\xe2\x96\x88" : "#";
+  if (style.unicode) {
+    static const char* const kEighths[] = {"", "\xe2\x96\x8f", "\xe2\x96\x8e", "\xe2\x96\x8d",
+                                           "\xe2\x96\x8c", "\xe2\x96\x8b", "\xe2\x96\x8a",
+                                           "\xe2\x96\x89"};
+    text += kEighths[static_cast<int>((wanted - whole) * 8) & 7];
+  }
+  int shown = whole;
+  if (style.unicode && text.size() > static_cast<size_t>(3 * whole)) ++shown;
+  if (text.empty() && share > 0) text = ".", shown = 1;
+  return text + std::string(static_cast<size_t>(std::max(columns - shown, 0)), ' ');
+}
+
+std::string left(const std::string& text, size_t columns) {
+  return text.size() >= columns ? text : text + std::string(columns - text.size(), ' ');
+}
+
+std::string right(const std::string& text, size_t columns) {
+  return text.size() >= columns ? text : std::string(columns - text.size(), ' ') + text;
+}
+
+std::string bold(const std::string& text, const Style& style) {
+  return style.color ? "\x1b[1m" + text + "\x1b[0m" : text;
+}
+
+std::string warning(const std::string& text, const Style& style) {
+  const std::string line = "! " + text;
+  return style.color ? "\x1b[33m" + line + "\x1b[0m" : line;
+}
+
+std::string wrap(const std::string& text, int width, size_t indent) {
+  std::string out;
+  size_t column = 0;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find(' ', at), text.size());
+    const size_t length = end - at;
+    if (column > 0 && column + 1 + length > static_cast<size_t>(width)) {
+      out += "\n" + std::string(indent, ' ');
+      column = indent;
+    } else if (column > 0) {
+      out += ' ';
+      ++column;
+    }
+    out.append(text, at, length);
+    column += length;
+    at = end + 1;
+  }
+  return out;
+}
+
+std::string table(const std::vector<std::vector<std::string>>& rows, size_t indent) {
+  std::vector<size_t> widths;
+  for (const auto& row : rows) {
+    widths.resize(std::max(widths.size(), row.size()), 0);
+    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  }
+  std::string out;
+  for (const auto& row : rows) {
+    std::string line(indent, ' ');
+    for (size_t i = 0; i < row.size(); ++i) {
+      if (i > 0) line += "  ";
+      line += i == 0 ? left(row[i], widths[i]) : right(row[i], widths[i]);
+    }
+    while (!line.empty() && line.back() == ' ') line.pop_back();
+    out += line + "\n";
+  }
+  return out;
+}
+
+}  // namespace assay
