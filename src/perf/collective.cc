@@ -78,6 +78,19 @@ double pipeline(const Tier& scaleup, const Tier& fabric) {
   return best;
 }
 
+// A tree's chain inside the node sends both ways through the same channels; on 2 x 8 A100 with 200
+// GB/s of NICs the library keeps to the ring (OCI BM.GPU.B4.8, 189.6 GB/s of bus bandwidth), so the
+// chain's stream takes at least this much longer than its bytes over the ring's bandwidth.
+constexpr double kTreeChainCost = 1.4;
+// Between two domains a tree moves the message once each way, but the two trees do not overlap
+// fully: 83.6 % of line rate on AWS p4de (large messages), 82.6 % with one 400G NIC a node (nccl issue
+// 1357), where rings reach 95 %.
+constexpr double kTwoDomainPasses = 1.14;
+// A tree over domains that reduce in their switches runs 6 % below the switches' own pace: 255 to 260
+// GB/s of message on 2 x 8 H100 or H200 (AWS p5, Dell, run:ai) where one node alone gives 274.
+constexpr double kTreeSwitchCost = 1.06;
+constexpr double kTreePasses = 2;  // a domain sends up once and down to two children in half the trees
+
 // How the accelerators' links serve a group of `ranks` in one domain.
 struct ScaleUp {
   double ring;        // bandwidth of one member in a ring or tree
@@ -191,24 +204,25 @@ double ring_time(double bytes, double turns, const Shape& s, const Links& links)
   return start + pipeline(scaleup, fabric);
 }
 
-// All-reduce over a double binary tree of domains, a chain or the switch inside each. A domain's NICs
-// send the message once between two domains, twice where a domain also serves children.
+// All-reduce over a double binary tree of domains, a chain or the switch inside each; with reduction
+// in the fabric's switches one hop up and one down.
 double tree_time(double bytes, const Shape& s, const Links& links) {
   const CollectiveParams& sp = links.scaleup_params;
   const CollectiveParams& fp = links.fabric_params;
   const ScaleUp up = scale_up(links, std::max<int64_t>(s.per_domain, 2));
   const double levels = static_cast<double>(ceil_log2(s.domains));
   const bool sharp = links.in_switch_reduction;
-  const double passes = sharp || s.domains == 2 ? 1 : 2;
+  const double passes = sharp ? 1 : s.domains == 2 ? kTwoDomainPasses : kTreePasses;
   const double hops = sharp ? 2 : 2 * levels;
   Tier fabric{fp, s.nics, hops, passes * bytes, 0, s.crossing};
   const double start = sp.base_latency.v + fp.base_latency.v;
   const double chain = s.p - 1;
-  Tier scaleup{sp, up.ring, 2 * chain, chain > 0 ? 2 * bytes * chain / s.p : 0, 0, up.slowdown};
+  Tier scaleup{sp, up.ring, 2 * chain, chain > 0 ? 2 * bytes * chain / s.p : 0, 0,
+               up.slowdown * kTreeChainCost};
   double best = pipeline(scaleup, fabric);
   if (reduces_in_scaleup(links, s.per_domain)) {
     const double latency = hops * fp.simple_step.v + sp.in_switch_latency.v;
-    best = std::min(best, latency + std::max(in_switch(sp, bytes, up.ring),
+    best = std::min(best, latency + std::max(in_switch(sp, bytes * kTreeSwitchCost, up.ring),
                                              stream(fabric, Protocol::kSimple)));
   }
   return start + best;
