@@ -1,0 +1,355 @@
+#include "validate/cells.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "validate/text.h"
+
+namespace assay {
+namespace {
+
+// Formats by how their names begin, narrowest first.
+struct Format {
+  std::string_view begin;
+  Precision precision;
+};
+constexpr std::array kFormats = {
+    Format{"nvfp4", Precision::kNvfp4},   Format{"mxfp4", Precision::kNvfp4},
+    Format{"fp4", Precision::kNvfp4},     Format{"mxfp8", Precision::kMxfp8},
+    Format{"fp8mx", Precision::kMxfp8},   Format{"fp8", Precision::kFp8},
+    Format{"float8", Precision::kFp8},    Format{"e4m3", Precision::kFp8},
+    Format{"int8", Precision::kInt8},     Format{"bf16", Precision::kBf16},
+    Format{"bfloat16", Precision::kBf16}, Format{"fp16", Precision::kFp16},
+    Format{"float16", Precision::kFp16},  Format{"half", Precision::kFp16},
+    Format{"tf32", Precision::kTf32},     Format{"fp32", Precision::kFp32},
+    Format{"float32", Precision::kFp32},
+};
+
+// How narrow a format is: what matmuls run in is the narrowest of those named together.
+int width(Precision p) {
+  switch (p) {
+    case Precision::kNvfp4: return 4;
+    case Precision::kMxfp8:
+    case Precision::kFp8:
+    case Precision::kInt8: return 8;
+    case Precision::kFp16:
+    case Precision::kBf16: return 16;
+    case Precision::kTf32: return 19;
+    case Precision::kFp32: return 32;
+  }
+  return 32;
+}
+
+// Scales finer than one per tensor take another hardware path, or an emulated one.
+bool fine_scaled(const std::string& words) {
+  return says_any(words, {"mx", "rowwise", "row wise", "blockwise", "block wise", "block scaled",
+                          "sub channel", "subchannel", "per channel", "per block"});
+}
+
+std::optional<double> fraction_in(const std::string& cell) {
+  const size_t slash = cell.find('/');
+  if (slash == std::string::npos || slash == 0) return {};
+  size_t first = slash;
+  while (first > 0 && cell[first - 1] >= '0' && cell[first - 1] <= '9') --first;
+  const std::optional<double> top = cell_number(cell.substr(first, slash - first));
+  const std::optional<double> bottom = cell_number(cell.substr(slash + 1));
+  if (!top || !bottom || *bottom <= 0 || *top < 0 || *top > *bottom) return {};
+  return *top / *bottom;
+}
+
+// The parts of a layer that `selective: norm+act` names. The shares are those of a transformer
+// layer's forward pass: the MLP holds about 60 % of the matmul work (8 h^2 of 12 h^2 multiplications
+// without, 0.6 with grouped queries and gating), norms and activations about half of the traffic.
+std::optional<SelectiveShares> named_parts(const std::string& words) {
+  SelectiveShares shares;
+  bool named = false;
+  if (says_any(words, {"norm", "layernorm", "rmsnorm", "act", "moe act", "activation function"})) {
+    shares.memory = 0.5;
+    named = true;
+  }
+  if (says_any(words, {"mlp", "moe", "ffn"}) && !says(words, "moe act")) {
+    shares.matmul = 0.6;
+    shares.memory = 0.6;
+    named = true;
+  }
+  if (says_any(words, {"mla up proj", "up proj"})) {
+    shares.matmul = std::max(shares.matmul, 0.1);
+    named = true;
+  }
+  if (says_any(words, {"core attn", "core attention", "attn", "attention"})) {
+    shares.attention = 1;
+    named = true;
+  }
+  if (!named) return {};
+  return shares;
+}
+
+// A rate in watts in front of `power cap`: `500W power cap`, `500 W power limit`.
+std::optional<double> power_cap(const std::string& words) {
+  for (const std::string_view phrase : {"power cap", "power limit", "tdp"}) {
+    const size_t at = words.find(" " + std::string(phrase) + " ");
+    if (at == std::string::npos || at == 0) continue;
+    std::string head = words.substr(0, at);
+    if (head.ends_with(" w")) head.resize(head.size() - 2);
+    if (head.ends_with("w")) head.resize(head.size() - 1);
+    const std::optional<double> watts = cell_number(head.substr(head.rfind(' ') + 1));
+    if (watts && *watts >= 50 && *watts <= 5000) return watts;
+  }
+  return {};
+}
+
+std::optional<int64_t> count_after(const std::string& words,
+                                   std::initializer_list<std::string_view> phrases, double most) {
+  for (const std::string_view phrase : phrases) {
+    const std::optional<double> n = number_after(words, phrase);
+    if (n && *n >= 1 && *n <= most && std::floor(*n) == *n) return static_cast<int64_t>(*n);
+  }
+  return {};
+}
+
+std::optional<bool> claims_any(const std::string& words,
+                               std::initializer_list<std::string_view> phrases) {
+  std::optional<bool> said;
+  for (const std::string_view phrase : phrases) {
+    if (const std::optional<bool> one = claims(words, phrase)) said = said.value_or(true) && *one;
+  }
+  return said;
+}
+
+// Load of the busiest expert rank over the mean where tokens go where the router sends them and none
+// is dropped. Early-training routers of public recipes; pairs of the same plan with and without
+// forced balance (Megatron-MoE-ModelZoo, Qwen3-235B: the step is 21-25 % longer) ask for about this.
+constexpr double kNaturalRoutingSkew = 1.5;
+
+void read_overlaps(const std::string& words, Remarks& out) {
+  out.overlap_tp = claims_any(words, {"asynctp", "async tp", "async tensor parallel", "tp comm overlap",
+                                      "tp dp comm overlap", "tp overlap", "ub overlap", "overlap tp"});
+  if (!out.overlap_tp && says(words, "vanilla tp")) out.overlap_tp = false;
+  out.overlap_grad = claims_any(words, {"overlap grad reduce", "grad reduce overlap",
+                                        "grad bucket overlap", "gradient bucketing", "dp comm overlap",
+                                        "overlap grad", "overlap comm", "grad overlap"});
+  out.overlap_param = claims_any(words, {"overlap param gather", "param gather overlap",
+                                         "dp comm overlap", "overlap param", "fsdp prefetch"});
+  out.overlap_expert = claims_any(words, {"a2a overlap", "overlap a2a", "ep overlap", "dualpipe",
+                                          "overlap moe expert parallel comm", "all to all overlap"});
+  const bool none = says_any(words, {"no overlap", "without overlap", "no comm overlap",
+                                     "no communication overlap"});
+  if (none) {
+    out.overlap_tp = out.overlap_grad = out.overlap_param = out.overlap_expert = false;
+  }
+}
+
+void read_state_bytes(const std::string& words, Remarks& out) {
+  if (says_any(words, {"bf16 parameters and optimizer state", "bf16 optimizer state", "pure bf16",
+                       "bf16 optimizer states", "bf16 sr", "stochastic rounding", "bf16 true"})) {
+    out.weight_bytes = out.gradient_bytes = out.gradient_comm_bytes = 2;
+    out.optimizer_bytes = 4;
+  }
+  if (says_any(words, {"fp32 parameters and state", "fp32 parameters and optimizer state"})) {
+    out.weight_bytes = out.gradient_bytes = out.gradient_comm_bytes = 4;
+    out.optimizer_bytes = 8;
+  }
+  if (says_any(words, {"adamw 8bit", "adam 8bit", "8bit adam", "8bit adamw", "8 bit adam",
+                       "8 bit adamw", "adamw8bit", "8 bit optimizer", "8bit optimizer"})) {
+    out.optimizer_bytes = 2;
+  }
+  if (says_any(words, {"bf16 grad reduce", "bf16 gradient reduction", "bf16 grads", "bf16 reduce",
+                       "bf16 gradient reduce", "bf16 reduce scatter"})) {
+    out.gradient_comm_bytes = 2;
+  }
+  if (says_any(words, {"fp8 all gather", "float8 all gather", "fp8 param gather"})) {
+    out.weight_comm_bytes = 1;
+  }
+  if (says_any(words, {"optimizer in backward", "stepped in backward", "optim in bwd",
+                       "optimizer in bwd", "fused backward", "lomo"})) {
+    out.gradients_resident = false;
+  }
+  out.fused_loss = says_any(words, {"liger", "fused linear cross entropy", "chunked cross entropy",
+                                    "cut cross entropy", "chunked loss", "fused cross entropy",
+                                    "unsloth"});
+}
+
+void read_offloads(const std::string& words, Remarks& out) {
+  out.offload_layers = count_after(words, {"cpu offload layers", "offload layers",
+                                           "cpu offloading num layers"}, 1e5);
+  if (says_any(words, {"activation offload", "activation offloading", "offload activations",
+                       "activations offloaded", "activation cpu offload"})) {
+    out.offload_activations = 1;
+  }
+  if (says_any(words, {"optimizer offload", "offload optimizer", "optimizer cpu offload",
+                       "cpu offloaded adamw", "cpu offloaded adam", "cpu offloaded optimizer",
+                       "cpu optimizer", "cpu adam", "deepspeedcpuadam", "zero offload",
+                       "optimizer offloaded", "offloaded optimizer"})) {
+    out.offload_optimizer = 1;
+  }
+}
+
+}  // namespace
+
+PrecisionCell read_precision(const std::string& cell) {
+  PrecisionCell out;
+  const std::string words = plain_words(cell);
+  const bool only_possible = says_any(words, {"possible", "optional", "optionally"});
+  int named = 0;
+  for (const std::string& word : split_any(words, " ")) {
+    const auto format = std::find_if(kFormats.begin(), kFormats.end(), [&](const Format& f) {
+      return word.starts_with(f.begin);
+    });
+    if (format == kFormats.end()) continue;
+    ++named;
+    if (!out.precision) {
+      out.precision = format->precision;
+    } else if (!only_possible && width(format->precision) < width(*out.precision)) {
+      out.precision = format->precision;
+    }
+  }
+  if (out.precision == Precision::kFp8 && fine_scaled(words)) out.precision = Precision::kMxfp8;
+  if (!out.precision && says(words, "16 mixed")) out.precision = Precision::kFp16;
+  out.ambiguous = named > 1 && (only_possible || says(words, "or"));
+  return out;
+}
+
+RecomputeCell read_recompute(const std::string& cell) {
+  RecomputeCell out;
+  const std::string words = plain_words(cell);
+  if (words == " ") return out;
+  if (const std::optional<bool> early = claims_any(words, {"early stop", "earlystop"})) {
+    out.early_stop = early;
+  }
+  if (says_any(words, {"offloaded", "offload"})) out.offload_activations = 0.5;
+  const bool selective = says_any(words, {"selective", "sac", "minimal", "save dot", "partial",
+                                          "core attn", "dots saveable"});
+  const bool denied = says_any(words, {"none", "no", "off", "false", "0", "disabled"});
+  if (says_any(words, {"every other layer", "every second layer", "alternate layers", "selective 2"})) {
+    out.kind = Recompute::kFull;
+    out.fraction = 0.5;
+  } else if (says(words, "full")) {
+    out.kind = Recompute::kFull;
+  } else if (denied && !selective) {
+    out.kind = Recompute::kNone;
+  } else if (selective) {
+    out.kind = Recompute::kSelective;
+    if (!says_any(words, {"op", "per op"})) out.shares = named_parts(words);
+  } else {
+    // Everything else that people write here (`full`, `yes`, `block`, `uniform`, a remat policy that
+    // keeps little) recomputes whole layers.
+    out.kind = Recompute::kFull;
+  }
+  if (out.kind == Recompute::kFull && !out.fraction) {
+    out.fraction = fraction_in(cell);
+    if (!out.fraction) {
+      const std::optional<double> n = number_before(words, "layers");
+      const std::optional<double> m = number_before(words, "layer");
+      const std::optional<int64_t> named =
+          count_after(words, {"num layers", "recompute num layers", "block", "layers"}, 1e5);
+      if (n && *n >= 1) out.layer_count = static_cast<int64_t>(std::min(*n, 1e5));
+      else if (m && *m >= 1) out.layer_count = static_cast<int64_t>(std::min(*m, 1e5));
+      else if (named) out.layer_count = named;
+    }
+  }
+  return out;
+}
+
+RecomputeCell read_recompute_notes(const std::string& notes) {
+  RecomputeCell out;
+  const std::string words = plain_words(notes);
+  const std::optional<bool> said = claims_any(
+      words, {"use checkpoint", "full activation checkpointing", "activation checkpointing",
+              "gradient checkpointing", "activation recomputation", "full recompute",
+              "activation recompute"});
+  if (!said) return out;
+  const bool selective = says_any(words, {"selective activation checkpointing",
+                                          "selective activation recomputation", "selective recompute"});
+  out.kind = !*said ? Recompute::kNone : selective ? Recompute::kSelective : Recompute::kFull;
+  return out;
+}
+
+ShardingCell read_sharding(const std::string& cell) {
+  ShardingCell out;
+  const std::string words = plain_words(cell);
+  if (words == " ") return out;
+  if (says_any(words, {"fsdp", "fsdp1", "fsdp2", "fully sharded", "hsdp", "megatron fsdp",
+                       "hybrid shard", "full shard", "gemini", "fully shard", "simplefsdp"})) {
+    out.zero = 3;
+    out.fsdp = true;
+  }
+  out.hybrid = says_any(words, {"hsdp", "hybrid shard", "hybrid", "mics", "hpz"});
+  if (says(words, "shard grad op")) out.zero = 2;
+  if (says_any(words, {"distributed optimizer", "dist optimizer", "zero optimizer"})) {
+    out.zero = 1;
+    out.distributed_optimizer = true;
+  }
+  for (int64_t stage = 0; stage <= 3; ++stage) {
+    const std::string n = std::to_string(stage);
+    if (says(words, "zero " + n) || says(words, "zero" + n) || says(words, "stage " + n) ||
+        says(words, "zero stage " + n) || says(words, "z" + n) || words == " " + n + " ") {
+      out.zero = stage;
+      out.fsdp = stage == 3;
+    }
+  }
+  if (!out.zero && says_any(words, {"none", "no", "ddp", "no shard", "replicated", "ds 3d"})) {
+    out.zero = 0;
+  }
+  if (says_any(words, {"offload", "infinity"})) {
+    out.offload_optimizer = 1;
+    if (!out.zero) out.zero = 3;
+  }
+  return out;
+}
+
+std::optional<bool> read_flash(const std::string& cell) {
+  const std::string words = plain_words(cell);
+  if (words == " ") return {};
+  if (says_any(words, {"no", "off", "false", "0", "unfused", "eager", "math", "none", "naive"})) {
+    return false;
+  }
+  return true;
+}
+
+Task read_task(const std::string& task, const std::string& model_name) {
+  const std::string words = plain_words(task + " " + model_name);
+  if (says_any(words, {"lora", "qlora", "peft", "dora"})) return Task::kLora;
+  if (says_any(plain_words(task), {"sft", "finetune", "fine", "finetuning", "dpo", "full ft"})) {
+    return Task::kSft;
+  }
+  return Task::kPretrain;
+}
+
+Remarks read_remarks(const std::string& text) {
+  Remarks out;
+  const std::string words = plain_words(text);
+  out.compiled = claims_any(words, {"torch compile", "compile", "compiled", "torchcompile"});
+  if (!out.compiled && says(words, "eager")) out.compiled = false;
+  out.cuda_graphs = claims_any(words, {"cuda graph", "cuda graphs", "cudagraph", "cudagraphs"});
+  read_overlaps(words, out);
+  if (says_any(words, {"zero bubble", "zbv", "zb h1", "zb h2", "dualpipe"})) {
+    out.schedule = Schedule::kZeroBubble;
+  } else if (says(words, "gpipe")) {
+    out.schedule = Schedule::kGpipe;
+  } else if (says_any(words, {"interleaved 1f1b", "interleaved1f1b"})) {
+    out.schedule = Schedule::kInterleaved;
+  } else if (says(words, "1f1b")) {
+    out.schedule = Schedule::kOneFOneB;
+  }
+  if (says_any(words, {"ulysses", "cp comm type a2a", "cp a2a", "deepspeed ulysses"})) {
+    out.context = ContextKind::kAllToAll;
+  }
+  out.sequence_parallel = claims_any(words, {"sequence parallel", "sequence parallelism"});
+  read_offloads(words, out);
+  if (says_any(words, {"force balanced", "forced balance", "force balance", "balanced routing",
+                       "tokendrop", "token drop", "drop and pad"})) {
+    out.expert_skew = 1;
+  } else if (says(words, "dropless")) {
+    out.expert_skew = kNaturalRoutingSkew;
+  }
+  out.multi_token_prediction = claims_any(words, {"mtp", "multi token prediction"});
+  out.micro_batch = count_after(words, {"per device batch size", "per device batch", "local batch size",
+                                        "micro batch size", "per device train batch size"}, 1e6);
+  out.lora_rank = count_after(words, {"lora rank", "lora r", "rank"}, 4096);
+  out.power_cap_w = power_cap(words);
+  read_state_bytes(words, out);
+  return out;
+}
+
+}  // namespace assay

@@ -1,0 +1,74 @@
+// What single cells mean: each function reads one kind of free text, by its words and without knowing
+// who wrote it. `stated` false: the cell says nothing, and the caller falls back on the stack.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "world/plan.h"
+#include "world/workload.h"
+
+namespace assay {
+
+struct PrecisionCell {
+  std::optional<Precision> precision;
+  bool ambiguous = false;  // several formats are named as alternatives
+};
+// `bf16`, `FP8-CS`, `fp8 rowwise`, `Autocast:BF16+FP32Optimizer`, `bf16 (int8 matmul possible)`:
+// the narrowest format named is the one that matmuls run in, unless it is only possible.
+PrecisionCell read_precision(const std::string& cell);
+
+// Recompute of parts of a layer, as shares of its forward pass that run again.
+struct SelectiveShares {
+  double matmul = 0, attention = 0, memory = 0;
+};
+struct RecomputeCell {
+  std::optional<Recompute> kind;
+  std::optional<double> fraction;        // of the layers: `every other layer`, `1/3`
+  std::optional<int64_t> layer_count;    // `full, 12 layers`: of those of one stage
+  std::optional<bool> early_stop;
+  std::optional<SelectiveShares> shares; // only where the text names the parts
+  double offload_activations = 0;
+};
+RecomputeCell read_recompute(const std::string& cell);
+// The same from free notes, where only explicit statements count (`use_checkpoint=true`).
+RecomputeCell read_recompute_notes(const std::string& notes);
+
+struct ShardingCell {
+  std::optional<int64_t> zero;
+  bool fsdp = false;         // named as FSDP or ZeRO-3: a stack of that family is meant
+  bool hybrid = false;       // HSDP: one copy per sharding group
+  bool distributed_optimizer = false;  // Megatron's word for ZeRO-1
+  double offload_optimizer = 0;
+};
+ShardingCell read_sharding(const std::string& cell);
+
+// `yes (cuDNN/TE)`, `SDPA`, `FA3`, `no`.
+std::optional<bool> read_flash(const std::string& cell);
+
+Task read_task(const std::string& task, const std::string& model_name);
+
+// What remarks say about how the step was run. Unset: not mentioned.
+struct Remarks {
+  std::optional<bool> compiled, cuda_graphs;
+  std::optional<bool> overlap_tp, overlap_grad, overlap_param, overlap_expert;
+  std::optional<Schedule> schedule;
+  std::optional<ContextKind> context;
+  std::optional<bool> sequence_parallel;
+  std::optional<int64_t> offload_layers;       // activations of that many layers go to the host
+  std::optional<double> offload_activations, offload_optimizer;
+  std::optional<double> expert_skew;
+  std::optional<bool> multi_token_prediction;
+  std::optional<int64_t> micro_batch;          // `per_device_batch=3`
+  std::optional<int64_t> lora_rank;
+  std::optional<double> power_cap_w;
+  // Bytes per parameter that differ from the stack's: 16-bit training, 8-bit optimizer, ...
+  std::optional<double> weight_bytes, gradient_bytes, optimizer_bytes, gradient_comm_bytes,
+      weight_comm_bytes;
+  std::optional<bool> gradients_resident;      // false: the optimizer steps inside the backward pass
+  bool fused_loss = false;                     // logits are never held whole (Liger, chunked loss)
+};
+// `text` is everything free that the row holds: remarks, notes, the framework's and precision's words.
+Remarks read_remarks(const std::string& text);
+
+}  // namespace assay

@@ -1,0 +1,211 @@
+// The machine of a run: the accelerator by any of its names, the reference node that carries it, and
+// the network as far as the text says more.
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "validate/links.h"
+#include "validate/scenario.h"
+#include "validate/text.h"
+
+namespace assay {
+namespace {
+
+constexpr double kGbit = 1e9 / 8;
+
+// The accelerator whose longest name is contained in the text: `8x NVIDIA A100-SXM4-80GB (Lambda)`.
+const Accelerator* contained(const Catalog& catalog, const std::string& text) {
+  const std::string words = plain_words(text);
+  const Accelerator* best = nullptr;
+  size_t length = 0;
+  for (const Accelerator& a : catalog.accelerators) {
+    std::vector<std::string> names = a.aliases;
+    names.push_back(a.name);
+    for (const std::string& name : names) {
+      const std::string phrase(trimmed(plain_words(name)));
+      if (phrase.size() > length && says(words, phrase)) {
+        best = &a;
+        length = phrase.size();
+      }
+    }
+  }
+  return best;
+}
+
+const Node* reference_node(const Catalog& catalog, const Accelerator& a, int64_t per_node) {
+  const Node* any = nullptr;
+  for (const Node& n : catalog.nodes) {
+    if (n.accelerator != a.name || n.nics == 0) continue;
+    if (n.accelerators == per_node || per_node == 0) return &n;
+    if (!any) any = &n;
+  }
+  return any;
+}
+
+std::string port_name(Bandwidth b) { return fmt::format("{:.0f}", b.v / kGbit); }
+
+// The catalog fabric of a kind for ports of a speed; a bare fabric of that kind where none is listed.
+Fabric fabric_of(const Catalog& catalog, FabricKind kind, Bandwidth port) {
+  const double gbit = port.v / kGbit;
+  std::string name;
+  switch (kind) {
+    case FabricKind::kInfiniband:
+      name = gbit > 500 ? "xdr-800" : gbit > 300 ? "ndr-400-rail" : gbit > 150 ? "hdr-200" : "edr-100";
+      break;
+    case FabricKind::kRoce:
+      name = gbit > 500 ? "roce-800" : gbit > 300 ? "roce-400" : gbit > 150 ? "roce-200" : "roce-100";
+      break;
+    case FabricKind::kEfa: name = gbit > 300 ? "efa-v4" : gbit > 150 ? "efa-v3" : "efa-v1"; break;
+    case FabricKind::kTcp:
+      name = gbit > 300 ? "ethernet-400g" : gbit > 50 ? "ethernet-100g"
+             : gbit > 15 ? "ethernet-25g" : "ethernet-10g";
+      break;
+    case FabricKind::kSlingshot: name = "slingshot-11"; break;
+    case FabricKind::kOmnipath: name = "omnipath-100"; break;
+    case FabricKind::kTorus: name = "tpu-torus-3d"; break;
+    case FabricKind::kNone: name = "single-node"; break;
+  }
+  if (const Fabric* f = find_fabric(catalog, name)) return *f;
+  Fabric bare;
+  bare.name = name;
+  bare.kind = kind;
+  return bare;
+}
+
+// The transport that machines with this accelerator usually have.
+FabricKind usual_kind(const Accelerator& a, const Node& node) {
+  const std::string vendor = squeezed(a.vendor);
+  if (vendor == "aws" || vendor == "amazon") return FabricKind::kEfa;
+  if (vendor == "amd" || vendor == "intel" || vendor == "habana") return FabricKind::kRoce;
+  if (node.nic_bandwidth.v * static_cast<double>(node.nics) < 60 * kGbit) return FabricKind::kTcp;
+  return FabricKind::kInfiniband;
+}
+
+// Chips that form their own network, whatever the hosts have: a torus of one slice.
+Fabric torus_of(const Catalog& catalog, const Accelerator& a) {
+  for (const Fabric& f : catalog.fabrics) {
+    if (f.kind == FabricKind::kTorus && f.name.starts_with(a.name)) return f;
+  }
+  const bool flat = a.wiring == Wiring::kTorus2d;
+  if (const Fabric* f = find_fabric(catalog, flat ? "tpu-torus-2d" : "tpu-torus-3d")) return *f;
+  return fabric_of(catalog, FabricKind::kTorus, Bandwidth(0));
+}
+
+// Racks whose scale-up link joins more than one node. A job that does not fill racks of 72 is placed
+// on 16 of the 18 trays of each, so that its groups stay powers of two.
+void apply_rack(const Catalog& catalog, const Node& node, int64_t ranks, Fabric& fabric) {
+  if (node.name.find("nvl72") == std::string::npos) return;
+  const Fabric* rack = find_fabric(catalog, node.nic_bandwidth.v > 500 * kGbit ? "nvl72-xdr" : "nvl72");
+  const FabricKind kind = fabric.kind;
+  if (rack) fabric = *rack;
+  fabric.kind = kind;
+  if (fabric.scaleup_domain == 0) fabric.scaleup_domain = 72;
+  if (ranks > fabric.scaleup_domain && ranks % fabric.scaleup_domain != 0 && ranks % 64 == 0) {
+    fabric.scaleup_domain = 64;
+  }
+}
+
+// A node's total split into ports of the reference node's speed, or as many as there are.
+void set_ports(Node& node, Bandwidth total, std::optional<int64_t> counted, Bandwidth usual_port) {
+  int64_t ports = counted.value_or(0);
+  if (ports == 0 && usual_port.v > 0) ports = static_cast<int64_t>(std::round(total / usual_port));
+  node.nics = std::clamp<int64_t>(ports, 1, 256);
+  node.nic_bandwidth = total / static_cast<double>(node.nics);
+}
+
+// Whether the stated link is a management port: far below anything that trains on this accelerator.
+bool too_slow_to_be_meant(Bandwidth stated, const Node& reference) {
+  constexpr double kLeastShare = 1.0 / 50;
+  return stated.v < kLeastShare * reference.nic_bandwidth.v * static_cast<double>(reference.nics);
+}
+
+void apply_link(const Run& run, const Accelerator& a, const Catalog& catalog, bool many_nodes,
+                Cluster& cluster, std::vector<std::string>& assumed) {
+  const Node reference = cluster.node;
+  const LinkCell link = read_link(run.inter_link);
+  FabricKind kind = link.kind.value_or(usual_kind(a, reference));
+  const std::optional<Bandwidth> total = node_bandwidth(link, cluster.node.accelerators);
+  bool stated = total.has_value() && !link.management;
+  if (stated && too_slow_to_be_meant(*total, reference)) {
+    stated = false;
+    kind = usual_kind(a, reference);
+  }
+  if (stated) {
+    const bool per_accelerator = link.per == LinkCell::Per::kAccelerator;
+    set_ports(cluster.node, *total,
+              per_accelerator ? std::optional(cluster.node.accelerators) : link.ports,
+              reference.nic_bandwidth);
+  }
+  cluster.fabric = fabric_of(catalog, kind, cluster.node.nic_bandwidth);
+  apply_rack(catalog, reference, run.accelerators.value_or(1), cluster.fabric);
+  if (many_nodes && !stated) {
+    assumed.push_back(fmt::format("network {} x {} Gb/s {}", cluster.node.nics,
+                                  port_name(cluster.node.nic_bandwidth), cluster.fabric.name));
+  }
+}
+
+}  // namespace
+
+const Accelerator* choose_accelerator(const Run& run, const Catalog& catalog) {
+  if (run.gpu.empty()) return nullptr;
+  const std::string words = plain_words(run.gpu);
+  if (says_any(words, {"hetero", "heterogeneous", "mixed"}) || run.gpu.find(',') != std::string::npos) {
+    return nullptr;
+  }
+  if (run.gpu_mem_gb) {
+    const std::string with_memory = fmt::format("{}-{:.0f}GB", run.gpu, *run.gpu_mem_gb);
+    if (const Accelerator* a = find_accelerator(catalog, with_memory)) return a;
+  }
+  if (const Accelerator* a = find_accelerator(catalog, run.gpu)) return a;
+  return contained(catalog, run.gpu);
+}
+
+Cluster choose_cluster(const Run& run, const Accelerator& accelerator, const Catalog& catalog,
+                       std::vector<std::string>& assumed) {
+  Cluster cluster;
+  const int64_t ranks = run.accelerators.value_or(1);
+  const Node* reference = reference_node(catalog, accelerator, run.per_node.value_or(0));
+  if (reference) cluster.node = *reference;
+  if (!reference) {
+    cluster.node.nic_bandwidth = Bandwidth(100 * kGbit);
+    cluster.node.nics = 1;
+  }
+  const int64_t usual = reference ? reference->accelerators : 8;
+  int64_t per_node = std::min(run.per_node.value_or(usual), ranks);
+  if (per_node < 1 || per_node > 1024) per_node = std::min<int64_t>(usual, ranks);
+  if (!run.per_node && ranks > 1) {
+    assumed.push_back(fmt::format("{} accelerators per node", per_node));
+  }
+  if (reference && per_node < reference->accelerators && ranks > per_node) {
+    cluster.node.nics = std::max<int64_t>(1, reference->nics * per_node / reference->accelerators);
+  }
+  cluster.node.accelerator = accelerator.name;
+  cluster.node.accelerators = per_node;
+  cluster.accelerator = accelerator;
+  if (run.gpu_mem_gb && std::abs(*run.gpu_mem_gb * 1e9 / accelerator.memory.v - 1) > 0.12) {
+    cluster.accelerator.memory = Bytes(*run.gpu_mem_gb * 1e9);
+  }
+  if (pcie_only(run.intra_link) && !accelerator.scaleup_link.starts_with("pcie")) {
+    cluster.accelerator.scaleup_link = "pcie4";
+    cluster.accelerator.scaleup_bandwidth = accelerator.pcie_bandwidth;
+    cluster.accelerator.peer_bandwidth = accelerator.pcie_bandwidth;
+    cluster.accelerator.wiring = Wiring::kSwitch;
+  }
+  cluster.nodes = (ranks + per_node - 1) / per_node;
+  const bool many = cluster.nodes > 1;
+  const std::string link = squeezed(accelerator.scaleup_link);
+  if (link == "ici") {
+    cluster.fabric = torus_of(catalog, accelerator);
+  } else if (link.find("roce") != std::string::npos || link.find("ethernet") != std::string::npos) {
+    // The accelerator brings its own ports; what is listed as a link is the host's.
+    const Fabric* own = find_fabric(catalog, "gaudi-scaleout");
+    cluster.fabric = own ? *own : fabric_of(catalog, FabricKind::kRoce, cluster.node.nic_bandwidth);
+  } else {
+    apply_link(run, accelerator, catalog, many, cluster, assumed);
+  }
+  cluster.name = fmt::format("{} x {}", cluster.nodes, cluster.node.name);
+  return cluster;
+}
+
+}  // namespace assay

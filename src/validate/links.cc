@@ -1,0 +1,196 @@
+#include "validate/links.h"
+
+#include <array>
+#include <vector>
+
+#include "validate/text.h"
+
+namespace assay {
+namespace {
+
+constexpr double kGbit = 1e9 / 8;  // bytes per second of one Gb/s
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+// A rate with its unit at `at`: `400Gb/s`, `400 Gbps`, `3.2 Tbps`, `50 GB/s`, `100GbE`, `10G`.
+struct Unit {
+  std::string_view text;  // compared without case except the b of bits and the B of bytes
+  double bytes_per_s;
+};
+constexpr std::array kUnits = {
+    Unit{"Tbps", 1000 * kGbit}, Unit{"Tb/s", 1000 * kGbit}, Unit{"TB/s", 1e12},
+    Unit{"Gbps", kGbit},        Unit{"Gbit", kGbit},        Unit{"Gb/", kGbit},
+    Unit{"Gbe", kGbit},         Unit{"GbE", kGbit},         Unit{"GBE", kGbit},
+    Unit{"GB/", 1e9},           Unit{"GBps", 1e9},          Unit{"Gb ", kGbit},
+    Unit{"GBASE", kGbit},       Unit{"Gig", kGbit},         Unit{"G ", kGbit},
+};
+
+std::optional<double> rate_at(const std::string& text, size_t at, size_t* end) {
+  size_t i = at;
+  while (i < text.size() && (is_digit(text[i]) || text[i] == '.')) ++i;
+  const std::optional<double> value = cell_number(std::string_view(text).substr(at, i - at));
+  while (i < text.size() && text[i] == ' ') ++i;
+  if (!value || *value <= 0 || *value > 1e6) return {};
+  for (const Unit& unit : kUnits) {
+    if (text.compare(i, unit.text.size(), unit.text) == 0) {
+      *end = i + unit.text.size();
+      return *value * unit.bytes_per_s;
+    }
+  }
+  return {};
+}
+
+// The first rate of a segment; of `10Gb/25Gb/.../200Gb` the last.
+std::optional<double> first_rate(const std::string& segment) {
+  const std::string text = segment + " ";
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (!is_digit(text[i]) || (i > 0 && (is_digit(text[i - 1]) || text[i - 1] == '.'))) continue;
+    size_t end = 0;
+    std::optional<double> rate = rate_at(text, i, &end);
+    while (rate) {
+      const std::optional<double> next = end < text.size() && is_digit(text[end])
+                                             ? rate_at(text, end, &end) : std::nullopt;
+      if (!next) return rate;
+      rate = next;
+    }
+  }
+  return {};
+}
+
+// `8x`, `8 x `, in front of a port's name or rate.
+std::optional<int64_t> port_count(const std::string& segment) {
+  for (size_t i = 1; i < segment.size(); ++i) {
+    if (segment[i] != 'x' && segment[i] != 'X') continue;
+    size_t end = i;
+    while (end > 0 && segment[end - 1] == ' ') --end;
+    size_t first = end;
+    while (first > 0 && is_digit(segment[first - 1])) --first;
+    if (first == end || end - first > 4) continue;
+    if (first > 0 && segment[first - 1] != ' ' && segment[first - 1] != ':') continue;
+    const int64_t n = std::stoll(segment.substr(first, end - first));
+    if (n >= 1 && n <= 256) return n;
+  }
+  return {};
+}
+
+// What a named generation of port runs at, in Gb/s, where no rate is written. Vendor data sheets.
+struct Generation {
+  std::string_view word;
+  double gbit;
+};
+constexpr std::array kGenerations = {
+    Generation{"xdr", 800},        Generation{"ndr", 400},        Generation{"hdr", 200},
+    Generation{"edr", 100},        Generation{"connectx 8", 800}, Generation{"cx8", 800},
+    Generation{"connectx 7", 400}, Generation{"cx7", 400},        Generation{"bluefield 3", 400},
+    Generation{"bf3", 400},        Generation{"connectx 6", 200}, Generation{"cx6", 200},
+    Generation{"slingshot", 200},  Generation{"slingshot 11", 200},
+    Generation{"omni path", 100},  Generation{"omnipath", 100},
+};
+
+std::optional<FabricKind> named_kind(const std::string& words) {
+  if (says_any(words, {"slingshot"})) return FabricKind::kSlingshot;
+  if (says_any(words, {"omni path", "omnipath", "opa"})) return FabricKind::kOmnipath;
+  if (says_any(words, {"efa", "elastic fabric adapter"})) return FabricKind::kEfa;
+  if (says_any(words, {"ici", "torus", "ocs"})) return FabricKind::kTorus;
+  if (says_any(words, {"infiniband", "ib", "hdr", "ndr", "xdr", "edr", "quantum"})) {
+    return FabricKind::kInfiniband;
+  }
+  if (says_any(words, {"roce", "rocev2", "roce2", "roce v2", "rdma", "spectrum", "gpudirect"})) {
+    return FabricKind::kRoce;
+  }
+  if (says_any(words, {"tcp", "tcpx", "tcpxo", "gvnic", "sockets", "ena"})) return FabricKind::kTcp;
+  if (says_any(words, {"ethernet", "100gbe", "200gbe", "400gbe"})) return FabricKind::kRoce;
+  return {};
+}
+
+bool about_management(const std::string& words) {
+  return says_any(words, {"management", "storage", "host", "oob", "bmc", "ns", "frontend"}) &&
+         !says_any(words, {"compute", "ew"});
+}
+
+bool about_pcie(const std::string& words) { return says_any(words, {"pcie", "pci"}); }
+
+// The segment that describes the training network, and whether any was left out as management.
+std::string training_segment(const std::string& cell, bool* only_management) {
+  // `EFA 800 Gbps (trn1) / 1600 Gbps (trn1n)` gives alternatives: the first one counts.
+  std::vector<std::string> segments;
+  std::string text = cell;
+  for (size_t at; (at = text.find(" / ")) != std::string::npos;) text.resize(at);
+  for (size_t at; (at = text.find(" and ")) != std::string::npos;) text.replace(at, 5, ",    ");
+  for (const std::string& part : split_any(text, ",;+")) segments.push_back(part);
+
+  std::string best;
+  int best_score = -1;
+  *only_management = !segments.empty();
+  for (const std::string& segment : segments) {
+    const std::string words = plain_words(segment);
+    if (about_pcie(words)) continue;
+    if (about_management(words)) continue;
+    *only_management = false;
+    int score = 0;
+    if (says_any(words, {"compute", "ew"})) score += 8;
+    if (named_kind(words) && !says(words, "ethernet")) score += 4;
+    if (first_rate(segment)) score += 2;
+    if (port_count(segment)) score += 1;
+    if (score > best_score) {
+      best_score = score;
+      best = segment;
+    }
+  }
+  return best;
+}
+
+// What a rate without a number of ports is a rate of. Machines that name an RDMA fabric have, as a
+// rule, a port for each accelerator; plain Ethernet has one for the node.
+LinkCell::Per uncounted(const std::string& words, const LinkCell& link) {
+  constexpr double kFastestPort = 900 * kGbit;
+  if (says_any(words, {"node", "per node", "instance", "efa", "host"})) return LinkCell::Per::kNode;
+  if (link.rate && link.rate->v > kFastestPort) return LinkCell::Per::kNode;
+  const bool plain_ethernet = says(words, "ethernet") &&
+                              !says_any(words, {"rdma", "roce", "rocev2", "infiniband", "ib"});
+  const bool rdma = link.kind == FabricKind::kInfiniband || link.kind == FabricKind::kSlingshot ||
+                    link.kind == FabricKind::kOmnipath || link.kind == FabricKind::kRoce;
+  return rdma && !plain_ethernet ? LinkCell::Per::kAccelerator : LinkCell::Per::kPort;
+}
+
+}  // namespace
+
+LinkCell read_link(const std::string& cell) {
+  LinkCell out;
+  const std::string whole = cell.substr(0, 1024);
+  const std::string all_words = plain_words(whole);
+  if (says_any(all_words, {"none", "n a"}) || all_words == " ") return out;
+  const std::string segment = training_segment(whole, &out.management);
+  const std::string words = plain_words(segment);
+  out.kind = named_kind(words);
+  if (out.management || segment.empty()) return out;
+  if (const std::optional<double> rate = first_rate(segment)) out.rate = Bandwidth(*rate);
+  out.ports = port_count(segment);
+  for (const Generation& g : kGenerations) {
+    if (!out.rate && says(words, g.word)) out.rate = Bandwidth(g.gbit * kGbit);
+  }
+  if (says_any(words, {"per gpu", "gpu", "per accelerator", "per chip"})) {
+    out.per = LinkCell::Per::kAccelerator;
+  } else if (!out.ports) {
+    out.per = uncounted(words, out);
+  }
+  return out;
+}
+
+std::optional<Bandwidth> node_bandwidth(const LinkCell& link, int64_t accelerators) {
+  if (!link.rate) return {};
+  switch (link.per) {
+    case LinkCell::Per::kNode: return *link.rate;
+    case LinkCell::Per::kAccelerator: return *link.rate * static_cast<double>(accelerators);
+    case LinkCell::Per::kPort: break;
+  }
+  return *link.rate * static_cast<double>(link.ports.value_or(1));
+}
+
+bool pcie_only(const std::string& intra_link) {
+  const std::string words = plain_words(intra_link);
+  return says_any(words, {"pcie", "pci", "pcie4", "pcie5"}) &&
+         !says_any(words, {"nvlink", "xgmi", "bridge", "infinity fabric", "nvswitch"});
+}
+
+}  // namespace assay

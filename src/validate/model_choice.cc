@@ -1,0 +1,145 @@
+// The shape of a run's model: what the row states, then the catalog model of that name, then the
+// conventions that most published models follow.
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "validate/scenario.h"
+#include "validate/text.h"
+
+namespace assay {
+namespace {
+
+// Families by the beginning of a word of the name: whether their MLPs have two up-projections.
+struct FamilyShape {
+  std::string_view word;
+  bool gated;
+  int64_t vocab;
+};
+constexpr std::array kFamilies = {
+    FamilyShape{"llama", true, 32000},   FamilyShape{"tinyllama", true, 32000},
+    FamilyShape{"mistral", true, 32000}, FamilyShape{"mixtral", true, 32000},
+    FamilyShape{"qwen", true, 151936},   FamilyShape{"gemma", true, 256000},
+    FamilyShape{"deepseek", true, 129280}, FamilyShape{"kimi", true, 163840},
+    FamilyShape{"yi", true, 64000},      FamilyShape{"phi", true, 32064},
+    FamilyShape{"olmo", true, 50304},    FamilyShape{"granite", true, 49152},
+    FamilyShape{"smollm", true, 49152},  FamilyShape{"internlm", true, 92544},
+    FamilyShape{"palm", true, 256000},   FamilyShape{"gpt", false, 51200},
+    FamilyShape{"opt", false, 50272},    FamilyShape{"bloom", false, 250880},
+    FamilyShape{"neox", false, 50432},   FamilyShape{"pythia", false, 50304},
+    FamilyShape{"mpt", false, 50368},    FamilyShape{"falcon", false, 65024},
+    FamilyShape{"bert", false, 30528},   FamilyShape{"nemotron", false, 256000},
+    FamilyShape{"starcoder", false, 49152},
+};
+
+const FamilyShape* family_of(const std::string& name) {
+  for (const std::string& word : split_any(plain_words(name), " ")) {
+    for (const FamilyShape& f : kFamilies) {
+      if (word.starts_with(f.word)) return &f;
+    }
+  }
+  return nullptr;
+}
+
+// The catalog model of a name, also without what people append to it (`Llama-2-70B-LoRA`).
+const Model* named_model(const Catalog& catalog, const std::string& name) {
+  if (const Model* m = find_model(catalog, name)) return m;
+  std::string shorter = name.substr(0, name.find('('));
+  static constexpr std::array<std::string_view, 9> kSuffixes = {
+      "lora", "qlora", "sft", "pretrain", "instruct", "base", "hf", "chat", "it"};
+  for (bool changed = true; changed;) {
+    changed = false;
+    shorter = std::string(trimmed(shorter));
+    const size_t cut = shorter.find_last_of("-_ ");
+    if (cut == std::string::npos) break;
+    const std::string tail = squeezed(shorter.substr(cut + 1));
+    if (std::find(kSuffixes.begin(), kSuffixes.end(), tail) == kSuffixes.end()) break;
+    shorter.resize(cut);
+    changed = true;
+  }
+  return shorter.empty() || shorter == name ? nullptr : find_model(catalog, shorter);
+}
+
+template <class T, class U>
+void take(T& to, const std::optional<U>& stated) {
+  if (stated) to = static_cast<T>(*stated);
+}
+
+int64_t usual_heads(int64_t hidden) {
+  for (const int64_t size : {int64_t{128}, int64_t{64}, int64_t{80}, int64_t{96}}) {
+    if (hidden % size == 0) return hidden / size;
+  }
+  return 1;
+}
+
+// What no one stated, by convention.
+void fill_conventions(const Run& run, Model& m, std::vector<std::string>& assumed) {
+  const FamilyShape* family = family_of(run.model_name);
+  if (m.heads == 0) {
+    m.heads = usual_heads(m.hidden);
+    assumed.push_back(fmt::format("{} heads", m.heads));
+  }
+  if (m.kv_heads == 0) m.kv_heads = m.heads;
+  if (m.head_dim == 0 && m.hidden % m.heads != 0) {
+    m.head_dim = m.hidden > 4096 ? 128 : 64;
+    assumed.push_back(fmt::format("head size {}", m.head_dim));
+  }
+  if (!run.gated_mlp) {
+    m.gated_mlp = run.ffn ? *run.ffn != 4 * m.hidden : !family || family->gated;
+  }
+  if (m.ffn == 0) {
+    const int64_t gated = (8 * m.hidden / 3 + 255) / 256 * 256;
+    m.ffn = m.gated_mlp ? gated : 4 * m.hidden;
+    assumed.push_back(fmt::format("MLP width {}", m.ffn));
+  }
+  if (m.vocab == 0) {
+    m.vocab = family ? family->vocab : 51200;
+    assumed.push_back(fmt::format("vocabulary {}", m.vocab));
+  }
+  if (m.experts > 0 && m.expert_ffn == 0) m.expert_ffn = m.ffn;
+  if (m.experts > 0 && m.experts_per_token == 0) m.experts_per_token = 2;
+}
+
+}  // namespace
+
+tl::expected<Model, Refusal> choose_model(const Run& run, const Catalog& catalog,
+                                          std::vector<std::string>& assumed) {
+  const Model* known = run.model_name.empty() ? nullptr : named_model(catalog, run.model_name);
+  // A name is trusted where the width agrees; its depth may have been cut.
+  const bool agrees = known && (!run.hidden || *run.hidden == known->hidden);
+  Model m;
+  if (agrees) m = *known;
+  if (agrees && (!run.layers || !run.hidden)) {
+    assumed.push_back(fmt::format("shape of {}", known->name));
+  }
+  m.name = run.model_name.empty() ? "model" : sanitize(run.model_name, 60);
+  take(m.layers, run.layers);
+  take(m.hidden, run.hidden);
+  std::string missing;
+  if (m.layers == 0) missing += "layers";
+  if (m.hidden == 0) missing += missing.empty() ? "hidden" : ", hidden";
+  if (!missing.empty()) return tl::unexpected(Refusal{RunStatus::kIncomplete, "not stated: " + missing});
+
+  const bool other_heads = run.heads && *run.heads != m.heads;
+  take(m.heads, run.heads);
+  if (other_heads) {
+    m.head_dim = 0;
+    if (!run.kv_heads) m.kv_heads = 0;
+  }
+  take(m.kv_heads, run.kv_heads);
+  take(m.ffn, run.ffn);
+  take(m.vocab, run.vocab);
+  take(m.gated_mlp, run.gated_mlp);
+  take(m.tied_embeddings, run.tied_embeddings);
+  take(m.experts, run.experts);
+  take(m.experts_per_token, run.experts_per_token);
+  take(m.expert_ffn, run.expert_ffn);
+  take(m.shared_expert_ffn, run.shared_ffn);
+  take(m.dense_layers, run.dense_layers);
+  m.dense_layers = std::min(m.dense_layers, m.layers);
+  if (!agrees || m.kind == ModelKind::kTransformer) fill_conventions(run, m, assumed);
+  return m;
+}
+
+}  // namespace assay

@@ -1,0 +1,44 @@
+// One measured training run as somebody wrote it down: a row of a table with the columns of
+// data/training_runs.csv. Columns may stand in any order, be missing or be unknown; a blank cell was
+// not stated. Nothing is guessed here: see scenario.h for what the cells are taken to mean.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/csv.h"
+#include "world/catalog.h"
+
+namespace assay {
+
+struct Run {
+  int line = 0;  // of the file
+  std::string id, source, date, quality, check;
+  std::string model_name, gpu, intra_link, inter_link, framework, precision, zero, recompute;
+  std::string flash_attention, overlap_notes, notes, task, vpp_text;
+
+  std::optional<double> params_b, gpu_mem_gb, peak_mem_gb;
+  std::optional<double> step_time_s, step_time_norm_s, tokens_per_s_per_gpu;
+  std::optional<int64_t> layers, hidden, ffn, heads, kv_heads, vocab, seq;
+  std::optional<int64_t> accelerators, per_node;
+  std::optional<int64_t> tp, pp, vpp, cp, ep, dp, sharding_group;
+  std::optional<int64_t> micro_batch, global_batch, grad_accum;
+  std::optional<int64_t> experts, experts_per_token, expert_ffn, shared_ffn, dense_layers;
+  std::optional<bool> gated_mlp, tied_embeddings;
+
+  std::vector<std::string> unreadable;  // `layers "abc"`: cells that hold no possible value
+
+  // Measured seconds of one step: as normalised, as stated, or from tokens per second.
+  std::optional<double> measured_s() const;
+  // tools/score.py's rule: quality A or B, checked, shape and batch and time stated.
+  bool usable() const;
+  // A run that its authors saw fail for memory.
+  bool ran_out_of_memory() const;
+};
+
+// One Run per row of the table, in its order. A row without an id is named by its line.
+std::vector<Run> read_runs(const CsvTable&);
+
+}  // namespace assay

@@ -1,0 +1,302 @@
+#include "validate/scenario.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "validate/text.h"
+
+namespace assay {
+namespace {
+
+using Assumed = std::vector<std::string>;
+
+Refusal incomplete(const std::string& reason) { return {RunStatus::kIncomplete, reason}; }
+Refusal unsupported(const std::string& reason) { return {RunStatus::kUnsupported, reason}; }
+
+std::string joined(const std::vector<std::string>& parts, const std::string& between) {
+  std::string out;
+  for (const std::string& p : parts) out += out.empty() ? p : between + p;
+  return out;
+}
+
+// Everything free that the row holds, for remarks.
+std::string free_text(const Run& run) {
+  return run.overlap_notes + " ; " + run.framework + " ; " + run.precision + " ; " + run.zero + " ; " +
+         run.notes;
+}
+
+// --- policy: precision, recompute, sharding, overlap -------------------------------------------
+
+void apply_precision(const Run& run, Scenario& s) {
+  const PrecisionCell cell = read_precision(run.precision);
+  if (cell.precision) {
+    s.plan.precision = *cell.precision;
+  } else {
+    s.assumed.push_back(fmt::format(
+        "precision {}", enum_names(Precision{})[static_cast<size_t>(s.plan.precision)]));
+  }
+  if (cell.ambiguous) {
+    s.assumed.push_back(fmt::format(
+        "of several precisions, {}",
+        enum_names(Precision{})[static_cast<size_t>(s.plan.precision)]));
+  }
+  if (s.plan.precision == Precision::kFp32 || s.plan.precision == Precision::kTf32) {
+    // Training in single precision keeps no second copy of the weights.
+    Stack& stack = s.setting.stack;
+    stack.weight_bytes = stack.gradient_bytes = 4;
+    stack.optimizer_bytes = 8;
+    stack.gradient_comm_bytes = stack.weight_comm_bytes = 4;
+  }
+}
+
+void apply_recompute(const Run& run, Scenario& s) {
+  RecomputeCell cell = read_recompute(run.recompute);
+  if (!cell.kind) cell = read_recompute_notes(run.notes);
+  if (!cell.kind) {
+    s.assumed.push_back(fmt::format(
+        "recompute {}", enum_names(Recompute{})[static_cast<size_t>(s.plan.recompute)]));
+    return;
+  }
+  s.plan.recompute = *cell.kind;
+  s.plan.recompute_layers = cell.fraction.value_or(1);
+  if (cell.layer_count) {
+    const int64_t stage = std::max<int64_t>(1, s.setting.workload.model.layers / s.plan.pp);
+    const int64_t of = *cell.layer_count <= stage ? stage : s.setting.workload.model.layers;
+    s.plan.recompute_layers =
+        std::min(1.0, static_cast<double>(*cell.layer_count) / static_cast<double>(of));
+  }
+  if (cell.early_stop) s.plan.early_stop = *cell.early_stop;
+  if (cell.offload_activations > 0) s.plan.offload_activations = cell.offload_activations;
+  if (cell.shares) {
+    s.setting.stack.selective_matmul = cell.shares->matmul;
+    s.setting.stack.selective_attention = cell.shares->attention;
+    s.setting.stack.selective_memory = cell.shares->memory;
+  }
+}
+
+void apply_sharding(const Run& run, Scenario& s) {
+  ShardingCell cell = read_sharding(run.zero);
+  if (!cell.zero) cell = read_sharding(run.framework);
+  if (cell.zero) {
+    s.plan.zero = *cell.zero;
+  } else if (s.setting.accelerators > 1) {
+    s.assumed.push_back(fmt::format("ZeRO-{}", s.plan.zero));
+  }
+  s.plan.offload_optimizer = std::max(s.plan.offload_optimizer, cell.offload_optimizer);
+  const int64_t all = s.plan.dp * s.plan.cp;
+  int64_t group = run.sharding_group.value_or(0);
+  if (group == 0 && cell.hybrid) group = s.setting.cluster.node.accelerators;
+  const bool part = group > 1 && group < s.plan.dp && all % group == 0;
+  s.plan.sharding_group = s.plan.zero >= 1 && part ? group : 0;
+}
+
+template <class T, class U>
+void set_if(T& to, const std::optional<U>& stated) {
+  if (stated) to = static_cast<T>(*stated);
+}
+
+void apply_remarks(const Remarks& r, Scenario& s) {
+  Plan& p = s.plan;
+  Stack& stack = s.setting.stack;
+  set_if(p.compiled, r.compiled);
+  set_if(p.cuda_graphs, r.cuda_graphs);
+  set_if(p.overlap_tp, r.overlap_tp);
+  set_if(p.overlap_grad, r.overlap_grad);
+  set_if(p.overlap_param, r.overlap_param);
+  set_if(p.overlap_expert, r.overlap_expert);
+  set_if(p.context, r.context);
+  set_if(p.sequence_parallel, r.sequence_parallel);
+  set_if(p.offload_activations, r.offload_activations);
+  set_if(p.offload_optimizer, r.offload_optimizer);
+  set_if(p.expert_skew, r.expert_skew);
+  if (r.offload_layers) {
+    p.offload_activations = std::min(1.0, static_cast<double>(*r.offload_layers) /
+                                              static_cast<double>(s.setting.workload.model.layers));
+  }
+  p.schedule = r.schedule.value_or(p.schedule);
+  if (p.vpp > 1 && p.schedule != Schedule::kZeroBubble) p.schedule = Schedule::kInterleaved;
+  if (p.vpp == 1 && p.schedule == Schedule::kInterleaved) p.schedule = Schedule::kOneFOneB;
+  set_if(stack.weight_bytes, r.weight_bytes);
+  set_if(stack.gradient_bytes, r.gradient_bytes);
+  set_if(stack.optimizer_bytes, r.optimizer_bytes);
+  set_if(stack.gradient_comm_bytes, r.gradient_comm_bytes);
+  set_if(stack.weight_comm_bytes, r.weight_comm_bytes);
+  set_if(stack.gradients_resident, r.gradients_resident);
+  if (r.fused_loss) stack.logits_bytes = std::min(stack.logits_bytes, 0.5);
+  if (r.power_cap_w) s.setting.cluster.accelerator.tdp = Watts(*r.power_cap_w);
+  if (r.multi_token_prediction == false) s.setting.workload.model.mtp_layers = 0;
+  set_if(s.setting.workload.lora_rank, r.lora_rank);
+}
+
+// --- degrees and batch -------------------------------------------------------------------------
+
+// Tensor parallel as wide as a node allows and pipeline for the rest: how people split a stated
+// model-parallel product.
+void split_model_parallel(int64_t product, const Scenario& s, Plan& p) {
+  const int64_t widest = std::min(product, s.setting.cluster.node.accelerators);
+  p.tp = 1;
+  for (int64_t tp = 1; tp <= widest; ++tp) {
+    if (product % tp == 0 && s.setting.workload.model.heads % tp == 0) p.tp = tp;
+  }
+  p.pp = product / p.tp;
+}
+
+tl::expected<void, Refusal> apply_degrees(const Run& run, Scenario& s) {
+  Plan& p = s.plan;
+  const int64_t n = s.setting.accelerators;
+  p.tp = run.tp.value_or(1);
+  p.pp = run.pp.value_or(1);
+  p.cp = run.cp.value_or(1);
+  p.ep = std::max<int64_t>(1, run.ep.value_or(1));
+  p.vpp = run.vpp.value_or(1);
+  const bool unstated = !run.tp && !run.pp;
+  const bool three_d = s.setting.stack.sharding == "3d";
+  if (unstated && run.dp && n % (*run.dp * p.cp) == 0 && *run.dp * p.cp < n) {
+    split_model_parallel(n / (*run.dp * p.cp), s, p);
+    s.assumed.push_back(fmt::format("tp {} pp {} from dp {}", p.tp, p.pp, *run.dp));
+  } else if (unstated && three_d && n > 1 && !run.micro_batch) {
+    return tl::unexpected(incomplete("not stated: parallel_tp, pp, micro_batch"));
+  }
+  const int64_t model_parallel = p.tp * p.pp * p.cp;
+  if (model_parallel > n || n % model_parallel != 0) {
+    return tl::unexpected(unsupported(fmt::format("tp {} x pp {} x cp {} does not divide {} accelerators",
+                                                  p.tp, p.pp, p.cp, n)));
+  }
+  p.dp = n / model_parallel;
+  if (run.dp && *run.dp != p.dp && !(unstated && three_d)) {
+    s.assumed.push_back(fmt::format("dp {} (stated {})", p.dp, *run.dp));
+  }
+  if (!run.vpp && !run.vpp_text.empty() && p.pp > 1 && says(plain_words(run.vpp_text), "interleaved")) {
+    p.vpp = 2;
+    s.assumed.push_back("2 model chunks per stage");
+  }
+  if (p.pp == 1) p.vpp = 1;
+  if (s.setting.workload.model.experts == 0) p.ep = 1;
+  return {};
+}
+
+// The largest divisor of `n` that is at most `limit`.
+int64_t divisor_below(int64_t n, int64_t limit) {
+  for (int64_t d = std::min(n, std::min<int64_t>(limit, 1 << 20)); d > 1; --d) {
+    if (n % d == 0) return d;
+  }
+  return 1;
+}
+
+tl::expected<void, Refusal> apply_batch(const Run& run, const Remarks& remarks, Scenario& s) {
+  Plan& p = s.plan;
+  Workload& w = s.setting.workload;
+  std::optional<int64_t> micro = run.micro_batch ? run.micro_batch : remarks.micro_batch;
+  const int64_t accumulate = run.grad_accum.value_or(1);
+  if (!run.global_batch && !micro) {
+    return tl::unexpected(incomplete("not stated: micro_batch, global_batch"));
+  }
+  if (!run.global_batch) {
+    if (static_cast<double>(*micro) * static_cast<double>(p.dp) * static_cast<double>(accumulate) > 1e9) {
+      return tl::unexpected(unsupported("the batch is not a possible number of sequences"));
+    }
+    w.global_batch = *micro * p.dp * accumulate;
+    p.micro_batch = *micro;
+    s.assumed.push_back(fmt::format("global batch {}", w.global_batch));
+    return {};
+  }
+  w.global_batch = *run.global_batch;
+  const int64_t per_rank = std::max<int64_t>(1, w.global_batch / p.dp);
+  if (!micro) {
+    const bool whole = s.setting.stack.sharding != "3d";  // these run a rank's batch in one piece
+    micro = run.grad_accum ? per_rank / accumulate : whole && p.pp == 1 ? per_rank : 1;
+    micro = std::max<int64_t>(1, *micro);
+    s.assumed.push_back(fmt::format("micro-batch {}", *micro));
+  }
+  p.micro_batch = *micro;
+  // A batch that does not come out even is what the framework would round it to.
+  if (w.global_batch % p.dp != 0) {
+    const int64_t rounded = std::max<int64_t>(1, (w.global_batch + p.dp / 2) / p.dp) * p.dp;
+    s.assumed.push_back(fmt::format("global batch {} (stated {})", rounded, w.global_batch));
+    w.global_batch = rounded;
+  }
+  const int64_t share = w.global_batch / p.dp;
+  if (share % p.micro_batch != 0) {
+    const int64_t fitting = divisor_below(share, p.micro_batch);
+    s.assumed.push_back(fmt::format("micro-batch {} (stated {})", fitting, p.micro_batch));
+    p.micro_batch = fitting;
+  }
+  return {};
+}
+
+RunClass class_of(const Scenario& s) {
+  if (s.setting.workload.task == Task::kLora) return RunClass::kLora;
+  if (s.setting.workload.model.experts > 0) return RunClass::kMoe;
+  if (s.plan.cp > 1 || s.setting.workload.seq >= 32768) return RunClass::kLongContext;
+  if (s.plan.zero == 3) return RunClass::kFsdp;
+  return RunClass::kDense;
+}
+
+tl::expected<void, Refusal> check_stated(const Run& run) {
+  if (!run.unreadable.empty()) {
+    return tl::unexpected(incomplete("cannot read " + joined(run.unreadable, ", ")));
+  }
+  std::vector<std::string> missing;
+  if (run.gpu.empty()) missing.push_back("gpu");
+  if (!run.accelerators) missing.push_back("n_gpus");
+  if (!run.seq) missing.push_back("seq_len");
+  if (!missing.empty()) return tl::unexpected(incomplete("not stated: " + joined(missing, ", ")));
+  if (*run.accelerators > 1000000) {
+    return tl::unexpected(unsupported(fmt::format("{} accelerators", *run.accelerators)));
+  }
+  return {};
+}
+
+}  // namespace
+
+MemoryCounter choose_counter(const Run& run) {
+  MemoryCounter out;
+  const std::string words = plain_words(run.notes + " ; " + run.overlap_notes);
+  // torchtitan prints the peak of what the allocator reserved, in GiB (its metrics: max_reserved_gib).
+  if (says(plain_words(run.framework), "torchtitan")) return {true, kGiB};
+  if (says(words, "gib")) out.unit = kGiB;
+  out.reserved = says_any(words, {"reserved", "nvidia smi", "memory reserved"});
+  return out;
+}
+
+tl::expected<Scenario, Refusal> to_scenario(const Run& run, const Catalog& catalog) {
+  if (const auto checked = check_stated(run); !checked) return tl::unexpected(checked.error());
+  Scenario s;
+  const Accelerator* accelerator = choose_accelerator(run, catalog);
+  if (!accelerator) {
+    return tl::unexpected(unsupported(fmt::format("no single known accelerator in \"{}\"",
+                                                  sanitize(run.gpu, 60))));
+  }
+  tl::expected<Model, Refusal> model = choose_model(run, catalog, s.assumed);
+  if (!model) return tl::unexpected(model.error());
+  const StackChoice stack = choose_stack(run, *accelerator, catalog);
+  if (!stack.stack) return tl::unexpected(unsupported("the catalog has no stack"));
+  if (!stack.assumed.empty()) s.assumed.push_back(stack.assumed);
+
+  s.setting.workload.name = s.setting.workload.model.name;
+  s.setting.workload.model = std::move(*model);
+  s.setting.workload.task = read_task(run.task, run.model_name);
+  s.setting.workload.seq = *run.seq;
+  s.setting.cluster = choose_cluster(run, *accelerator, catalog, s.assumed);
+  s.setting.accelerators = *run.accelerators;
+  s.setting.stack = *stack.stack;
+  s.plan = stack.stack->defaults;
+
+  const Remarks remarks = read_remarks(free_text(run));
+  if (const auto done = apply_degrees(run, s); !done) return tl::unexpected(done.error());
+  if (const auto done = apply_batch(run, remarks, s); !done) return tl::unexpected(done.error());
+  apply_precision(run, s);
+  apply_recompute(run, s);
+  apply_sharding(run, s);
+  set_if(s.plan.flash_attention, read_flash(run.flash_attention));
+  apply_remarks(remarks, s);
+  s.kind = class_of(s);
+  s.counter = choose_counter(run);
+  resolve(s.setting, catalog);
+  return s;
+}
+
+}  // namespace assay

@@ -1,0 +1,71 @@
+// From a run as written to something the model can predict: a Setting and a Plan, with everything that
+// was not stated filled in from the catalog, the stack's defaults or a rule, and said in `assumed`.
+//
+// The rules, in the order they apply:
+//   accelerator  by any of its names; memory stated beside it picks or corrects the variant.
+//   stack        a word of the framework's name that a stack lists as alias; the longest wins. A name
+//                that nobody knows goes to the nearest stack by how it shards (3d, fsdp, zero, jax).
+//   model        the row's shape; what it leaves blank from the catalog model of that name when the
+//                width agrees, else by convention.
+//   cluster      the reference node of that accelerator; ports and transport from the link's text.
+//   plan         stated cells over remarks over the stack's defaults; degrees must multiply out.
+// No rule asks which source or row it reads.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <tl/expected.hpp>
+
+#include "validate/cells.h"
+#include "validate/run.h"
+#include "world/setting.h"
+
+namespace assay {
+
+enum class RunStatus { kOk, kOom, kIncomplete, kUnsupported };
+constexpr std::array<std::string_view, 4> enum_names(RunStatus) {
+  return {"ok", "oom", "incomplete", "unsupported"};
+}
+
+struct Refusal {
+  RunStatus status = RunStatus::kUnsupported;
+  std::string reason;
+};
+
+// What kind of training a run is; each run is of exactly one, the first that holds in this order.
+enum class RunClass { kLora, kMoe, kLongContext, kFsdp, kDense };
+constexpr std::array<std::string_view, 5> enum_names(RunClass) {
+  return {"LoRA", "MoE", "long context", "FSDP", "dense 3D"};
+}
+
+// Which counter a measured peak is, so that the prediction is printed in the same.
+struct MemoryCounter {
+  bool reserved = false;    // else allocated
+  Bytes unit = kGB;         // what one of the column's figures stands for
+};
+
+struct Scenario {
+  Setting setting;
+  Plan plan;
+  RunClass kind = RunClass::kDense;
+  MemoryCounter counter;
+  std::vector<std::string> assumed;
+};
+
+tl::expected<Scenario, Refusal> to_scenario(const Run&, const Catalog&);
+
+// The parts, exposed for tests.
+struct StackChoice {
+  const Stack* stack = nullptr;
+  std::string assumed;  // why, where the framework's name did not decide
+};
+StackChoice choose_stack(const Run&, const Accelerator&, const Catalog&);
+const Accelerator* choose_accelerator(const Run&, const Catalog&);
+tl::expected<Model, Refusal> choose_model(const Run&, const Catalog&,
+                                          std::vector<std::string>& assumed);
+Cluster choose_cluster(const Run&, const Accelerator&, const Catalog&,
+                       std::vector<std::string>& assumed);
+MemoryCounter choose_counter(const Run&);
+
+}  // namespace assay

@@ -1,0 +1,184 @@
+// Which stack a framework's name means. Known names are aliases in catalog/stacks.yaml; what is here is
+// only how an unknown name is brought to the nearest of them.
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "validate/scenario.h"
+#include "validate/text.h"
+
+namespace assay {
+namespace {
+
+// Frameworks that no stack lists, by how they shard when their users say nothing more.
+struct KnownName {
+  std::string_view words;
+  std::string_view sharding;
+};
+constexpr std::array kKnownNames = {
+    KnownName{"jax", "jax"},           KnownName{"pax", "jax"},
+    KnownName{"paxml", "jax"},         KnownName{"flax", "jax"},
+    KnownName{"t5x", "jax"},           KnownName{"levanter", "jax"},
+    KnownName{"xla", "jax"},           KnownName{"easydel", "jax"},
+    KnownName{"easylm", "jax"},        KnownName{"alpa", "jax"},
+    KnownName{"mesh tensorflow", "jax"}, KnownName{"midgpt", "jax"},
+    KnownName{"megatron", "3d"},       KnownName{"mcore", "3d"},
+    KnownName{"nemo", "3d"},           KnownName{"gpt neox", "3d"},
+    KnownName{"neox", "3d"},           KnownName{"nanotron", "3d"},
+    KnownName{"picotron", "3d"},       KnownName{"primus", "3d"},
+    KnownName{"megascale", "3d"},      KnownName{"hai llm", "3d"},
+    KnownName{"colossalai", "3d"},     KnownName{"colossal ai", "3d"},
+    KnownName{"internevo", "3d"},      KnownName{"mindspeed", "3d"},
+    KnownName{"mindspore", "3d"},      KnownName{"oneflow", "3d"},
+    KnownName{"paddle", "3d"},         KnownName{"paddlenlp", "3d"},
+    KnownName{"deepspeed", "zero"},    KnownName{"optimum habana", "zero"},
+    KnownName{"bmtrain", "zero"},      KnownName{"fairscale", "fsdp"},
+    KnownName{"torchtune", "fsdp"},    KnownName{"torchtitan", "fsdp"},
+    KnownName{"axolotl", "fsdp"},      KnownName{"llama factory", "fsdp"},
+    KnownName{"llamafactory", "fsdp"}, KnownName{"composer", "fsdp"},
+    KnownName{"llm foundry", "fsdp"},  KnownName{"litgpt", "fsdp"},
+    KnownName{"lightning", "fsdp"},    KnownName{"accelerate", "fsdp"},
+    KnownName{"trl", "fsdp"},          KnownName{"transformers", "fsdp"},
+    KnownName{"unsloth", "fsdp"},      KnownName{"olmo", "fsdp"},
+    KnownName{"metaseq", "fsdp"},      KnownName{"veomni", "fsdp"},
+    KnownName{"fsdp", "fsdp"},         KnownName{"fsdp2", "fsdp"},
+};
+
+int year_of(const std::string& date) {
+  for (size_t i = 0; i + 4 <= date.size(); ++i) {
+    if (date.compare(i, 2, "20") != 0) continue;
+    const std::optional<double> year = cell_number(std::string_view(date).substr(i, 4));
+    if (year && *year >= 2010 && *year < 2100) return static_cast<int>(*year);
+  }
+  return 0;
+}
+
+const Stack* named(const Catalog& catalog, std::string_view name) {
+  for (const Stack& s : catalog.stacks) {
+    if (s.name == name) return &s;
+  }
+  return nullptr;
+}
+
+// The 3D stack as it was before selective recompute and flash attention.
+const Stack* early_megatron(const Catalog& catalog) {
+  if (const Stack* s = named(catalog, "megatron-lm-2021")) return s;
+  return find_stack(catalog, "megatron-lm 2021");
+}
+
+const Stack* first_of(const Catalog& catalog, std::string_view sharding) {
+  for (const Stack& s : catalog.stacks) {
+    if (s.sharding == sharding) return &s;
+  }
+  return nullptr;
+}
+
+// The stack with the longest alias among the framework's words.
+const Stack* by_alias(const std::string& words, const Catalog& catalog) {
+  const Stack* best = nullptr;
+  size_t length = 0;
+  for (const Stack& s : catalog.stacks) {
+    std::vector<std::string> names = s.aliases;
+    names.push_back(s.name);
+    for (const std::string& name : names) {
+      const std::string phrase(trimmed(plain_words(name)));
+      if (!phrase.empty() && phrase.size() > length && says(words, phrase)) {
+        best = &s;
+        length = phrase.size();
+      }
+    }
+  }
+  return best;
+}
+
+struct Family {
+  std::string_view sharding;
+  std::string why;
+};
+
+// How a run of an unknown framework shards: by its name, its hardware, or its columns.
+Family family_of(const Run& run, const std::string& words, const Accelerator& accelerator,
+                 const ShardingCell& sharding) {
+  const bool three_d = run.tp.value_or(1) > 1 || run.pp.value_or(1) > 1 || run.vpp.value_or(1) > 1;
+  std::string_view by_name;
+  for (const KnownName& k : kKnownNames) {
+    if (by_name.empty() && says(words, k.words)) by_name = k.sharding;
+  }
+  const std::string vendor = squeezed(accelerator.vendor);
+  if (by_name == "jax") return {"jax", "its name"};
+  if (vendor == "google") return {"jax", "the accelerator"};
+  if (vendor == "aws" || vendor == "amazon") return {"3d", "the accelerator"};
+  if (sharding.zero == 3 && run.pp.value_or(1) == 1 && by_name != "3d") {
+    const bool zero = by_name == "zero" || says(plain_words(run.zero), "zero");
+    return {zero && !says(plain_words(run.zero), "fsdp") ? "zero" : "fsdp", "its sharding"};
+  }
+  if (sharding.zero == 2 && !three_d) return {"zero", "its sharding"};
+  if (sharding.distributed_optimizer) return {"3d", "its distributed optimizer"};
+  if (run.pp.value_or(1) > 1 || (three_d && by_name.empty())) return {"3d", "its parallel degrees"};
+  if (by_name == "3d" && sharding.zero == 3) return {"fsdp", "its sharding"};
+  if (!by_name.empty()) return {by_name, "its name"};
+  if (run.sharding_group.value_or(0) > 1) return {"fsdp", "its sharding group"};
+  return {"fsdp", "nothing stated"};
+}
+
+// The member of a family that suits the run: recent or old, one device or many.
+const Stack* member(const Catalog& catalog, const Run& run, const std::string& words,
+                    const Accelerator& accelerator, std::string_view sharding) {
+  const int year = year_of(run.date);
+  const std::string vendor = squeezed(accelerator.vendor);
+  const Stack* stack = nullptr;
+  if (vendor == "intel" || vendor == "habana") stack = find_stack(catalog, "gaudi");
+  if (vendor == "aws" || vendor == "amazon") stack = find_stack(catalog, "neuron");
+  if (stack) return stack;
+  if (sharding == "3d") {
+    stack = year > 0 && year <= 2021 ? early_megatron(catalog) : nullptr;
+    if (!stack) stack = named(catalog, "megatron-core");
+  } else if (sharding == "fsdp") {
+    const bool second = says_any(words, {"fsdp2", "torchtitan", "torchtune"}) ||
+                        says(plain_words(run.zero), "fsdp2");
+    stack = named(catalog, second ? "pytorch-fsdp2" : "pytorch-fsdp");
+  }
+  return stack ? stack : first_of(catalog, sharding);
+}
+
+}  // namespace
+
+StackChoice choose_stack(const Run& run, const Accelerator& accelerator, const Catalog& catalog) {
+  StackChoice out;
+  const std::string words = plain_words(run.framework);
+  ShardingCell sharding = read_sharding(run.zero);
+  if (!sharding.zero) sharding = read_sharding(run.framework);
+  const bool single = run.accelerators.value_or(1) == 1;
+  const Stack* stack = by_alias(words, catalog);
+
+  // A stack for one device cannot be meant where many run.
+  const Stack* eager = named(catalog, "pytorch-eager");
+  if (stack == eager && !single) stack = nullptr;
+
+  // DeepSpeed shards weights with its own engine, whatever model code runs on it.
+  const Stack* zero = first_of(catalog, "zero");
+  if (zero && sharding.zero == 3 && says(words, "deepspeed") && run.pp.value_or(1) == 1) stack = zero;
+
+  // The same name before selective recompute and flash attention existed.
+  const Stack* old = early_megatron(catalog);
+  const int year = year_of(run.date + " " + run.framework);
+  if (old && stack && stack->name == "megatron-core" && year > 0 && year <= 2021) stack = old;
+
+  if (stack) {
+    out.stack = stack;
+    return out;
+  }
+  if (single && eager) {
+    out.stack = eager;
+    out.assumed = fmt::format("stack {} (one accelerator)", eager->name);
+    return out;
+  }
+  const Family family = family_of(run, words, accelerator, sharding);
+  out.stack = member(catalog, run, words, accelerator, family.sharding);
+  if (!out.stack && !catalog.stacks.empty()) out.stack = &catalog.stacks.front();
+  if (out.stack) out.assumed = fmt::format("stack {} by {}", out.stack->name, family.why);
+  return out;
+}
+
+}  // namespace assay

@@ -1,0 +1,39 @@
+// Reading what people write in free text: words without case or punctuation, whether a thing is said
+// or denied, and numbers in front of a unit. Inputs are untrusted; nothing here can fail.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace assay {
+
+// Lower-case runs of letters and digits, one space between them and one at each end, so that a phrase
+// can be found as whole words: `ZeRO-3 + CPU` becomes ` zero 3 cpu `. Other bytes separate words.
+std::string plain_words(std::string_view text);
+
+// Whether the phrase (already plain, without spaces at its ends) stands in the words.
+bool says(const std::string& words, std::string_view phrase);
+bool says_any(const std::string& words, const std::vector<std::string_view>& phrases);
+
+// Like `says`, but `no x`, `without x`, `x off`, `x=false` count as denied. Nothing: not mentioned.
+std::optional<bool> claims(const std::string& words, std::string_view phrase);
+
+// The number that follows (`cpu offload layers 20`) or precedes (`500 w power cap`) a phrase.
+std::optional<double> number_after(const std::string& words, std::string_view phrase);
+std::optional<double> number_before(const std::string& words, std::string_view phrase);
+
+// A whole cell as a number: blanks around it, thousands commas and a trailing word or parenthesis are
+// allowed (`1,024`, `80 GB`, `8 (per node)`). Nothing for text, NaN and infinities.
+std::optional<double> cell_number(std::string_view cell);
+
+std::string_view trimmed(std::string_view text);
+
+// Parts between separators, trimmed, empty ones left out.
+std::vector<std::string> split_any(std::string_view text, std::string_view separators);
+
+// Letters and digits only, lower case: the form in which names are compared.
+std::string squeezed(std::string_view text);
+
+}  // namespace assay
