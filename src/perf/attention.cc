@@ -25,20 +25,22 @@ constexpr double kScoreBytesForward = 9;
 constexpr double kScoreBytesBackward = 13;
 // Kept for backward: softmax output, dropout output (2 bytes each) and the mask.
 constexpr double kScoreBytesSaved = 5;
-// Loss of a head of 64 against 128, measured on the H200 (attention.csv: 244 against 287 TFLOP/s
-// forward, 169 against 205 backward at 2,048 tokens).
+// Small heads do more softmax per FLOP, heads above 128 fall out of registers; fitted together with
+// the H200's efficiencies on 60 shapes (test/data/h200_attention.csv, data/h200/attention.csv).
 constexpr double kHeadReference = 128;
-constexpr double kHeadExponent = 0.25;
+constexpr double kHeadExponent = 0.15;
+constexpr double kWideHead = 0.87;
+// Causal blocks have unequal length, so waves blur: this share of the last wave's loss remains.
+constexpr double kWaveLoss = 0.6;
 
 double wave_fill(const AttentionShape& s, const Accelerator& a) {
   const double blocks =
       std::ceil(s.queries / kQueryBlock) * static_cast<double>(s.batch * s.heads);
   const double units = static_cast<double>(a.compute_units);
-  // Causal blocks have unequal length, so waves blur: a quarter of the last wave's loss remains.
   const double waves = blocks / units;
   if (waves < 1) return std::max(waves, 0.02);
   const double loss = (std::ceil(waves) - waves) / std::ceil(waves);
-  return 1 - 0.25 * loss;
+  return 1 - kWaveLoss * loss;
 }
 
 AttentionTime fused(const AttentionShape& s, bool vendor, const Accelerator& a, const Kernels& k) {
@@ -46,7 +48,7 @@ AttentionTime fused(const AttentionShape& s, bool vendor, const Accelerator& a, 
   const double pairs = static_cast<double>(s.batch * s.heads) * s.queries * s.keys * mask;
   const double flops = 2 * pairs * (s.qk_dim + s.v_dim);
   const double width = std::min(s.qk_dim, kHeadReference) / kHeadReference;
-  const double head = std::pow(width, kHeadExponent);
+  const double head = std::pow(width, kHeadExponent) * (s.qk_dim > kHeadReference ? kWideHead : 1);
   const double rate = peak(a, s.precision).v * head * wave_fill(s, a);
   const double visible = s.keys * mask;
   const double forward = vendor ? k.attention_vendor_forward : k.attention_forward;

@@ -61,7 +61,10 @@ size_t hash(const CostKey& k) {
 
 }  // namespace
 
-// A direct-mapped cache: a slot holds the last cost that fell on it. Deterministic, bounded memory.
+// A direct-mapped cache: a slot holds the last cost that fell on it. It starts small, since most
+// predictors answer one question, and grows while costs keep falling on each other. Bounded memory.
+constexpr size_t kFirstSlots = 8, kMostSlots = 16384;
+
 struct Predictor::State {
   Setting setting;
   Links links;
@@ -72,12 +75,18 @@ struct Predictor::State {
     MicrobatchCost cost;
     bool full = false;
   };
-  std::vector<Slot> slots = std::vector<Slot>(1024);
+  std::vector<Slot> slots = std::vector<Slot>(kFirstSlots);
+  size_t evictions = 0;
 
   const MicrobatchCost& cost(const Plan& p, const Layout& l) {
     const CostKey key = cost_key(p, l);
     Slot& slot = slots[hash(key) % slots.size()];
     if (!slot.full || !(slot.key == key)) {
+      if (slot.full && ++evictions > slots.size() && slots.size() < kMostSlots) {
+        slots = std::vector<Slot>(slots.size() * 4);
+        evictions = 0;
+        return cost(p, l);
+      }
       slot.cost = microbatch_cost(setting, p, l, links);
       slot.key = key;
       slot.full = true;

@@ -13,6 +13,7 @@
 #include "ledger/ledger.h"
 #include "perf/collective.h"
 #include "perf/matmul.h"
+#include "world/model_size.h"
 #include "world/setting.h"
 
 namespace assay {
@@ -83,11 +84,5 @@ class Predictor {
   struct State;
   std::unique_ptr<State> state_;
 };
-
-// Parameters of a model: all of them, and those that one token meets.
-double parameters(const Model&);
-double active_parameters(const Model&);
-// 6 x matmul parameters + 6 x layers x seq x attention width (causal), per token, forward and backward.
-double flops_per_token(const Model&, int64_t seq, Task);
 
 }  // namespace assay

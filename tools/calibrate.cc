@@ -1,0 +1,362 @@
+// calibrate: fits the named constants of catalog/stacks.yaml and catalog/kernels.yaml to measured runs.
+//
+//   calibrate RUNS.csv PARAMS [--loo] [--write] [--sweeps N]
+//
+// PARAMS lists what may move: `stacks.megatron-core.launch  low high`, one a line, in base units. A
+// constant belongs to a stack or an architecture and acts on every run that uses it; nothing here can
+// address a row or a source. The loss is the mean over sources (each weighing the same, however many
+// rows it has) of the mean absolute log error, plus a part of its worst tenth and of its bias; a weak
+// pull towards the values in the catalog keeps constants that no run informs where physics put them.
+// Pattern search in log space: deterministic, no gradients, only the rows that a constant touches are
+// predicted again.
+//
+// --loo   refits without each source in turn and predicts it: the error that the README headlines
+// --write puts the fitted values into the catalog files
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <map>
+#include <set>
+#include <sstream>
+
+#include <fmt/format.h>
+
+#include "base/csv.h"
+#include "base/file.h"
+#include "perf/layer.h"
+#include "perf/step.h"
+#include "validate/scenario.h"
+#include "world/catalog.h"
+
+namespace assay {
+namespace {
+
+// Finds one numeric field of a struct by its key and calls `use(double&)`.
+struct FieldFinder {
+  std::string key;
+  double* found = nullptr;
+  template <class M, class L>
+  void operator()(const char* name, M& member, const L&, const char*) {
+    if constexpr (std::is_same_v<M, double>) {
+      if (key == name) found = &member;
+    } else if constexpr (requires { member.v; }) {
+      if (key == name) found = &member.v;
+    } else if constexpr (requires { fields(member, *this); }) {
+      const std::string prefix = std::string(name) + ".";
+      if (key.rfind(prefix, 0) == 0) {
+        FieldFinder inner{key.substr(prefix.size())};
+        fields(member, inner);
+        if (inner.found) found = inner.found;
+      }
+    }
+  }
+};
+
+template <class T>
+double* numeric_field(T& t, const std::string& key) {
+  FieldFinder f{key};
+  fields(t, f);
+  return f.found;
+}
+
+struct Parameter {
+  std::string kind, entry, key;  // stacks / megatron-core / launch
+  double low = 0, high = 0, value = 0, prior = 0;
+  std::vector<size_t> rows;  // indices of the runs it touches
+  std::string path() const { return kind + "." + entry + "." + key; }
+};
+
+struct Row {
+  Setting setting;
+  Plan plan;
+  size_t source = 0;
+  double measured = 0;
+  double error = 0;  // log(predicted / measured)
+};
+
+struct Problem {
+  std::vector<Row> rows;
+  std::vector<std::string> sources;
+  std::vector<Parameter> parameters;
+  std::vector<bool> active;  // sources that count
+};
+
+double predict_row(const Row& r) {
+  const Layout l = make_layout(r.setting, r.plan);
+  const Links links = resolve_links(r.setting.cluster, r.setting.scaleup_params, r.setting.fabric_params);
+  const MicrobatchCost c = microbatch_cost(r.setting, r.plan, l, links);
+  return assemble_step(r.setting, r.plan, l, links, c).ledger.paid().v;
+}
+
+double* target(Row& r, const Parameter& p) {
+  if (p.kind == "stacks" && r.setting.stack.name == p.entry) return numeric_field(r.setting.stack, p.key);
+  if (p.kind == "kernels" && r.setting.kernels.name == p.entry) {
+    return numeric_field(r.setting.kernels, p.key);
+  }
+  if (p.kind == "collectives" && r.setting.scaleup_params.name == p.entry) {
+    return numeric_field(r.setting.scaleup_params, p.key);
+  }
+  if (p.kind == "collectives" && r.setting.fabric_params.name == p.entry) {
+    return numeric_field(r.setting.fabric_params, p.key);
+  }
+  return nullptr;
+}
+
+void evaluate(Problem& b, const std::vector<size_t>& rows) {
+  for (size_t i : rows) b.rows[i].error = std::log(predict_row(b.rows[i]) / b.rows[i].measured);
+}
+
+double source_loss(std::vector<double>& e) {
+  double sum = 0, signed_sum = 0;
+  for (double& x : e) {
+    signed_sum += std::clamp(x, -0.5, 0.5);
+    x = std::min(std::abs(x), 0.7);
+    sum += x;
+  }
+  const size_t tenth = std::min(e.size() - 1, static_cast<size_t>(0.9 * static_cast<double>(e.size())));
+  std::nth_element(e.begin(), e.begin() + static_cast<long>(tenth), e.end());
+  const double n = static_cast<double>(e.size());
+  return sum / n + 0.3 * e[tenth] + 0.3 * std::abs(signed_sum) / n;
+}
+
+double loss(const Problem& b) {
+  std::vector<std::vector<double>> per(b.sources.size());
+  for (const Row& r : b.rows) {
+    if (b.active[r.source]) per[r.source].push_back(r.error);
+  }
+  double sum = 0, weight = 0;
+  for (std::vector<double>& e : per) {
+    if (e.empty()) continue;
+    const double w = e.size() >= 5 ? 1.0 : 0.3;
+    sum += w * source_loss(e);
+    weight += w;
+  }
+  double pull = 0;
+  for (const Parameter& p : b.parameters) {
+    const double d = std::log((p.value + 1e-9) / (p.prior + 1e-9));
+    pull += 0.0004 * d * d;
+  }
+  return sum / weight + pull;
+}
+
+void set_value(Problem& b, Parameter& p, double value) {
+  p.value = value;
+  for (size_t i : p.rows) *target(b.rows[i], p) = value;
+  evaluate(b, p.rows);
+}
+
+void fit(Problem& b, int sweeps, bool verbose) {
+  double best = loss(b);
+  std::vector<double> step(b.parameters.size(), 0.35);
+  for (int sweep = 0; sweep < sweeps; ++sweep) {
+    for (size_t i = 0; i < b.parameters.size(); ++i) {
+      Parameter& p = b.parameters[i];
+      if (p.rows.empty() || step[i] < 0.004) continue;
+      const double old = p.value;
+      bool improved = false;
+      for (double direction : {1.0, -1.0}) {
+        const double moved = std::clamp(std::max(old, 1e-9) * std::exp(direction * step[i]), p.low, p.high);
+        if (moved == old) continue;
+        set_value(b, p, moved);
+        const double now = loss(b);
+        if (now < best - 1e-7) {
+          best = now;
+          improved = true;
+          break;
+        }
+        set_value(b, p, old);
+      }
+      step[i] *= improved ? 1.3 : 0.6;
+    }
+    if (verbose && sweep % 5 == 4) fmt::print(stderr, "sweep {:3}  loss {:.5f}\n", sweep + 1, best);
+  }
+}
+
+struct Stats {
+  double median = 0, p90 = 0, bias = 0;
+  size_t n = 0;
+};
+
+Stats stats(const Problem& b, size_t source) {
+  std::vector<double> e, a;
+  for (const Row& r : b.rows) {
+    if (r.source != source) continue;
+    const double x = std::exp(r.error) - 1;
+    e.push_back(x);
+    a.push_back(std::abs(x));
+  }
+  std::sort(e.begin(), e.end());
+  std::sort(a.begin(), a.end());
+  Stats s;
+  s.n = e.size();
+  if (e.empty()) return s;
+  s.median = a[a.size() / 2];
+  s.p90 = a[std::min(a.size() - 1, static_cast<size_t>(0.9 * static_cast<double>(a.size())))];
+  s.bias = e[e.size() / 2];
+  return s;
+}
+
+void print_stats(const std::vector<Stats>& all, const std::vector<std::string>& names, const char* title) {
+  fmt::print("{}\n", title);
+  double median = 0, p90 = 0, bias = 0, n = 0;
+  for (size_t i = 0; i < all.size(); ++i) {
+    const Stats& s = all[i];
+    fmt::print("  {:24} n {:5}  median {:.3f}  p90 {:.3f}  bias {:+.3f}\n", names[i], s.n, s.median, s.p90, s.bias);
+    if (s.n < 5) continue;
+    median += s.median, p90 += s.p90, bias += s.bias, n += 1;
+  }
+  fmt::print("  {:24} sources {:2}  median {:.3f}  p90 {:.3f}  bias {:+.3f}\n", "equal weight per source",
+             n, median / n, p90 / n, bias / n);
+}
+
+// The usable runs of a file as rows; at most kPerSource of a source, evenly spread, since each source
+// weighs the same anyway.
+constexpr size_t kPerSource = 160;
+
+bool load_rows(const char* path, const Catalog& known, Problem& b) {
+  const auto table = read_csv(path);
+  if (!table) {
+    fmt::print(stderr, "calibrate: {}\n", table.error().message);
+    return false;
+  }
+  std::map<std::string, std::vector<Row>> per;
+  for (const Run& run : read_runs(*table)) {
+    if (!run.usable()) continue;
+    const auto scenario = to_scenario(run, known);
+    if (!scenario) continue;
+    Row r;
+    r.setting = scenario->setting;
+    r.plan = scenario->plan;
+    r.measured = *run.measured_s();
+    per[run.source].push_back(std::move(r));
+  }
+  for (auto& [source, rows] : per) {
+    const size_t stride = (rows.size() + kPerSource - 1) / kPerSource;
+    for (size_t i = 0; i < rows.size(); i += stride) {
+      rows[i].source = b.sources.size();
+      b.rows.push_back(rows[i]);
+    }
+    b.sources.push_back(source);
+  }
+  return true;
+}
+
+bool read_parameters(const std::string& path, Problem& b) {
+  std::ifstream in(path);
+  if (!in) return false;
+  std::string line;
+  while (std::getline(in, line)) {
+    std::istringstream words(line.substr(0, line.find('#')));
+    std::string name;
+    Parameter p;
+    if (!(words >> name >> p.low >> p.high)) continue;
+    const size_t a = name.find('.'), c = name.find('.', a + 1);
+    p.kind = name.substr(0, a);
+    p.entry = name.substr(a + 1, c - a - 1);
+    p.key = name.substr(c + 1);
+    for (size_t i = 0; i < b.rows.size(); ++i) {
+      if (double* v = target(b.rows[i], p)) {
+        p.rows.push_back(i);
+        p.value = p.prior = *v;
+      }
+    }
+    if (p.rows.empty()) fmt::print(stderr, "calibrate: {} touches no run\n", p.path());
+    b.parameters.push_back(std::move(p));
+  }
+  return true;
+}
+
+// `key: value` inside `entry:` of a catalog file, replaced or added, with the unit the field wants.
+void write_value(const Parameter& p, const std::string& folder) {
+  const std::string path = fmt::format("{}/{}.yaml", folder, p.kind);
+  std::ifstream in(path);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  in.close();
+  const bool seconds = p.key == "launch" || p.key == "step_overhead" || p.key == "microbatch_overhead" ||
+                       p.key == "kernel_floor";
+  const std::string text = seconds ? fmt::format("{:.4g} us", p.value * 1e6) : fmt::format("{:.4g}", p.value);
+  size_t begin = lines.size(), end = lines.size();
+  for (size_t i = 0; i < lines.size(); ++i) {
+    if (lines[i].rfind(p.entry + ":", 0) == 0) begin = i;
+    else if (begin < i && !lines[i].empty() && lines[i][0] != ' ' && lines[i][0] != '#') { end = i; break; }
+  }
+  if (begin == lines.size()) return;
+  const std::string head = "  " + p.key + ": ";
+  for (size_t i = begin + 1; i < end; ++i) {
+    if (lines[i].rfind(head, 0) == 0) {
+      lines[i] = head + text;
+      begin = lines.size();
+      break;
+    }
+  }
+  if (begin < lines.size()) {
+    while (end > begin + 1 && lines[end - 1].empty()) --end;
+    lines.insert(lines.begin() + static_cast<long>(end), head + text);
+  }
+  std::ofstream out(path);
+  for (const std::string& line : lines) out << line << '\n';
+}
+
+}  // namespace
+}  // namespace assay
+
+int main(int argc, char** argv) {
+  using namespace assay;
+  if (argc < 3) {
+    fmt::print(stderr, "usage: calibrate RUNS.csv PARAMS [--loo] [--write] [--sweeps N]\n");
+    return 2;
+  }
+  bool loo = false, write = false;
+  int sweeps = 40;
+  for (int i = 3; i < argc; ++i) {
+    if (!std::strcmp(argv[i], "--loo")) loo = true;
+    if (!std::strcmp(argv[i], "--write")) write = true;
+    if (!std::strcmp(argv[i], "--sweeps") && i + 1 < argc) sweeps = std::atoi(argv[++i]);
+  }
+  const auto known = load_catalog("catalog");
+  if (!known) {
+    fmt::print(stderr, "{}", render(known.error()));
+    return 2;
+  }
+  Problem b;
+  if (!load_rows(argv[1], *known, b) || !read_parameters(argv[2], b)) return 3;
+  b.active.assign(b.sources.size(), true);
+  std::vector<size_t> all(b.rows.size());
+  for (size_t i = 0; i < all.size(); ++i) all[i] = i;
+  evaluate(b, all);
+  std::vector<Stats> before, after;
+  for (size_t i = 0; i < b.sources.size(); ++i) before.push_back(stats(b, i));
+  print_stats(before, b.sources, "catalog as it is");
+  if (sweeps > 0) fit(b, sweeps, true);
+  for (size_t i = 0; i < b.sources.size(); ++i) after.push_back(stats(b, i));
+  print_stats(after, b.sources, "in sample");
+  for (const Parameter& p : b.parameters) {
+    fmt::print("{:44} {:10.4g}  was {:10.4g}{}\n", p.path(), p.value, p.prior,
+               p.value <= p.low * 1.001 || p.value >= p.high * 0.999 ? "  at its limit" : "");
+  }
+  if (loo) {
+    std::vector<double> fitted;
+    for (const Parameter& p : b.parameters) fitted.push_back(p.value);
+    std::vector<Stats> held;
+    for (size_t s = 0; s < b.sources.size(); ++s) {
+      // Start from the catalog, not from the fit: the held-back source must not have had a say.
+      for (size_t i = 0; i < b.parameters.size(); ++i) set_value(b, b.parameters[i], b.parameters[i].prior);
+      b.active[s] = false;
+      fit(b, sweeps, false);
+      held.push_back(stats(b, s));
+      b.active[s] = true;
+      fmt::print(stderr, "without {:24} median {:.3f}\n", b.sources[s], held.back().median);
+    }
+    for (size_t i = 0; i < b.parameters.size(); ++i) set_value(b, b.parameters[i], fitted[i]);
+    print_stats(held, b.sources, "leave one source out");
+  }
+  if (write) {
+    for (const Parameter& p : b.parameters) {
+      if (!p.rows.empty()) write_value(p, "catalog");
+    }
+  }
+  return 0;
+}
