@@ -1,0 +1,146 @@
+#include "world/model_size.h"
+
+#include <algorithm>
+
+namespace assay {
+namespace {
+
+double real(int64_t n) { return static_cast<double>(n); }
+
+bool latent_attention(const Model& m) { return m.kv_lora_rank > 0; }
+
+// Matrices of one attention block.
+double attention_weights(const Model& m) {
+  const double h = real(m.hidden);
+  const double heads = real(m.heads);
+  if (!latent_attention(m)) {
+    const double size = real(head_size(m));
+    return 2 * h * heads * size + 2 * h * real(kv_head_count(m)) * size;
+  }
+  const double qk = real(m.qk_nope_head_dim + m.qk_rope_head_dim);
+  const double q_rank = real(m.q_lora_rank);
+  const double kv_rank = real(m.kv_lora_rank);
+  const double query = q_rank > 0 ? h * q_rank + q_rank * heads * qk : h * heads * qk;
+  const double down = h * (kv_rank + real(m.qk_rope_head_dim));
+  const double up = kv_rank * heads * real(m.qk_nope_head_dim + m.v_head_dim);
+  return query + down + up + heads * real(m.v_head_dim) * h;
+}
+
+double mlp_weights(const Model& m, int64_t width) {
+  return (m.gated_mlp ? 3.0 : 2.0) * real(m.hidden) * real(width);
+}
+
+// Matrices of one layer with `experts` of its experts.
+double moe_weights(const Model& m, int64_t experts) {
+  return real(experts) * mlp_weights(m, m.expert_ffn) + mlp_weights(m, m.shared_expert_ffn) +
+         real(m.hidden) * real(m.experts);
+}
+
+// All matrices between the embeddings, with `experts` experts per MoE layer.
+double body_weights(const Model& m, int64_t experts) {
+  const double moe = real(moe_layers(m));
+  const double dense = real(m.layers) - moe;
+  const double cross = m.encoder_layers > 0 ? real(m.layers) * attention_weights(m) : 0;
+  const double encoder = real(m.encoder_layers) * (attention_weights(m) + mlp_weights(m, m.ffn));
+  return real(m.layers) * attention_weights(m) + dense * mlp_weights(m, m.ffn) +
+         (moe > 0 ? moe * moe_weights(m, experts) : 0) + cross + encoder;
+}
+
+double norm_weights(const Model& m) {
+  const double latent = latent_attention(m) ? real(m.q_lora_rank + m.kv_lora_rank) : 0;
+  const double layers = real(m.layers + m.encoder_layers);
+  return layers * (2 * real(m.hidden) + latent) + real(m.hidden);
+}
+
+double transformer_parameters(const Model& m, int64_t experts) {
+  const double table = real(m.vocab) * real(m.hidden);
+  const double positions = m.learned_positions ? real(m.max_positions) * real(m.hidden) : 0;
+  return body_weights(m, experts) + norm_weights(m) + positions +
+         (m.tied_embeddings ? 1.0 : 2.0) * table;
+}
+
+// Sum over attention blocks of the context length that the causal term counts.
+double attention_context(const Model& m, int64_t seq) {
+  const double s = real(seq);
+  const double window = m.window > 0 ? real(std::min(m.window, seq)) : s;
+  const double share = m.window > 0 ? m.window_layers : 0;
+  const double mixed = share * window + (1 - share) * s;
+  const double own = real(m.layers) * mixed * (m.causal ? 1.0 : 2.0);
+  // The encoder sees both sides, and a decoder layer all of the encoder's output.
+  const double encoder = real(m.encoder_layers) * s * 2;
+  const double cross = m.encoder_layers > 0 ? real(m.layers) * s * 2 : 0;
+  return own + encoder + cross;
+}
+
+double attention_width(const Model& m) {
+  if (!latent_attention(m)) return real(m.heads) * real(head_size(m));
+  return real(m.heads) * real(m.qk_nope_head_dim + m.qk_rope_head_dim + m.v_head_dim) / 2;
+}
+
+double chain_weights(double input, const std::vector<int64_t>& widths) {
+  double sum = 0;
+  for (int64_t width : widths) {
+    sum += input * real(width);
+    input = real(width);
+  }
+  return sum;
+}
+
+// Pairs of the table vectors and the bottom MLP's output.
+double interaction_pairs(const Model& m) { return real(m.tables + 1) * real(m.tables) / 2; }
+
+double dlrm_mlp_weights(const Model& m) {
+  double bottom = 0;
+  if (!m.bottom_mlp.empty()) {
+    bottom = chain_weights(real(m.bottom_mlp[0]), {m.bottom_mlp.begin() + 1, m.bottom_mlp.end()});
+  }
+  return bottom + chain_weights(interaction_pairs(m) + real(m.embedding_dim), m.top_mlp);
+}
+
+}  // namespace
+
+int64_t head_size(const Model& m) {
+  if (m.head_dim > 0) return m.head_dim;
+  return m.heads > 0 ? m.hidden / m.heads : 0;
+}
+
+int64_t kv_head_count(const Model& m) { return m.kv_heads > 0 ? m.kv_heads : m.heads; }
+
+int64_t moe_layers(const Model& m) {
+  if (m.experts <= 0) return 0;
+  return std::max<int64_t>(0, m.layers - m.dense_layers) / std::max<int64_t>(1, m.moe_every);
+}
+
+double parameters(const Model& m) {
+  if (m.kind == ModelKind::kDlrm) {
+    return real(m.tables) * real(m.rows_per_table) * real(m.embedding_dim) + dlrm_mlp_weights(m);
+  }
+  return transformer_parameters(m, m.experts);
+}
+
+double active_parameters(const Model& m) {
+  if (m.kind == ModelKind::kDlrm) {
+    const double rows = real(m.tables) * real(std::max<int64_t>(1, m.lookups_per_table));
+    return rows * real(m.embedding_dim) + dlrm_mlp_weights(m);
+  }
+  return transformer_parameters(m, m.experts_per_token);
+}
+
+double mtp_parameters(const Model& m) {
+  if (m.mtp_layers <= 0) return 0;
+  const double h = real(m.hidden);
+  const double mlp = m.experts > 0 ? moe_weights(m, m.experts) : mlp_weights(m, m.ffn);
+  return real(m.mtp_layers) * (attention_weights(m) + mlp + 2 * h * h + 4 * h);
+}
+
+double flops_per_token(const Model& m, int64_t seq, Task task) {
+  const double per_weight = task == Task::kLora ? 4 : 6;
+  if (m.kind == ModelKind::kDlrm) {
+    return per_weight * (dlrm_mlp_weights(m) + interaction_pairs(m) * real(m.embedding_dim));
+  }
+  const double head = real(m.vocab) * real(m.hidden);
+  const double weights = body_weights(m, m.experts_per_token) + head;
+  return per_weight * weights + 6 * attention_context(m, seq) * attention_width(m);
+}
+
+}  // namespace assay

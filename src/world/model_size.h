@@ -1,0 +1,33 @@
+// How large a model is and what one token of it costs, by counting its matrices.
+//
+// Biases and the extra weights of LayerNorm are not counted (below 0.1 % of any model in the
+// catalog). docs/models has the convention for FLOPs; it is that of the validation set.
+#pragma once
+
+#include "world/workload.h"
+
+namespace assay {
+
+// All parameters, and those that one token meets: all but the experts it does not visit, and of
+// embedding tables only the rows it looks up. Multi-token-prediction layers are counted in neither;
+// see mtp_parameters.
+double parameters(const Model&);
+double active_parameters(const Model&);
+double mtp_parameters(const Model&);  // all of them; they share the embeddings
+
+// Model FLOPs per token (per sample of a recommendation model), forward and backward:
+//   6 x active matmul parameters + 6 x attention layers x seq x heads x head size   (causal)
+// with the output head in, the input embedding out, recomputation out. Attention that is not causal
+// counts twice, a windowed layer has min(window, seq) for seq, latent attention has half of
+// (query-key size + value size) for the head size. LoRA: 4 instead of 6 per parameter, because no
+// gradient of a frozen weight is computed.
+double flops_per_token(const Model&, int64_t seq, Task);
+
+// Layers with experts.
+int64_t moe_layers(const Model&);
+
+// Head sizes with their defaults applied.
+int64_t head_size(const Model&);
+int64_t kv_head_count(const Model&);
+
+}  // namespace assay
