@@ -40,11 +40,17 @@ std::optional<double> rate_at(const std::string& text, size_t at, size_t* end) {
   return {};
 }
 
+// `I350` and `CX7` are names, but `8x200Gb/s` holds a rate.
+bool inside_a_word(char before) {
+  const bool letter = (before >= 'a' && before <= 'z') || (before >= 'A' && before <= 'Z');
+  return is_digit(before) || before == '.' || (letter && before != 'x' && before != 'X');
+}
+
 // The first rate of a segment; of `10Gb/25Gb/.../200Gb` the last.
 std::optional<double> first_rate(const std::string& segment) {
   const std::string text = segment + " ";
   for (size_t i = 0; i < text.size(); ++i) {
-    if (!is_digit(text[i]) || (i > 0 && (is_digit(text[i - 1]) || text[i - 1] == '.'))) continue;
+    if (!is_digit(text[i]) || (i > 0 && inside_a_word(text[i - 1]))) continue;
     size_t end = 0;
     std::optional<double> rate = rate_at(text, i, &end);
     while (rate) {

@@ -1,0 +1,152 @@
+// The report as a screen and as JSON.
+#include <array>
+#include <cmath>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "validate/validate.h"
+
+namespace assay {
+namespace {
+
+std::string thousands(int64_t n) {
+  std::string digits = std::to_string(n);
+  for (size_t i = digits.size(); i > 3; i -= 3) digits.insert(i - 3, ",");
+  return digits;
+}
+
+// --- text --------------------------------------------------------------------------------------
+
+std::string share(const std::optional<double>& x) {
+  if (!x || !std::isfinite(*x)) return "-";
+  const double percent = *x * 100;
+  return std::abs(percent) >= 99.95 ? fmt::format("{:.0f}", percent) : fmt::format("{:.1f}", percent);
+}
+
+std::string signed_share(const std::optional<double>& x) {
+  if (!x || !std::isfinite(*x)) return "-";
+  return fmt::format("{:+.1f}", *x * 100);
+}
+
+std::string table_row(const GroupStats& g) {
+  return fmt::format("  {:<24}{:>6}{:>7}{:>8}{:>8}{:>8}{:>8}{:>8}{:>8}{:>8}\n",
+                     sanitize(g.name, 23), thousands(g.rows), thousands(g.predicted), share(g.median),
+                     share(g.mean), share(g.p90), signed_share(g.bias), share(g.coverage),
+                     share(g.memory_median), share(g.regret_max));
+}
+
+std::string table_head(const std::string& title) {
+  return fmt::format("\n{:<26}{:>6}{:>7}{:>8}{:>8}{:>8}{:>8}{:>8}{:>8}{:>8}\n", title, "rows", "scored",
+                     "median", "mean", "p90", "bias", "cover", "memory", "regret");
+}
+
+std::string status_counts(const ValidateReport& report) {
+  std::array<int64_t, 4> all{}, usable{};
+  for (const RowResult& r : report.rows) {
+    ++all[static_cast<size_t>(r.status)];
+    if (r.usable) ++usable[static_cast<size_t>(r.status)];
+  }
+  std::string out;
+  for (size_t i = 0; i < all.size(); ++i) {
+    if (all[i] == 0) continue;
+    out += fmt::format("{}{} {}", out.empty() ? "" : ", ", thousands(all[i]),
+                       enum_names(RunStatus{})[i]);
+  }
+  return out;
+}
+
+std::string verdict(const GroupStats& all) {
+  if (!all.median) return "No usable row could be scored.\n";
+  std::string out = fmt::format("Median error {} %, p90 {} %, bias {} %; ranges cover {} % of rows and are {} % wide",
+                                share(all.median), share(all.p90), signed_share(all.bias),
+                                share(all.coverage), share(all.range_width));
+  out += all.memory_median ? fmt::format("; memory {} %.\n", share(all.memory_median)) : ".\n";
+  return out;
+}
+
+// --- JSON --------------------------------------------------------------------------------------
+
+std::string quoted(const std::string& text) {
+  std::string out = "\"";
+  for (const char c : sanitize(text, 400)) {
+    if (c == '"' || c == '\\') out += '\\';
+    out += c;
+  }
+  return out + "\"";
+}
+
+std::string number(const std::optional<double>& x) {
+  if (!x || !std::isfinite(*x)) return "null";
+  return fmt::format("{:.6g}", *x);
+}
+
+std::string strings(const std::vector<std::string>& list) {
+  std::string out = "[";
+  for (const std::string& s : list) out += (out.size() > 1 ? "," : "") + quoted(s);
+  return out + "]";
+}
+
+std::string row_json(const RowResult& r) {
+  return fmt::format(
+      R"({{"id":{},"status":"{}","reason":{},"measured_s":{},"predicted_s":{},"low_s":{},"high_s":{},)"
+      R"("measured_mem_gb":{},"predicted_mem_gb":{},"assumed":{}}})",
+      quoted(r.id), enum_names(RunStatus{})[static_cast<size_t>(r.status)],
+      r.reason.empty() ? "null" : quoted(r.reason), number(r.measured_s), number(r.predicted_s),
+      number(r.low_s), number(r.high_s), number(r.measured_mem_gb), number(r.predicted_mem_gb),
+      strings(r.assumed));
+}
+
+std::string group_json(const GroupStats& g) {
+  return fmt::format(
+      R"({{"kind":"{}","name":{},"rows":{},"usable":{},"predicted":{},"sources":{},)"
+      R"("median_error":{},"mean_error":{},"p90_error":{},"bias":{},"coverage":{},"range_width":{},)"
+      R"("memory_rows":{},"memory_median_error":{},"sweeps":{},"regret_max":{},"regret_mean":{},)"
+      R"("oom_rows":{},"oom_called_fitting":{}}})",
+      g.kind, quoted(g.name), g.rows, g.usable, g.predicted, g.sources, number(g.median),
+      number(g.mean), number(g.p90), number(g.bias), number(g.coverage), number(g.range_width),
+      g.memory_rows, number(g.memory_median), g.sweeps, number(g.regret_max), number(g.regret_mean),
+      g.oom_rows, g.oom_called_fitting);
+}
+
+}  // namespace
+
+std::string to_text(const ValidateReport& report) {
+  static const GroupStats kNone;
+  const GroupStats& all = report.groups.empty() ? kNone : report.groups.front();
+  std::string out = fmt::format("Validate  {}: {} rows, {} usable, {} scored ({})\n",
+                                sanitize(report.file, 60), thousands(all.rows), thousands(all.usable),
+                                thousands(all.predicted), status_counts(report));
+  out += "Errors of step time in %; a row is scored when it is usable and predicted\n";
+  static constexpr std::array<std::array<std::string_view, 2>, 4> kTables = {{
+      {"source", "By source"}, {"class", "By class"}, {"accelerator", "By accelerator"},
+      {"size", "By accelerators"}}};
+  for (const auto& [kind, title] : kTables) {
+    std::string body;
+    for (const GroupStats& g : report.groups) {
+      if (g.kind == kind && (g.predicted > 0 || kind == "source")) body += table_row(g);
+    }
+    if (!body.empty()) out += table_head(std::string(title)) + body;
+  }
+  out += fmt::format("\nGroups of several sources weigh the {} sources of {} rows or more alike.\n",
+                     all.sources, kLeastRowsPerSource);
+  if (all.oom_rows > 0) {
+    out += fmt::format("Of {} runs that ran out of memory, {} are called fitting.\n", all.oom_rows,
+                       all.oom_called_fitting);
+  }
+  return out + "\n" + verdict(all);
+}
+
+std::string to_json(const ValidateReport& report) {
+  std::string out = R"({"schema":"assay.validate/1","rows":[)";
+  for (size_t i = 0; i < report.rows.size(); ++i) {
+    out += (i > 0 ? ",\n" : "\n") + row_json(report.rows[i]);
+  }
+  out += "\n],\"groups\":[";
+  for (size_t i = 0; i < report.groups.size(); ++i) {
+    out += (i > 0 ? ",\n" : "\n") + group_json(report.groups[i]);
+  }
+  return out + "\n]}\n";
+}
+
+}  // namespace assay

@@ -1,0 +1,166 @@
+#include "validate/validate.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "perf/predict.h"
+
+namespace assay {
+namespace {
+
+// Rows with the same text ran the same work on the same machine with the same software: they differ
+// only in their plan, so the model should pick the fastest.
+std::string sweep_key(const Run& r) {
+  return fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}", r.source, r.model_name, r.gpu,
+                     r.accelerators.value_or(0), r.global_batch.value_or(0), r.seq.value_or(0),
+                     r.precision, r.framework, r.task, r.layers.value_or(0), r.hidden.value_or(0),
+                     r.heads.value_or(0), r.inter_link);
+}
+
+// The nearest possible plan, where one is plain to see. True when the plan was changed.
+bool repair(const Impossible& problem, const Setting& s, Plan& p) {
+  const Model& m = s.workload.model;
+  if (problem.setting == "plan.ep") {
+    const int64_t ranks = s.accelerators / std::max<int64_t>(1, p.pp);
+    for (int64_t ep = std::min(p.ep - 1, ranks); ep >= 1; --ep) {
+      if (ranks % ep == 0 && m.experts % ep == 0) {
+        p.ep = ep;
+        return true;
+      }
+    }
+    return false;
+  }
+  if ((problem.setting == "plan.pp" || problem.setting == "plan.vpp") && p.vpp > 1) {
+    p.vpp = p.pp > 1 ? std::max<int64_t>(1, m.layers / p.pp) : 1;
+    if (p.vpp == 1 && p.schedule == Schedule::kInterleaved) p.schedule = Schedule::kOneFOneB;
+    return true;
+  }
+  return false;
+}
+
+void set_times(const Run& run, const Scenario& s, const Prediction& p, RowResult& out) {
+  if (!std::isfinite(p.step.v) || p.step.v <= 0) {
+    out.status = RunStatus::kUnsupported;
+    out.reason = "the model gives no finite step time";
+    return;
+  }
+  out.predicted_s = p.step.v;
+  out.low_s = p.low.v;
+  out.high_s = p.high.v;
+  out.extrapolated = p.extrapolated;
+  const Bytes peak = s.counter.reserved ? p.memory.reserved : p.memory.allocated;
+  out.predicted_mem_gb = peak / s.counter.unit;
+  out.fits = p.memory.fits();
+  if (!out.measured_s && run.tokens_per_s_per_gpu) {
+    const double tokens = static_cast<double>(s.setting.workload.global_batch * s.setting.workload.seq);
+    out.measured_s = tokens / (*run.tokens_per_s_per_gpu * static_cast<double>(s.setting.accelerators));
+  }
+  if (!*out.fits) {
+    out.reason = fmt::format("needs {:.1f} GB of {:.1f} GB", p.memory.reserved / kGB,
+                             p.memory.capacity / kGB);
+    if (!out.measured_s) out.status = RunStatus::kOom;
+  }
+}
+
+std::string size_class(int64_t accelerators) {
+  return accelerators <= 8 ? "1-8" : accelerators <= 1024 ? "9-1024" : ">1024";
+}
+
+// Groups of one kind in the order their first row appears, or as listed.
+void add_groups(const std::vector<RowResult>& rows, const std::string& kind,
+                std::vector<std::string> order, std::string (*name_of)(const RowResult&),
+                std::vector<GroupStats>& out) {
+  std::map<std::string, std::vector<const RowResult*>> members;
+  for (const RowResult& r : rows) {
+    const std::string name = name_of(r);
+    if (name.empty()) continue;
+    if (std::find(order.begin(), order.end(), name) == order.end()) order.push_back(name);
+    members[name].push_back(&r);
+  }
+  for (const std::string& name : order) {
+    if (!members[name].empty()) out.push_back(stats_of(kind, name, members[name]));
+  }
+}
+
+}  // namespace
+
+std::vector<Case> read_cases(const CsvTable& table, const Catalog& catalog) {
+  std::vector<Case> cases;
+  for (Run& run : read_runs(table)) {
+    Case c;
+    c.scenario = to_scenario(run, catalog);
+    c.run = std::move(run);
+    cases.push_back(std::move(c));
+  }
+  return cases;
+}
+
+RowResult predict_case(const Case& c) {
+  RowResult out;
+  out.id = c.run.id;
+  out.source = c.run.source;
+  out.measured_s = c.run.measured_s();
+  out.measured_mem_gb = c.run.peak_mem_gb;
+  out.usable = c.run.usable();
+  out.failed_for_memory = c.run.ran_out_of_memory();
+  out.accelerators = c.run.accelerators.value_or(0);
+  out.sweep = sweep_key(c.run);
+  if (!c.scenario) {
+    out.status = c.scenario.error().status;
+    out.reason = c.scenario.error().reason;
+    return out;
+  }
+  const Scenario& s = *c.scenario;
+  out.kind = s.kind;
+  out.accelerator = s.setting.cluster.accelerator.name;
+  out.assumed = s.assumed;
+  Predictor predictor(s.setting);
+  Plan plan = s.plan;
+  std::optional<Impossible> problem = predictor.impossible(plan);
+  for (int tries = 0; problem && tries < 4; ++tries) {
+    if (!repair(*problem, predictor.setting(), plan)) break;
+    out.assumed.push_back(fmt::format("{} changed: {}", problem->setting, problem->reason));
+    problem = predictor.impossible(plan);
+  }
+  if (problem) {
+    out.status = RunStatus::kUnsupported;
+    out.reason = problem->reason;
+    return out;
+  }
+  set_times(c.run, s, predictor.predict(plan), out);
+  return out;
+}
+
+ValidateReport run_validate(const std::vector<Case>& cases) {
+  ValidateReport out;
+  for (const Case& c : cases) out.rows.push_back(predict_case(c));
+  std::vector<const RowResult*> all;
+  for (const RowResult& r : out.rows) all.push_back(&r);
+  out.groups.push_back(stats_of("all", "all", all));
+  add_groups(out.rows, "source", {}, [](const RowResult& r) { return r.source; }, out.groups);
+  add_groups(out.rows, "class", {"dense 3D", "FSDP", "MoE", "long context", "LoRA"},
+             [](const RowResult& r) {
+               return r.accelerator.empty() ? std::string()
+                                            : std::string(enum_names(RunClass{})[static_cast<size_t>(r.kind)]);
+             },
+             out.groups);
+  add_groups(out.rows, "accelerator", {}, [](const RowResult& r) { return r.accelerator; }, out.groups);
+  add_groups(out.rows, "size", {"1-8", "9-1024", ">1024"},
+             [](const RowResult& r) {
+               return r.accelerators > 0 ? size_class(r.accelerators) : std::string();
+             },
+             out.groups);
+  return out;
+}
+
+ValidateReport run_validate(const CsvTable& table, const Catalog& catalog) {
+  ValidateReport out = run_validate(read_cases(table, catalog));
+  out.file = table.file;
+  out.catalog_date = catalog.date;
+  return out;
+}
+
+}  // namespace assay

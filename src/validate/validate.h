@@ -1,0 +1,40 @@
+// Predict every row of a table of measured runs and say how far off the model is: `assay validate`.
+// Every row of the table appears in the report, also one that cannot be read.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "validate/stats.h"
+
+namespace assay {
+
+// A row read and mapped once; tools/calibrate predicts the scenarios again and again.
+struct Case {
+  Run run;
+  tl::expected<Scenario, Refusal> scenario = tl::unexpected(Refusal{});
+};
+std::vector<Case> read_cases(const CsvTable&, const Catalog&);
+
+// One row predicted. Plans that the model calls impossible are first brought to the nearest possible
+// one where that is plain: experts over fewer ranks, fewer model chunks. A measured step proves that a
+// run fitted, so a predicted misfit is then only a remark; without one the row is `oom`.
+RowResult predict_case(const Case&);
+
+struct ValidateReport {
+  std::string file;
+  std::string catalog_date;
+  std::vector<RowResult> rows;
+  // `all` first, then by source, class, accelerator and size.
+  std::vector<GroupStats> groups;
+};
+
+ValidateReport run_validate(const CsvTable&, const Catalog&);
+ValidateReport run_validate(const std::vector<Case>&);
+
+// The screen: one table, the verdict last. At most 100 columns, plain ASCII.
+std::string to_text(const ValidateReport&);
+// Schema assay.validate/1.
+std::string to_json(const ValidateReport&);
+
+}  // namespace assay
