@@ -5,8 +5,8 @@
 // A message crosses up to two tiers, the scale-up link and the fabric, in one pipeline: their step
 // latencies add, the slower of their streams counts. The library chooses among algorithms (ring,
 // tree, in-switch reduction, direct) and protocols (LL, LL128, Simple); we take the fastest, as its
-// tuner tries to. Every term grows with bytes and shrinks with bandwidth, and a minimum of such terms
-// does too: that is why the whole is monotone.
+// tuner tries to. Every term grows with bytes and shrinks with bandwidth, and a minimum of such
+// terms does too: that is why the whole is monotone.
 //
 // Example, 8 x H100, all-reduce of 1 GB: ring 2 x 7/8 GB at 450 GB/s x 0.83 = 4.7 ms; in the switch
 // 1 GB at 450 GB/s x 0.61 = 3.7 ms plus 0.1 ms of fill and start; nccl-tests measures 3.75 ms.
@@ -15,22 +15,19 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <limits>
 
 #include "base/assert.h"
 
 namespace assay {
 namespace {
 
-enum class Protocol { kLl, kLl128, kSimple };
-
 // What one tier does in one algorithm.
 struct Tier {
   const CollectiveParams& params;
-  double bandwidth;   // nominal, of one ring member: an accelerator, or a domain's share of NICs
-  double steps = 0;   // hops in sequence
-  double wire = 0;    // bytes through each member's link
-  double local = 0;   // bytes each member copies for itself
+  double bandwidth;     // nominal, of one ring member: an accelerator, or a domain's share of NICs
+  double steps = 0;     // hops in sequence
+  double wire = 0;      // bytes through each member's link
+  double local = 0;     // bytes each member copies for itself
   double slowdown = 1;  // of the stream, by others on the same links
 };
 
@@ -46,36 +43,31 @@ double fill(double stream, double longest, double scale) {
   return longest * stream / (stream + scale);
 }
 
-double step_latency(const CollectiveParams& p, Protocol protocol) {
-  switch (protocol) {
-    case Protocol::kLl: return p.ll_step.v;
-    case Protocol::kLl128: return p.ll128_step.v;
-    case Protocol::kSimple: return p.simple_step.v;
-  }
-  return 0;
+// Time to move a tier's bytes at the pace of the Simple protocol.
+double stream(const Tier& t) {
+  return t.wire <= 0 ? 0 : t.wire / (t.bandwidth * t.params.bus_efficiency) * t.slowdown;
 }
 
-double stream(const Tier& t, Protocol protocol) {
+// The same with what Simple adds: the local copy and the fill of its pipeline.
+double simple_stream(const Tier& t, double bare) {
   if (t.wire <= 0) return 0;
-  const double simple = t.wire / (t.bandwidth * t.params.bus_efficiency) * t.slowdown;
-  switch (protocol) {
-    case Protocol::kLl: return simple * t.params.ll_cost;
-    case Protocol::kLl128: return simple * t.params.ll128_cost;
-    case Protocol::kSimple: break;
-  }
-  return simple + t.params.copy_cost * t.local / t.bandwidth +
-         fill(simple, t.params.fill_latency.v, t.params.fill_scale.v);
+  return bare + t.params.copy_cost * t.local / t.bandwidth +
+         fill(bare, t.params.fill_latency.v, t.params.fill_scale.v);
 }
 
-// Both tiers in one pipeline, best protocol. Without the start.
+// Both tiers in one pipeline with the best of the three protocols. Without the start.
 double pipeline(const Tier& scaleup, const Tier& fabric) {
-  double best = std::numeric_limits<double>::infinity();
-  for (const Protocol protocol : {Protocol::kLl, Protocol::kLl128, Protocol::kSimple}) {
-    const double latency = scaleup.steps * step_latency(scaleup.params, protocol) +
-                           fabric.steps * step_latency(fabric.params, protocol);
-    best = std::min(best, latency + std::max(stream(scaleup, protocol), stream(fabric, protocol)));
-  }
-  return best;
+  const CollectiveParams& s = scaleup.params;
+  const CollectiveParams& f = fabric.params;
+  const double near = stream(scaleup);
+  const double far = stream(fabric);
+  const double ll = scaleup.steps * s.ll_step.v + fabric.steps * f.ll_step.v +
+                    std::max(near * s.ll_cost, far * f.ll_cost);
+  const double ll128 = scaleup.steps * s.ll128_step.v + fabric.steps * f.ll128_step.v +
+                       std::max(near * s.ll128_cost, far * f.ll128_cost);
+  const double simple = scaleup.steps * s.simple_step.v + fabric.steps * f.simple_step.v +
+                        std::max(simple_stream(scaleup, near), simple_stream(fabric, far));
+  return std::min({ll, ll128, simple});
 }
 
 // A tree's chain inside the node sends both ways through the same channels; on 2 x 8 A100 with 200
@@ -83,29 +75,31 @@ double pipeline(const Tier& scaleup, const Tier& fabric) {
 // chain's stream takes at least this much longer than its bytes over the ring's bandwidth.
 constexpr double kTreeChainCost = 1.4;
 // Between two domains a tree moves the message once each way, but the two trees do not overlap
-// fully: 83.6 % of line rate on AWS p4de (large messages), 82.6 % with one 400G NIC a node (nccl issue
-// 1357), where rings reach 95 %.
+// fully: 83.6 % of line rate on AWS p4de (large messages), 82.6 % with one 400G NIC a node (nccl
+// issue 1357), where rings reach 95 %.
 constexpr double kTwoDomainPasses = 1.14;
-// A tree over domains that reduce in their switches runs 6 % below the switches' own pace: 255 to 260
-// GB/s of message on 2 x 8 H100 or H200 (AWS p5, Dell, run:ai) where one node alone gives 274.
+// A tree over domains that reduce in their switches runs 6 % below the switches' own pace: 255 to
+// 260 GB/s of message on 2 x 8 H100 or H200 (AWS p5, Dell, run:ai) where one node alone gives 274.
 constexpr double kTreeSwitchCost = 1.06;
-constexpr double kTreePasses = 2;  // a domain sends up once and down to two children in half the trees
+constexpr double kTreePasses =
+    2;  // a domain sends up once and down to two children in half the trees
 
 // How the accelerators' links serve a group of `ranks` in one domain.
 struct ScaleUp {
-  double ring;        // bandwidth of one member in a ring or tree
-  double direct;      // the same in an all-to-all
-  double pair;        // between two accelerators
+  double ring;    // bandwidth of one member in a ring or tree
+  double direct;  // the same in an all-to-all
+  double pair;    // between two accelerators
   double slowdown;
 };
 
-// A torus of `axes` axes: the group fills whole axes from the first on; an axis offers two links, one
-// per direction, and a group shorter than the axis has no wrap-around and so only half of that.
-// All-to-all: the mean distance along a ring of length L is L/4 hops, so each axis carries L/4 times
-// the message on its two links.
+// A torus of `axes` axes: the group fills whole axes from the first on; an axis offers two links,
+// one per direction, and a group shorter than the axis has no wrap-around and so only half of that.
+// All-to-all: the mean distance along a ring of length L is L/4 hops, so each axis carries L/4
+// times the message on its two links.
 void torus(ScaleUp& s, const Links& links, int64_t ranks, int axes, double total) {
-  const double axis = std::max(2.0, std::round(std::pow(static_cast<double>(links.scaleup_domain),
-                                                        1.0 / axes)));
+  const double domain = static_cast<double>(links.scaleup_domain);
+  const double side = axes == 1 ? domain : axes == 2 ? std::sqrt(domain) : std::cbrt(domain);
+  const double axis = std::max(2.0, std::round(side));
   double length = 1;
   int used = 0;
   while (used < axes && length < static_cast<double>(ranks)) {
@@ -124,15 +118,23 @@ ScaleUp scale_up(const Links& links, int64_t ranks) {
   ScaleUp s{total, total, total, 1};
   const double peers = static_cast<double>(std::max<int64_t>(links.scaleup_domain, 2) - 1);
   switch (links.wiring) {
-    case Wiring::kSwitch: break;
-    case Wiring::kNone: break;
+    case Wiring::kSwitch:
+      break;
+    case Wiring::kNone:
+      break;
     case Wiring::kMesh:  // a link to each peer; a group uses those between its members
       s.pair = total / peers;
       s.ring = s.direct = total * std::min(1.0, static_cast<double>(ranks - 1) / peers);
       break;
-    case Wiring::kTorus2d: torus(s, links, ranks, 2, total); break;
-    case Wiring::kTorus3d: torus(s, links, ranks, 3, total); break;
-    case Wiring::kRing: torus(s, links, ranks, 1, total); break;
+    case Wiring::kTorus2d:
+      torus(s, links, ranks, 2, total);
+      break;
+    case Wiring::kTorus3d:
+      torus(s, links, ranks, 3, total);
+      break;
+    case Wiring::kRing:
+      torus(s, links, ranks, 1, total);
+      break;
   }
   s.slowdown = 1 + links.scaleup_params.group_slowdown * (1 - 2.0 / static_cast<double>(ranks));
   return s;
@@ -140,12 +142,12 @@ ScaleUp scale_up(const Links& links, int64_t ranks) {
 
 // The group as the equations see it.
 struct Shape {
-  double n;        // ranks
-  double p;        // ranks in one domain
-  double k;        // domains
+  double n;  // ranks
+  double p;  // ranks in one domain
+  double k;  // domains
   int64_t ranks, per_domain, domains;
-  double nics;     // bandwidth of one domain's NICs for this group, slow links included
-  double crossing; // slowdown of rings and trees by an oversubscribed layer
+  double nics;             // bandwidth of one domain's NICs for this group, slow links included
+  double crossing;         // slowdown of rings and trees by an oversubscribed layer
   double crossing_direct;  // of all-to-all
 };
 
@@ -162,8 +164,7 @@ Shape shape_of(const Group& g, const Links& links) {
   const double node_nics = positive_or_floor(links.node_nics);
   const double sharing = static_cast<double>(g.sharing);
   // The `sharing` groups interleave on the node, so this one has per_node / sharing ranks on each.
-  const double domain_nodes =
-      std::max(1.0, static_cast<double>(links.scaleup_domain) / per_node);
+  const double domain_nodes = std::max(1.0, static_cast<double>(links.scaleup_domain) / per_node);
   const double nodes = std::clamp(std::ceil(s.p * sharing / per_node), 1.0, domain_nodes);
   // A rank alone drives the NIC next to it, not all of the node's.
   const double own = std::max(links.nic.v, node_nics / per_node);
@@ -173,8 +174,8 @@ Shape shape_of(const Group& g, const Links& links) {
   const double leaf = static_cast<double>(std::max<int64_t>(links.nodes_per_leaf, 1));
   s.crossing = s.crossing_direct = 1;
   if (spanned > leaf) {
-    // Ranks are placed in order, so one hop in `leaf` of a ring leaves the leaf; an all-to-all sends
-    // all but its leaf's share across.
+    // Ranks are placed in order, so one hop in `leaf` of a ring leaves the leaf; an all-to-all
+    // sends all but its leaf's share across.
     s.crossing = 1 + (links.oversubscription - 1) / leaf;
     s.crossing_direct = 1 + (links.oversubscription - 1) * (spanned - leaf) / spanned;
   }
@@ -192,10 +193,10 @@ bool reduces_in_scaleup(const Links& links, int64_t ranks) {
   return links.wiring == Wiring::kSwitch && least > 0 && ranks >= least;
 }
 
-double ring_time(double bytes, double turns, const Shape& s, const Links& links) {
+double ring_time(double bytes, double turns, const Shape& s, const ScaleUp& up,
+                 const Links& links) {
   const CollectiveParams& sp = links.scaleup_params;
   const CollectiveParams& fp = links.fabric_params;
-  const ScaleUp up = scale_up(links, std::max<int64_t>(s.per_domain, 2));
   const double wire = turns * bytes * (s.n - 1) / s.n;
   const bool inside = s.per_domain > 1;
   Tier scaleup{sp, up.ring, turns * (s.n - s.k), inside ? wire : 0, bytes / s.n, up.slowdown};
@@ -204,12 +205,11 @@ double ring_time(double bytes, double turns, const Shape& s, const Links& links)
   return start + pipeline(scaleup, fabric);
 }
 
-// All-reduce over a double binary tree of domains, a chain or the switch inside each; with reduction
-// in the fabric's switches one hop up and one down.
-double tree_time(double bytes, const Shape& s, const Links& links) {
+// All-reduce over a double binary tree of domains, a chain or the switch inside each; with
+// reduction in the fabric's switches one hop up and one down.
+double tree_time(double bytes, const Shape& s, const ScaleUp& up, const Links& links) {
   const CollectiveParams& sp = links.scaleup_params;
   const CollectiveParams& fp = links.fabric_params;
-  const ScaleUp up = scale_up(links, std::max<int64_t>(s.per_domain, 2));
   const double levels = static_cast<double>(ceil_log2(s.domains));
   const bool sharp = links.in_switch_reduction;
   const double passes = sharp ? 1 : s.domains == 2 ? kTwoDomainPasses : kTreePasses;
@@ -217,24 +217,24 @@ double tree_time(double bytes, const Shape& s, const Links& links) {
   Tier fabric{fp, s.nics, hops, passes * bytes, 0, s.crossing};
   const double start = sp.base_latency.v + fp.base_latency.v;
   const double chain = s.p - 1;
-  Tier scaleup{sp, up.ring, 2 * chain, chain > 0 ? 2 * bytes * chain / s.p : 0, 0,
-               up.slowdown * kTreeChainCost};
+  Tier scaleup{sp,        up.ring,
+               2 * chain, chain > 0 ? 2 * bytes * chain / s.p : 0,
+               0,         up.slowdown * kTreeChainCost};
   double best = pipeline(scaleup, fabric);
   if (reduces_in_scaleup(links, s.per_domain)) {
     const double latency = hops * fp.simple_step.v + sp.in_switch_latency.v;
     best = std::min(best, latency + std::max(in_switch(sp, bytes * kTreeSwitchCost, up.ring),
-                                             stream(fabric, Protocol::kSimple)));
+                                             simple_stream(fabric, stream(fabric))));
   }
   return start + best;
 }
 
-double all_reduce(double bytes, const Shape& s, const Links& links) {
-  double best = ring_time(bytes, 2, s, links);
-  if (s.domains > 1) return std::min(best, tree_time(bytes, s, links));
+double all_reduce(double bytes, const Shape& s, const ScaleUp& up, const Links& links) {
+  double best = ring_time(bytes, 2, s, up, links);
+  if (s.domains > 1) return std::min(best, tree_time(bytes, s, up, links));
   if (reduces_in_scaleup(links, s.ranks)) {
     const CollectiveParams& p = links.scaleup_params;
-    best = std::min(best, p.base_latency.v + p.in_switch_latency.v +
-                              in_switch(p, bytes, scale_up(links, s.ranks).ring));
+    best = std::min(best, p.base_latency.v + p.in_switch_latency.v + in_switch(p, bytes, up.ring));
   }
   return best;
 }
@@ -264,20 +264,27 @@ double direct_time(const Direct& d, const Shape& s, const Links& links) {
   return start + std::min(ll, simple_start + std::max(near_simple, far_simple));
 }
 
-double all_to_all(double bytes, const Shape& s, const Links& links) {
-  const ScaleUp up = scale_up(links, std::max<int64_t>(s.per_domain, 2));
+double all_to_all(double bytes, const Shape& s, const ScaleUp& up, const Links& links) {
   const double each = bytes / s.n;
-  return direct_time({.near = each * (s.p - 1), .near_peers = s.p - 1, .near_bandwidth = up.direct,
-                      .near_slowdown = up.slowdown, .far = s.p * each * (s.n - s.p),
-                      .far_peers = s.n - s.p, .local = each},
+  return direct_time({.near = each * (s.p - 1),
+                      .near_peers = s.p - 1,
+                      .near_bandwidth = up.direct,
+                      .near_slowdown = up.slowdown,
+                      .far = s.p * each * (s.n - s.p),
+                      .far_peers = s.n - s.p,
+                      .local = each},
                      s, links);
 }
 
-double send_receive(double bytes, const Shape& s, const Links& links) {
+double send_receive(double bytes, const Shape& s, const ScaleUp& up, const Links& links) {
   const bool inside = s.domains == 1;
-  return direct_time({.near = inside ? bytes : 0, .near_peers = inside ? 1.0 : 0.0,
-                      .near_bandwidth = scale_up(links, 2).pair, .near_slowdown = 1,
-                      .far = inside ? 0 : s.p * bytes, .far_peers = inside ? 0.0 : 1.0, .local = 0},
+  return direct_time({.near = inside ? bytes : 0,
+                      .near_peers = inside ? 1.0 : 0.0,
+                      .near_bandwidth = up.pair,
+                      .near_slowdown = 1,
+                      .far = inside ? 0 : s.p * bytes,
+                      .far_peers = inside ? 0.0 : 1.0,
+                      .local = 0},
                      s, links);
 }
 
@@ -323,12 +330,17 @@ Seconds collective_time(Collective kind, Bytes bytes, const Group& group, const 
   if (group.ranks <= 1 || bytes.v == 0) return Seconds(0);
   ASSERT(group.per_domain <= group.ranks);
   const Shape s = shape_of(group, links);
+  const ScaleUp up = scale_up(links, std::max<int64_t>(group.per_domain, 2));
   switch (kind) {
-    case Collective::kAllReduce: return Seconds(all_reduce(bytes.v, s, links));
+    case Collective::kAllReduce:
+      return Seconds(all_reduce(bytes.v, s, up, links));
     case Collective::kAllGather:
-    case Collective::kReduceScatter: return Seconds(ring_time(bytes.v, 1, s, links));
-    case Collective::kAllToAll: return Seconds(all_to_all(bytes.v, s, links));
-    case Collective::kSendRecv: return Seconds(send_receive(bytes.v, s, links));
+    case Collective::kReduceScatter:
+      return Seconds(ring_time(bytes.v, 1, s, up, links));
+    case Collective::kAllToAll:
+      return Seconds(all_to_all(bytes.v, s, up, links));
+    case Collective::kSendRecv:
+      return Seconds(send_receive(bytes.v, s, up, links));
   }
   return Seconds(0);
 }

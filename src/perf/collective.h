@@ -1,6 +1,7 @@
 // Time of one collective operation as the communication libraries run it: ring, tree and in-switch
 // algorithms; protocol by message size; inside a scale-up domain and across the fabric.
-// docs/models/collectives.md has the equations, the parameters, their sources and the measured error.
+// docs/models/collectives.md has the equations, the parameters, their sources and the measured
+// error.
 #pragma once
 
 #include "world/cluster.h"
@@ -15,8 +16,8 @@ constexpr std::array<std::string_view, 5> enum_names(Collective) {
 
 // Who takes part. `ranks` = `per_domain` x number of scale-up domains touched. While this group
 // works, `sharing` groups (this one included) use the NICs of the same node at once, so each gets
-// 1/sharing of the node's NIC bandwidth: with tensor parallel 8 inside the node, the 8 data-parallel
-// groups share.
+// 1/sharing of the node's NIC bandwidth: with tensor parallel 8 inside the node, the 8
+// data-parallel groups share.
 struct Group {
   int64_t ranks = 1;
   int64_t per_domain = 1;
@@ -25,17 +26,17 @@ struct Group {
 
 // The links as a collective sees them, resolved once per cluster.
 struct Links {
-  Bandwidth scaleup;       // nominal, one direction, one accelerator
+  Bandwidth scaleup;  // nominal, one direction, one accelerator
   Wiring wiring = Wiring::kSwitch;
   int64_t scaleup_domain = 8;
   int64_t node_accelerators = 8;
-  Bandwidth node_nics;     // nominal, one direction, all NICs of one node; zero: kFloorNics is used
-  Bandwidth nic;           // nominal, one NIC; zero: node_nics / node_accelerators
+  Bandwidth node_nics;  // nominal, one direction, all NICs of one node; zero: kFloorNics is used
+  Bandwidth nic;        // nominal, one NIC; zero: node_nics / node_accelerators
   FabricKind fabric = FabricKind::kInfiniband;
   double oversubscription = 1;
   int64_t nodes_per_leaf = 32;
   bool in_switch_reduction = false;
-  double slowest_link = 1;  // speed of the slowest NIC link over nominal (1: all healthy)
+  double slowest_link = 1;          // speed of the slowest NIC link over nominal (1: all healthy)
   CollectiveParams scaleup_params;  // library behaviour on the scale-up link
   CollectiveParams fabric_params;   // library behaviour across nodes
 };
@@ -47,7 +48,8 @@ constexpr Bandwidth kFloorNics{1.25e9};
 // The cluster's links. An accelerator without a scale-up link talks over PCIe; `fabric.efficiency`,
 // where stated, replaces the fabric entry's bus_efficiency; one degraded link slows every ring that
 // passes it, so any positive `degraded_links` counts as one.
-Links resolve_links(const Cluster&, const CollectiveParams& scaleup, const CollectiveParams& fabric);
+Links resolve_links(const Cluster&, const CollectiveParams& scaleup,
+                    const CollectiveParams& fabric);
 
 // `bytes` is the message size as nccl-tests prints it: the whole buffer of an all-reduce, the
 // gathered output of an all-gather, the input of a reduce-scatter, one rank's send buffer of an

@@ -68,9 +68,10 @@ std::optional<Collective> kind_of(std::string_view name) {
 
 double number(std::string_view text) { return std::strtod(std::string(text).c_str(), nullptr); }
 
-// Some harnesses state one rank's input of an all-gather. Intel's rows show it: only as such do they
-// give the same bus bandwidth as the same machine's all-reduce at 2 and at 4 ranks (19.0 and 18.3
-// GB/s); Alps' rows likewise (all-gather time hardly depends on the number of ranks of a mesh).
+// Some harnesses state one rank's input of an all-gather. Intel's rows show it: only as such do
+// they give the same bus bandwidth as the same machine's all-reduce at 2 and at 4 ranks (19.0
+// and 18.3 GB/s); Alps' rows likewise (all-gather time hardly depends on the number of ranks of a
+// mesh).
 bool states_input_of_gather(std::string_view system) {
   return system.starts_with("aiconfigurator:b60") || system.starts_with("Alps/Clariden");
 }
@@ -120,8 +121,8 @@ CollectiveRows collective_rows(const CsvTable& table) {
       bytes *= static_cast<double>(ranks);
     }
     CollectiveRow row = row_of(system, *machine, *kind, ranks, bytes, us);
-    // The one L40S box collapses beyond a pair (1.2 GB/s of bus bandwidth on 8; others: 4 x RTX 4090
-    // 25.8, 8 x RTX 5090 28), so only its pairs and its latencies stand for PCIe 4.
+    // The one L40S box collapses beyond a pair (1.2 GB/s of bus bandwidth on 8; others: 4 x RTX
+    // 4090 25.8, 8 x RTX 5090 28), so only its pairs and its latencies stand for PCIe 4.
     if (row.scaleup == "pcie4" && ranks > 2 && bytes > 8192) row.calibrates = false;
     out.rows.push_back(row);
   }
@@ -144,15 +145,14 @@ std::vector<CollectiveRow> anchor_rows() {
       Anchor{"p6-b200 x4", 32, 16777216, 64.4},
       Anchor{"MI300X node", 8, kGiB16 / 4, 312.9},
       Anchor{"MI300X node", 2, kGiB16 / 4, 47.7},
-      Anchor{"H800 node", 8, kGiB16, 215},             // github.com/NVIDIA/nccl issue 1374
-      Anchor{"248 x 8 H200", 1984, 536870912, 350},    // github.com/NVIDIA/nccl-tests issue 283
+      Anchor{"H800 node", 8, kGiB16, 215},           // github.com/NVIDIA/nccl issue 1374
+      Anchor{"248 x 8 H200", 1984, 536870912, 350},  // github.com/NVIDIA/nccl-tests issue 283
   };
   std::vector<CollectiveRow> rows;
   for (const Anchor& a : kAnchors) {
     const Machine* m = find_machine(a.system);
     ASSERT(m != nullptr);
-    const double us =
-        a.bytes * bus_factor(Collective::kAllReduce, a.ranks) / a.busbw_gb_s * 1e-3;
+    const double us = a.bytes * bus_factor(Collective::kAllReduce, a.ranks) / a.busbw_gb_s * 1e-3;
     rows.push_back(row_of(a.system, *m, Collective::kAllReduce, a.ranks, a.bytes, us));
   }
   return rows;

@@ -1,6 +1,6 @@
 // Measured collectives (nccl-tests and the like) as the model sees them: the rows of a table in the
-// format of the validation data's collectives.csv, joined with what is known of each machine. Used by
-// the calibration (tools/fit_collectives.cc) and by the accuracy test, so that both judge alike.
+// format of the validation data's collectives.csv, joined with what is known of each machine. Used
+// by the calibration (tools/fit_collectives.cc) and by the accuracy test, so that both judge alike.
 #pragma once
 
 #include <string>
@@ -12,13 +12,13 @@
 namespace assay {
 
 struct CollectiveRow {
-  std::string system;    // as the table names it
-  std::string scaleup;   // entry of catalog/collectives.yaml
-  std::string fabric;    // empty: one scale-up domain
+  std::string system;   // as the table names it
+  std::string scaleup;  // entry of catalog/collectives.yaml
+  std::string fabric;   // empty: one scale-up domain
   Collective kind = Collective::kAllReduce;
-  Bytes bytes;           // nccl-tests' convention, whatever the source's was
+  Bytes bytes;  // nccl-tests' convention, whatever the source's was
   Group group;
-  Links links;           // nominal; parameters are not filled in
+  Links links;  // nominal; parameters are not filled in
   Seconds measured;
   bool calibrates = true;  // false: for judging only (odd harness, unknown details)
 };

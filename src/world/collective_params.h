@@ -12,33 +12,33 @@ struct CollectiveParams {
   std::string name;
 
   // Ring and tree algorithms. A step is one hop of one chunk to the neighbour.
-  double bus_efficiency = 0.8;       // Simple protocol, large messages, of the nominal bandwidth
-  Seconds base_latency{6e-6};        // launch and first synchronisation, once
-  Seconds ll_step{0.9e-6};           // one step, LL: flag and data in the same 8-byte store
-  double ll_cost = 8;                // stream time with LL over stream time with Simple
-  Seconds ll128_step{1.3e-6};        // one step, LL128: flag in every 128-byte line
+  double bus_efficiency = 0.8;  // Simple protocol, large messages, of the nominal bandwidth
+  Seconds base_latency{6e-6};   // launch and first synchronisation, once
+  Seconds ll_step{0.9e-6};      // one step, LL: flag and data in the same 8-byte store
+  double ll_cost = 8;           // stream time with LL over stream time with Simple
+  Seconds ll128_step{1.3e-6};   // one step, LL128: flag in every 128-byte line
   double ll128_cost = 2;
-  Seconds simple_step{2e-6};         // one step, Simple: bulk stores, then a fence and a flag
-  double copy_cost = 0.5;            // local copy of one byte over moving one at nominal bandwidth
-  Seconds fill_latency{40e-6};       // Simple: longest time to fill the pipeline with full chunks
-  Seconds fill_scale{60e-6};         // stream time at which half of that is reached
-  double group_slowdown = 0;         // shared links: extra stream time of a very large group
+  Seconds simple_step{2e-6};    // one step, Simple: bulk stores, then a fence and a flag
+  double copy_cost = 0.5;       // local copy of one byte over moving one at nominal bandwidth
+  Seconds fill_latency{40e-6};  // Simple: longest time to fill the pipeline with full chunks
+  Seconds fill_scale{60e-6};    // stream time at which half of that is reached
+  double group_slowdown = 0;    // shared links: extra stream time of a very large group
 
   // Direct algorithms: all-to-all and send/receive.
-  Seconds direct_latency{7e-6};      // launch and first synchronisation
-  Seconds direct_step{0.3e-6};       // each further peer
-  Seconds direct_simple{6e-6};       // extra synchronisation once the message is too big for LL
-  double direct_efficiency = 0.75;   // large messages, of the nominal bandwidth
+  Seconds direct_latency{7e-6};     // launch and first synchronisation
+  Seconds direct_step{0.3e-6};      // each further peer
+  Seconds direct_simple{6e-6};      // extra synchronisation once the message is too big for LL
+  double direct_efficiency = 0.75;  // large messages, of the nominal bandwidth
 
   // Reduction inside the switch (NVLink SHARP; SHARP on a fabric).
-  int64_t in_switch_ranks = 0;       // smallest group that uses it; zero: there is none
+  int64_t in_switch_ranks = 0;  // smallest group that uses it; zero: there is none
   Seconds in_switch_latency{20e-6};
-  Seconds in_switch_fill{40e-6};     // as fill_latency
-  double in_switch_efficiency = 0.6; // message bytes over time, of the nominal bandwidth
+  Seconds in_switch_fill{40e-6};      // as fill_latency
+  double in_switch_efficiency = 0.6;  // message bytes over time, of the nominal bandwidth
 };
 
 template <class T, class V>
-  requires std::is_same_v<std::remove_const_t<T>, CollectiveParams>
+requires std::is_same_v<std::remove_const_t<T>, CollectiveParams>
 void fields(T& c, V&& visit) {
   constexpr Limits kEfficiency{0.001, 2};
   visit("bus_efficiency", c.bus_efficiency, kEfficiency, "large messages, of nominal bandwidth");
@@ -59,7 +59,8 @@ void fields(T& c, V&& visit) {
   visit("in_switch_ranks", c.in_switch_ranks, kCountOrZero, "smallest group reduced in the switch");
   visit("in_switch_latency", c.in_switch_latency, kNotNegative, "start of an in-switch reduction");
   visit("in_switch_fill", c.in_switch_fill, kNotNegative, "longest fill of its pipeline");
-  visit("in_switch_efficiency", c.in_switch_efficiency, kEfficiency, "message over time, of nominal");
+  visit("in_switch_efficiency", c.in_switch_efficiency, kEfficiency,
+        "message over time, of nominal");
 }
 
 }  // namespace assay
