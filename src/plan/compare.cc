@@ -94,12 +94,26 @@ std::vector<Bundle> differences(const Side& a, const Side& b) {
     if (whole) fresh.before = bundle_text(path, a), fresh.after = bundle_text(path, b);
     bundles.push_back(std::move(fresh));
   }
+  // A larger cluster of which the job uses the same number is no difference.
+  std::erase_if(bundles, [](const Bundle& x) {
+    return x.path == "cluster.nodes" && x.before == x.after;
+  });
   return bundles;
 }
 
 struct Value {
   double mfu, step_s;
 };
+
+double tokens_per_step(const Setting& s) {
+  return static_cast<double>(std::max<int64_t>(s.workload.global_batch, 1)) *
+         static_cast<double>(std::max<int64_t>(s.workload.seq, 1));
+}
+
+// The time of a prediction for the tokens of another setting's step, so that batches compare.
+double time_for(const Setting& tokens_of, const Setting& s, const Prediction& p) {
+  return p.step.v * tokens_per_step(tokens_of) / tokens_per_step(s);
+}
 
 // `from` with the bundles of `to` switched on for which `take` says so.
 template <class Take>
@@ -118,7 +132,7 @@ std::optional<Value> evaluate(const Side& from, const Side& to, const std::vecto
   Predictor predictor(mix.setting);
   if (predictor.impossible(mix.plan)) return std::nullopt;
   const Prediction p = predictor.predict(mix.plan);
-  return Value{p.mfu, p.step.v};
+  return Value{p.mfu, time_for(from.setting, mix.setting, p)};
 }
 
 void sort_by_gain(std::vector<Change>& changes) {
@@ -127,15 +141,14 @@ void sort_by_gain(std::vector<Change>& changes) {
   });
 }
 
-double relative_half_width(const Range& r) {
+double relative_half_width(const Interval& r) {
   return r.value > 0 ? (r.high - r.low) / 2 / r.value : 0;
 }
 
 }  // namespace
 
-Range time_per_token(const Side& s) {
-  const double tokens = static_cast<double>(std::max<int64_t>(s.setting.workload.global_batch, 1)) *
-                        static_cast<double>(std::max<int64_t>(s.setting.workload.seq, 1));
+Interval time_per_token(const Side& s) {
+  const double tokens = tokens_per_step(s.setting);
   return {s.prediction.step.v / tokens, s.prediction.low.v / tokens, s.prediction.high.v / tokens};
 }
 
@@ -172,13 +185,14 @@ Comparison compare(std::vector<Side> sides) {
   if (sides.size() == 2) {
     c.changes = attribute(first, last);
     c.interaction_mfu = last.prediction.mfu - first.prediction.mfu;
-    c.interaction_step_s = (last.prediction.step - first.prediction.step).v;
+    c.interaction_step_s =
+        time_for(first.setting, last.setting, last.prediction) - first.prediction.step.v;
     for (const Change& change : c.changes) {
       c.interaction_mfu -= change.mfu.value_or(0);
       c.interaction_step_s -= change.step_s.value_or(0);
     }
   }
-  const Range before = time_per_token(first), after = time_per_token(last);
+  const Interval before = time_per_token(first), after = time_per_token(last);
   c.speedup = before.value / after.value;
   c.speedup_uncertainty =
       c.speedup * std::hypot(relative_half_width(before), relative_half_width(after));

@@ -24,7 +24,8 @@ struct Change {
   std::string path;           // `plan.tp`, or a whole section: `cluster.accelerator`
   std::string before, after;  // in words
   std::optional<double> mfu;     // gain, as a fraction: +0.061
-  std::optional<double> step_s;  // change of the step time; negative is faster
+  // Change of the time for the tokens of the first side's step; negative is faster.
+  std::optional<double> step_s;
 };
 
 struct Comparison {
@@ -43,6 +44,6 @@ Comparison compare(std::vector<Side> sides);
 std::vector<Change> attribute(const Side& before, const Side& after);
 
 // Seconds per token of the whole job.
-Range time_per_token(const Side&);
+Interval time_per_token(const Side&);
 
 }  // namespace assay

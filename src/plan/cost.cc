@@ -24,7 +24,7 @@ double nodes_used(const Setting& s) {
   return static_cast<double>((accelerators_used(s) + per_node - 1) / per_node);
 }
 
-Range scale(const Range& r, double by) { return {r.value * by, r.low * by, r.high * by}; }
+Interval scale(const Interval& r, double by) { return {r.value * by, r.low * by, r.high * by}; }
 
 Derivation leaf(std::string name, double value, std::string unit, char mark, std::string source) {
   Derivation d;

@@ -16,7 +16,7 @@ namespace assay {
 struct RunFigures {
   double tokens = 0;
   double steps = 0;
-  Range time_s, accelerator_hours, cost_usd, energy_kwh;
+  Interval time_s, accelerator_hours, cost_usd, energy_kwh;
   double price_per_hour = 0;  // one accelerator
   bool price_known = false;
   bool price_stated = false;  // by the cluster; else the accelerator's catalog price

@@ -168,7 +168,7 @@ std::vector<int64_t> parse_sizes(const std::string& text) {
 ScaleResult scale(const Setting& setting, const Plan& base, const std::set<std::string>& stated,
                   const ScaleOptions& options) {
   ScaleResult result;
-  const bool whole = fully_stated(setting, stated);
+  const bool whole = fully_stated(setting, base, stated);
   // A whole plan kept by --fix-plan must not bind the search of the best one beside it.
   const std::set<std::string> bound = options.fix_plan && whole ? std::set<std::string>{} : stated;
   for (size_t i = 0; i < options.sizes.size(); ++i) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "plan/cost.h"
+
 namespace assay {
 namespace {
 
@@ -155,11 +157,13 @@ SearchResult search(Predictor& predictor, const Plan& base, const std::set<std::
   return result;
 }
 
-bool fully_stated(const Setting& setting, const std::set<std::string>& stated) {
+bool fully_stated(const Setting& setting, const Plan& plan, const std::set<std::string>& stated) {
   const bool pipelines = setting.stack.sharding == "3d" || setting.stack.sharding.empty();
   const bool tensor = setting.stack.sharding != "zero";
+  const bool all_used = stated.count("dp") > 0 &&
+                        plan.tp * plan.pp * plan.cp * plan.dp == accelerators_used(setting);
   return stated.count("micro_batch") > 0 && (!tensor || stated.count("tp") > 0) &&
-         (!pipelines || stated.count("pp") > 0);
+         (!pipelines || stated.count("pp") > 0 || all_used);
 }
 
 }  // namespace assay

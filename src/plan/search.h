@@ -59,6 +59,8 @@ SearchResult search(Predictor&, const Plan& base, const std::set<std::string>& s
                     const SearchOptions& = {});
 
 // Whether the stated keys leave nothing of weight to choose: then the plan is predicted as it is.
-bool fully_stated(const Setting&, const std::set<std::string>& stated);
+// That is: tp, pp and micro_batch where the stack has them, or tp, dp and micro_batch where the degrees
+// multiply up to all accelerators.
+bool fully_stated(const Setting&, const Plan&, const std::set<std::string>& stated);
 
 }  // namespace assay

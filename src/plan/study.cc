@@ -84,8 +84,10 @@ PlanResult study(Description description, const Catalog& known, const StudyOptio
   const auto start = std::chrono::steady_clock::now();
   PlanResult r;
   r.description = std::move(description);
-  Predictor predictor(r.description.setting);
-  r.searched = !fully_stated(r.description.setting, r.description.plan_keys);
+  Setting& setting = r.description.setting;
+  setting.accelerators = accelerators_used(setting);
+  Predictor predictor(setting);
+  r.searched = !fully_stated(setting, r.description.plan, r.description.plan_keys);
   if (r.searched) {
     search_best(r, predictor, options);
   } else {

@@ -96,19 +96,19 @@ std::string bandwidth(double bytes_per_s) {
   return with_unit(bytes_per_s, unit_for(bytes_per_s, kBandwidth));
 }
 
-std::string seconds_range(const Range& r) {
+std::string seconds_range(const Interval& r) {
   return ends(r.low, r.high, unit_for(r.value, kSeconds).size);
 }
-std::string duration_range(const Range& r) {
+std::string duration_range(const Interval& r) {
   return ends(r.low, r.high, divisor(unit_for(r.value, kDuration)));
 }
-std::string dollars_range(const Range& r) {
+std::string dollars_range(const Interval& r) {
   return ends(r.low, r.high, unit_for(r.value, kMoney).size);
 }
-std::string energy_range(const Range& r) {
+std::string energy_range(const Interval& r) {
   return ends(r.low, r.high, unit_for(r.value, kEnergy).size);
 }
-std::string percent_range(const Range& r) { return ends(r.low, r.high, 0.01); }
+std::string percent_range(const Interval& r) { return ends(r.low, r.high, 0.01); }
 
 std::string recompute_words(const Plan& p) {
   if (p.recompute == Recompute::kNone || p.recompute_layers <= 0) return "none";

@@ -10,7 +10,7 @@
 namespace assay {
 
 // A figure with its 90 % range.
-struct Range {
+struct Interval {
   double value = 0, low = 0, high = 0;
 };
 
@@ -29,11 +29,11 @@ std::string gigabytes(double bytes);                    // `58.1 GB`
 std::string bandwidth(double bytes_per_s);              // `450 GB/s`
 
 // Two-digit ends of a range in the unit that the value's text uses: `(3.8-4.4)`.
-std::string seconds_range(const Range&);
-std::string duration_range(const Range&);
-std::string dollars_range(const Range&);
-std::string energy_range(const Range&);
-std::string percent_range(const Range&);
+std::string seconds_range(const Interval&);
+std::string duration_range(const Interval&);
+std::string dollars_range(const Interval&);
+std::string energy_range(const Interval&);
+std::string percent_range(const Interval&);
 
 // `TP 8   PP 4 (interleaved x2)   DP 32   micro-batch 1   recompute: selective`; degrees of one that
 // say nothing (CP 1, EP 1) are left out. `gap` is what stands between two items.

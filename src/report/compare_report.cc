@@ -64,15 +64,25 @@ std::string stripe_legend(const Comparison& c) {
   return fmt::format("{}", fmt::join(used, "  "));
 }
 
+// The ledger of the time that a side needs for the tokens of the first side's step.
+Ledger same_tokens(const Comparison& c, const Side& s) {
+  Ledger ledger = s.prediction.ledger;
+  const double step = time_per_token(s).value / time_per_token(c.sides.front()).value *
+                      c.sides.front().prediction.step.v;
+  ledger *= step / s.prediction.step.v;
+  return ledger;
+}
+
 std::string bars(const Comparison& c, const Style& style) {
   double longest = 0;
-  for (const Side& s : c.sides) longest = std::max(longest, s.prediction.step.v);
+  for (const Side& s : c.sides) longest = std::max(longest, same_tokens(c, s).paid().v);
   const size_t room = static_cast<size_t>(std::max(style.width - 34, 30));
   const double per_column = longest / static_cast<double>(room);
-  std::string out = "  one step\n";
+  std::string out = fmt::format("  the time for one step's tokens of {}\n", c.sides.front().name);
   for (const Side& s : c.sides) {
-    out += "  " + left(s.name.substr(0, 18), 20) + left(striped_bar(s.prediction.ledger, per_column), room) +
-           right(seconds(s.prediction.step.v), 10) + "\n";
+    const Ledger ledger = same_tokens(c, s);
+    out += "  " + left(s.name.substr(0, 18), 20) + left(striped_bar(ledger, per_column), room) +
+           right(seconds(ledger.paid().v), 10) + "\n";
   }
   return out + std::string(22, ' ') + wrap(stripe_legend(c), style.width - 22, 22) + "\n";
 }
@@ -128,9 +138,9 @@ std::string pair_table(const Comparison& c) {
   out += row("MFU", percent(a.prediction.mfu), percent(b.prediction.mfu),
              points(b.prediction.mfu - a.prediction.mfu) + " points");
   out += row("step time", seconds(a.prediction.step.v), seconds(b.prediction.step.v),
-             change(a.prediction.step.v, b.prediction.step.v) + "  " + speed_text(c));
+             change(a.prediction.step.v, b.prediction.step.v));
   out += row("tokens per s", scaled(a.prediction.tokens_per_s), scaled(b.prediction.tokens_per_s),
-             change(a.prediction.tokens_per_s, b.prediction.tokens_per_s));
+             change(a.prediction.tokens_per_s, b.prediction.tokens_per_s) + "  " + speed_text(c));
   out += row("run", duration(a.run.time_s.value), duration(b.run.time_s.value),
              change(a.run.time_s.value, b.run.time_s.value));
   if (a.run.price_known && b.run.price_known) {
@@ -205,7 +215,7 @@ std::string many_verdict(const Comparison& c) {
   } else if (cheapest) {
     text += fmt::format("; {} is the cheapest ({})", cheapest->name, dollars(cheapest->run.cost_usd.value));
   }
-  const Range best = time_per_token(fastest), next = time_per_token(c.sides[c.sides.size() - 2]);
+  const Interval best = time_per_token(fastest), next = time_per_token(c.sides[c.sides.size() - 2]);
   if (best.high >= next.low) {
     text += fmt::format("; no significant difference to {}", c.sides[c.sides.size() - 2].name);
   }

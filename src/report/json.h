@@ -143,7 +143,7 @@ class FieldReader {
   Diagnostics& problems_;
 };
 
-inline Json range_json(const Range& r) { return Json::array({r.low, r.high}); }
+inline Json range_json(const Interval& r) { return Json::array({r.low, r.high}); }
 
 inline Json start_document(const char* schema, const Stamp& stamp) {
   Json doc;

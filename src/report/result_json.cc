@@ -17,7 +17,7 @@ Diagnostics problem(const std::string& message, const std::string& file, const s
 
 }  // namespace
 
-Range mfu_range(const Prediction& p) {
+Interval mfu_range(const Prediction& p) {
   return {p.mfu, p.mfu * (p.step / p.high), p.mfu * (p.step / p.low)};
 }
 

@@ -19,6 +19,6 @@ Json diagnostics_json(const Diagnostics&);
 Json assumed_json(const std::vector<Assumption>&);
 
 // MFU with the range that follows from the step time's.
-Range mfu_range(const Prediction&);
+Interval mfu_range(const Prediction&);
 
 }  // namespace assay

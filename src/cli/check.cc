@@ -1,0 +1,34 @@
+// assay check: every problem of every file, and what would be assumed.
+#include "cli/commands.h"
+#include "report/check_report.h"
+
+namespace assay {
+namespace {
+
+int run(const Context& context, const Arguments& args) {
+  if (args.operands.empty()) return reject(UsageError{"check needs a file", "assay check -h"});
+  if (const Result<bool> exist = inputs_exist(args.operands); !exist) return fail(exist.error());
+  std::vector<CheckedFile> files;
+  bool wrong = false;
+  for (const std::string& path : args.operands) {
+    files.push_back({path, check_file(path, catalog())});
+    wrong |= has_errors(files.back().report.problems);
+  }
+  return deliver(context, check_text(files, context.style), check_json(files, context.stamp),
+                 wrong ? kInputWrong : kYes);
+}
+
+}  // namespace
+
+Command check_command() {
+  return {"check",
+          "FILE...",
+          "validate input files: all errors, each with line, column and fix",
+          "Reads YAML descriptions and Hugging Face config.json files, reports every problem at once, and "
+          "lists what would be assumed where nothing is stated.",
+          {},
+          {"assay check examples/llama-70b.yaml examples/h100-128.yaml"},
+          run};
+}
+
+}  // namespace assay

@@ -1,0 +1,92 @@
+#include "cli/commands.h"
+
+#include <fmt/format.h>
+
+namespace assay {
+namespace {
+
+const Command* find_command(const std::string& name) {
+  for (const Command& c : commands()) {
+    if (c.name == name) return &c;
+  }
+  return nullptr;
+}
+
+int unknown_command(const std::string& name) {
+  std::vector<std::string> names;
+  for (const Command& c : commands()) names.push_back(std::string(c.name));
+  const std::string near = nearest(name, names);
+  return reject(UsageError{fmt::format("unknown command `{}`", sanitize(name, 60)),
+                           near.empty() ? "assay -h lists them" : fmt::format("did you mean `assay {}`?", near)});
+}
+
+// Whether --help (and not -h) asked for help.
+bool wants_long(const std::vector<std::string>& words) {
+  for (const std::string& w : words) {
+    if (w == "--help") return true;
+  }
+  return false;
+}
+
+int run_help(const Context&, const Arguments& args) {
+  if (args.has("markdown")) {
+    print_out(reference_page(commands()));
+    return kYes;
+  }
+  if (args.operands.empty()) {
+    print_out(overview(commands()));
+    return kYes;
+  }
+  const Command* command = find_command(args.operands[0]);
+  if (!command) return unknown_command(args.operands[0]);
+  print_out(long_help(*command));
+  return kYes;
+}
+
+}  // namespace
+
+Command help_command() {
+  return {"help",
+          "[COMMAND]",
+          "everything about a command",
+          "",
+          {{"markdown", 0, "", "the reference page docs/reference/cli.md", ""}},
+          {},
+          run_help};
+}
+
+const std::vector<Command>& commands() {
+  static const std::vector<Command> all{plan_command(),    compare_command(), scale_command(),
+                                        explain_command(), check_command(),   catalog_command(),
+                                        validate_command(), help_command()};
+  return all;
+}
+
+int run_command_line(const std::vector<std::string>& words) {
+  if (words.empty()) {
+    print_error(overview(commands()));
+    return kInputWrong;
+  }
+  if (words[0] == "-h" || words[0] == "--help") {
+    print_out(overview(commands()));
+    return kYes;
+  }
+  if (words[0] == "--version" || words[0] == "version") {
+    print_out(fmt::format("assay {} (catalog {})\n", ASSAY_VERSION, catalog().date));
+    return kYes;
+  }
+  const Command* command = find_command(words[0]);
+  if (!command) return unknown_command(words[0]);
+  const tl::expected<Arguments, UsageError> args = parse(*command, {words.begin() + 1, words.end()});
+  if (!args) return reject(args.error());
+  if (args->has("help")) {
+    print_out(wants_long(words) ? long_help(*command) : short_help(*command));
+    return kYes;
+  }
+  if (args->has("version")) return run_command_line({"--version"});
+  const tl::expected<Context, UsageError> context = make_context(*args);
+  if (!context) return reject(context.error());
+  return command->run(*context, *args);
+}
+
+}  // namespace assay

@@ -1,0 +1,220 @@
+#include "cli/context.h"
+
+#include <cerrno>
+#include <charconv>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "base/file.h"
+#include "report/check_report.h"
+
+namespace assay {
+namespace {
+
+constexpr int kWidthLeast = 80;
+constexpr int kWidthMost = 200;
+constexpr int kWidthDesign = 100;
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
+template <class T>
+bool parse_number(const std::string& text, T& value) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+int terminal_width() {
+  int columns = 0;
+  if (parse_number(environment("COLUMNS"), columns) && columns > 0) return columns;
+  winsize size{};
+  if (isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
+    return size.ws_col;
+  }
+  return kWidthDesign;
+}
+
+bool utf8_terminal() {
+  if (!isatty(STDOUT_FILENO)) return false;
+  for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
+    const std::string value = environment(name);
+    if (value.empty()) continue;
+    return value.find("UTF-8") != std::string::npos || value.find("utf8") != std::string::npos;
+  }
+  return false;
+}
+
+bool color_wanted(const std::string& when) {
+  if (when != "auto") return when == "always";
+  return isatty(STDOUT_FILENO) && environment("NO_COLOR").empty() && environment("TERM") != "dumb";
+}
+
+// `2T`, `300 B`, `1.5e12`: tokens as people write them.
+bool parse_tokens(std::string text, double& value) {
+  double factor = 1;
+  if (!text.empty()) {
+    switch (text.back()) {
+      case 'T': factor = 1e12; break;
+      case 'B':
+      case 'G': factor = 1e9; break;
+      case 'M': factor = 1e6; break;
+      default: break;
+    }
+    if (factor > 1) text.pop_back();
+    while (!text.empty() && text.back() == ' ') text.pop_back();
+  }
+  if (!parse_number(text, value)) return false;
+  value *= factor;
+  return value >= 1 && value <= 1e18;
+}
+
+bool looks_like_file(const std::string& input) {
+  if (input.find('/') != std::string::npos) return true;
+  for (const char* ending : {".yaml", ".yml", ".json", ".csv"}) {
+    const size_t length = std::strlen(ending);
+    if (input.size() > length && input.compare(input.size() - length, length, ending) == 0) return true;
+  }
+  return false;
+}
+
+bool write_file(const std::string& path, const std::string& text) {
+  std::FILE* file = std::fopen(path.c_str(), "wb");
+  if (!file) return false;
+  const bool written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
+  return std::fclose(file) == 0 && written;
+}
+
+}  // namespace
+
+tl::expected<Context, UsageError> make_context(const Arguments& args) {
+  Context c;
+  c.json = args.has("json");
+  c.output = args.get("output");
+  c.style.quiet = args.has("quiet");
+  c.style.verbose = args.has("verbose");
+  c.style.timing = isatty(STDOUT_FILENO) != 0;
+  c.style.unicode = !args.has("ascii") && utf8_terminal();
+  c.style.width = std::min(std::max(terminal_width(), kWidthLeast), kWidthMost);
+  if (args.has("width")) {
+    int width = 0;
+    if (!parse_number(args.get("width"), width) || width < kWidthLeast || width > kWidthMost) {
+      return tl::unexpected(UsageError{fmt::format("--width: `{}` is not a number from {} to {}",
+                                                   sanitize(args.get("width"), 40), kWidthLeast, kWidthMost),
+                                       ""});
+    }
+    c.style.width = width;
+  }
+  const std::string when = args.get("color", "auto");
+  if (when != "auto" && when != "always" && when != "never") {
+    return tl::unexpected(UsageError{fmt::format("--color: `{}` is none of auto, always, never", sanitize(when, 40)), ""});
+  }
+  c.style.color = color_wanted(when);
+  int64_t seed = 1;
+  if (args.has("seed") && !parse_number(args.get("seed"), seed)) {
+    return tl::unexpected(UsageError{fmt::format("--seed: `{}` is not a whole number", sanitize(args.get("seed"), 40)), ""});
+  }
+  c.stamp.seed = fmt::format("{}", seed);
+  c.stamp.version = ASSAY_VERSION;
+  c.stamp.catalog_date = catalog().date;
+  return c;
+}
+
+void print_out(const std::string& text) {
+  errno = 0;
+  const size_t written = std::fwrite(text.data(), 1, text.size(), stdout);
+  if (written == text.size() && std::fflush(stdout) == 0) return;
+  if (errno == EPIPE) std::_Exit(kYes);  // the reader has seen enough
+  print_error(fmt::format("error: standard output: {}\n", std::strerror(errno)));
+  std::_Exit(kWorldWrong);
+}
+
+void print_error(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stderr); }
+
+int deliver(const Context& c, const std::string& text, const std::string& json, int code) {
+  if (!c.output.empty() && c.output != "-" && !write_file(c.output, json)) {
+    return fail({fmt::format("{}: cannot be written: {}", c.output, std::strerror(errno)), kWorldWrong});
+  }
+  print_out(c.json || c.output == "-" ? json : text);
+  return code;
+}
+
+int reject(const Context& c, const Diagnostics& problems) {
+  if (c.json) print_out(problems_json(problems, c.stamp));
+  print_error(render(problems));
+  size_t errors = 0;
+  for (const Diagnostic& d : problems) errors += d.severity == Severity::kError ? 1 : 0;
+  print_error(fmt::format("\n{} {}\n", errors, errors == 1 ? "problem" : "problems"));
+  return kInputWrong;
+}
+
+int reject(const UsageError& e) {
+  print_error(fmt::format("error: {}\n", e.message));
+  if (!e.help.empty()) print_error(fmt::format("  = help: {}\n", e.help));
+  return kInputWrong;
+}
+
+int fail(const Failure& f) {
+  print_error(fmt::format("error: {}\n", f.message));
+  return f.exit_code;
+}
+
+tl::expected<Request, UsageError> make_request(const Arguments& args,
+                                               const std::vector<std::string>& inputs) {
+  Request r;
+  r.inputs = inputs;
+  r.sets = args.all("set");
+  const std::string gpus = args.get("gpus");
+  if (!gpus.empty() && (!parse_number(gpus, r.gpus) || r.gpus < 1 || r.gpus > 1'000'000)) {
+    return tl::unexpected(UsageError{
+        fmt::format("--gpus: `{}` is not a number from 1 to 1,000,000", sanitize(gpus, 40)), ""});
+  }
+  const std::string tokens = args.get("tokens");
+  if (!tokens.empty() && !parse_tokens(tokens, r.tokens)) {
+    return tl::unexpected(UsageError{fmt::format("--tokens: `{}` is not an amount of tokens", sanitize(tokens, 40)),
+                                     "write 2e12, 2T or 300B"});
+  }
+  return r;
+}
+
+Result<bool> inputs_exist(const std::vector<std::string>& inputs) {
+  for (const std::string& input : inputs) {
+    if (looks_like_file(input) && !file_exists(input)) {
+      return tl::unexpected(Failure{fmt::format("{}: no such file", sanitize(input)), kWorldWrong});
+    }
+  }
+  return true;
+}
+
+Progress::Progress(const Context& c, std::string what)
+    : enabled_(isatty(STDERR_FILENO) && !c.style.quiet),
+      what_(std::move(what)),
+      start_(std::chrono::steady_clock::now()),
+      last_(start_) {}
+
+Progress::~Progress() {
+  if (shown_) std::fputs("\r\x1b[K", stderr);
+}
+
+std::function<void(double)> Progress::callback() {
+  if (!enabled_) return {};
+  return [this](double fraction) { show(fraction); };
+}
+
+void Progress::show(double fraction) {
+  const auto now = std::chrono::steady_clock::now();
+  if (now - start_ < std::chrono::milliseconds(500) || now - last_ < std::chrono::milliseconds(100)) return;
+  last_ = now;
+  shown_ = true;
+  const std::string filled = bar(fraction, 36, Style{});
+  std::fputs(fmt::format("\r{} [{}] {:.0f} %", what_, filled, fraction * 100).c_str(), stderr);
+}
+
+}  // namespace assay

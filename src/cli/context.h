@@ -1,0 +1,68 @@
+// What every command shares: how to print, where to write, what is known.
+#pragma once
+
+#include <chrono>
+#include <functional>
+
+#include "cli/options.h"
+#include "report/screen.h"
+#include "world/describe.h"
+
+namespace assay {
+
+// Exit codes (ux law 6).
+constexpr int kYes = 0;
+constexpr int kNo = 1;
+constexpr int kInputWrong = 2;
+constexpr int kWorldWrong = 3;
+constexpr int kOurBug = 70;
+
+struct Context {
+  Style style;
+  Stamp stamp;
+  bool json = false;
+  std::string output;  // -o
+};
+
+// Global options -> context, after the environment. Fails on a bad --width, --seed or --color.
+tl::expected<Context, UsageError> make_context(const Arguments&);
+
+// Writes to standard output; a broken pipe ends the program with success.
+void print_out(const std::string&);
+void print_error(const std::string&);
+
+// Prints the text (or the JSON with --json), writes -o; returns `code`, or 3 where -o fails.
+int deliver(const Context&, const std::string& text, const std::string& json, int code);
+
+// The input is wrong: all problems on standard error; 2.
+int reject(const Context&, const Diagnostics&);
+int reject(const UsageError&);
+// The world is wrong.
+int fail(const Failure&);
+
+// Request from operands, --set, --gpus and --tokens. Files that are named but do not exist are a
+// failure of the world.
+tl::expected<Request, UsageError> make_request(const Arguments&, const std::vector<std::string>& inputs);
+Result<bool> inputs_exist(const std::vector<std::string>& inputs);
+
+// A bar on a terminal's standard error after half a second, erased at the end. Nothing elsewhere.
+class Progress {
+ public:
+  Progress(const Context&, std::string what);
+  ~Progress();
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  // To hand on; refers to this object.
+  std::function<void(double)> callback();
+
+ private:
+  void show(double fraction);
+
+  bool enabled_;
+  bool shown_ = false;
+  std::string what_;
+  std::chrono::steady_clock::time_point start_, last_;
+};
+
+}  // namespace assay

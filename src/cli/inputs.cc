@@ -1,0 +1,91 @@
+#include "cli/inputs.h"
+
+#include <fmt/format.h>
+
+#include "base/file.h"
+#include "report/result_file.h"
+
+namespace assay {
+namespace {
+
+constexpr size_t kResultBytesMost = size_t{64} << 20;
+
+bool ends_with_json(const std::string& name) {
+  return name.size() > 5 && name.compare(name.size() - 5, 5, ".json") == 0;
+}
+
+tl::expected<Description, InputRefusal> from_result(const Arguments& args, const std::string& text,
+                                               const std::string& file) {
+  for (const char* option : {"set", "gpus", "tokens"}) {
+    if (!args.has(option)) continue;
+    return tl::unexpected(InputRefusal{{fmt::format("--{} does not change a result that is already computed", option),
+                                   "give the workload and the cluster again"},
+                                  {},
+                                  {"", 0}});
+  }
+  tl::expected<Description, Diagnostics> read = read_result(text, file, catalog());
+  if (!read) return tl::unexpected(InputRefusal{{}, read.error(), {"", 0}});
+  return std::move(*read);
+}
+
+}  // namespace
+
+int refuse(const Context& context, const InputRefusal& r) {
+  if (!r.usage.message.empty()) return reject(r.usage);
+  if (!r.problems.empty()) return reject(context, r.problems);
+  return fail(r.failure);
+}
+
+bool result_file(const std::string& input, std::string& text) {
+  if (!ends_with_json(input) || !file_exists(input)) return false;
+  Result<std::string> read = read_file(input, kResultBytesMost);
+  if (!read || !is_result(*read)) return false;
+  text = std::move(*read);
+  return true;
+}
+
+tl::expected<Description, InputRefusal> describe_inputs(const Arguments& args,
+                                                   const std::vector<std::string>& inputs) {
+  std::string text;
+  if (inputs.size() == 1 && result_file(inputs[0], text)) return from_result(args, text, inputs[0]);
+  if (const Result<bool> exist = inputs_exist(inputs); !exist) {
+    return tl::unexpected(InputRefusal{{}, {}, exist.error()});
+  }
+  const tl::expected<Request, UsageError> request = make_request(args, inputs);
+  if (!request) return tl::unexpected(InputRefusal{request.error(), {}, {"", 0}});
+  tl::expected<Description, Diagnostics> described = describe(*request, catalog());
+  if (!described) return tl::unexpected(InputRefusal{{}, described.error(), {"", 0}});
+  return std::move(*described);
+}
+
+tl::expected<std::vector<Gate>, UsageError> parse_gates(const Arguments& args) {
+  std::vector<Gate> gates;
+  for (const std::string& text : args.all("fail-if")) {
+    const tl::expected<Gate, std::string> gate = parse_gate(text);
+    if (!gate) {
+      return tl::unexpected(
+          UsageError{fmt::format("--fail-if: `{}` is not a condition", sanitize(text, 80)), gate.error()});
+    }
+    gates.push_back(*gate);
+  }
+  return gates;
+}
+
+bool any_tripped(const std::vector<Gate>& gates, const Prediction& p, const RunFigures& r) {
+  bool any = false;
+  for (const Gate& g : gates) {
+    if (!tripped(g, p, r)) continue;
+    print_error(fmt::format("gate failed: {}\n", g.text));
+    any = true;
+  }
+  return any;
+}
+
+Diagnostics impossible_problem(const Impossible& why) {
+  Diagnostic d;
+  d.message = fmt::format("{}: {}", why.setting, why.reason);
+  d.help = why.fix;
+  return {d};
+}
+
+}  // namespace assay

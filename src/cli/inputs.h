@@ -1,0 +1,30 @@
+// From operands to descriptions: names, YAML files, results of earlier commands.
+#pragma once
+
+#include "cli/context.h"
+#include "cli/gate.h"
+
+namespace assay {
+
+// Why a description was refused: the command line, the input, or the world.
+struct InputRefusal {
+  UsageError usage;        // where message is not empty
+  Diagnostics problems;    // where not empty
+  Failure failure{"", 0};  // where message is not empty
+};
+int refuse(const Context&, const InputRefusal&);
+
+// A description from operands: one result file, or names and YAML files. --set, --gpus and --tokens
+// apply to the latter.
+tl::expected<Description, InputRefusal> describe_inputs(const Arguments&, const std::vector<std::string>& inputs);
+
+// Whether this operand is a result of an earlier `assay plan`; its text then.
+bool result_file(const std::string& input, std::string& text);
+
+tl::expected<std::vector<Gate>, UsageError> parse_gates(const Arguments&);
+// Says on standard error which gates failed.
+bool any_tripped(const std::vector<Gate>&, const Prediction&, const RunFigures&);
+
+Diagnostics impossible_problem(const Impossible&);
+
+}  // namespace assay

@@ -1,0 +1,246 @@
+#include "cli/options.h"
+
+#include <fmt/format.h>
+
+#include "base/diagnostic.h"
+#include "report/screen.h"
+
+namespace assay {
+namespace {
+
+constexpr int kHelpWidth = 100;
+
+const Option* find(const Command& command, std::string_view name) {
+  for (const Option& o : command.options) {
+    if (o.name == name) return &o;
+  }
+  for (const Option& o : global_options()) {
+    if (o.name == name) return &o;
+  }
+  return nullptr;
+}
+
+const Option* find_letter(const Command& command, char letter) {
+  for (const Option& o : command.options) {
+    if (o.letter == letter) return &o;
+  }
+  for (const Option& o : global_options()) {
+    if (o.letter == letter) return &o;
+  }
+  return nullptr;
+}
+
+UsageError unknown_option(const Command& command, const std::string& written) {
+  std::vector<std::string> names;
+  for (const Option& o : command.options) names.push_back(std::string(o.name));
+  for (const Option& o : global_options()) names.push_back(std::string(o.name));
+  const size_t start = written.find_first_not_of('-');
+  const std::string word = start == std::string::npos ? written : written.substr(start);
+  const std::string near = nearest(word, names);
+  return {fmt::format("unknown option `{}`", sanitize(written, 60)),
+          near.empty() ? fmt::format("assay {} -h lists them", command.name)
+                       : fmt::format("did you mean `--{}`?", near)};
+}
+
+std::string written_form(const Option& o) {
+  std::string text = o.letter ? fmt::format("-{}, --{}", o.letter, o.name) : fmt::format("    --{}", o.name);
+  if (!o.value.empty()) text += fmt::format(" {}", o.value);
+  return text;
+}
+
+std::string option_lines(const std::vector<Option>& options, bool with_more) {
+  std::string out;
+  for (const Option& o : options) {
+    out += "  " + left(written_form(o), 26) + std::string(o.brief) + "\n";
+    if (with_more && !o.more.empty()) {
+      out += std::string(28, ' ') + wrap(std::string(o.more), kHelpWidth - 28, 28) + "\n";
+    }
+  }
+  return out;
+}
+
+std::string paragraphs(std::string_view text, int width) {
+  std::string out;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find('\n', at), text.size());
+    out += wrap(std::string(text.substr(at, end - at)), width) + "\n";
+    at = end + 1;
+  }
+  return out;
+}
+
+std::string usage(const Command& c) { return fmt::format("Usage: assay {} {} [options]", c.name, c.operands); }
+
+std::string example_lines(const Command& c) {
+  std::string out;
+  if (!c.examples.empty()) out += c.examples.size() == 1 ? "\nExample:\n" : "\nExamples:\n";
+  for (std::string_view e : c.examples) out += fmt::format("  {}\n", e);
+  return out;
+}
+
+// One word that starts with `-`; returns the index of the last word used.
+tl::expected<size_t, UsageError> parse_option(const Command& command, Arguments& args,
+                                              const std::vector<std::string>& words, size_t i) {
+  const std::string& word = words[i];
+  const bool is_long = word.size() > 2 && word[1] == '-';
+  const size_t equals = is_long ? word.find('=') : std::string::npos;
+  const Option* option = is_long ? find(command, std::string_view(word).substr(2, equals - 2))
+                                 : find_letter(command, word[1]);
+  if (!option) return tl::unexpected(unknown_option(command, word));
+  if (option->value.empty()) {
+    if (equals != std::string::npos || (!is_long && word.size() > 2)) {
+      return tl::unexpected(UsageError{fmt::format("--{} takes no value", option->name), ""});
+    }
+    args.options.emplace_back(option->name, "");
+    return i;
+  }
+  if (equals != std::string::npos) {
+    args.options.emplace_back(option->name, word.substr(equals + 1));
+    return i;
+  }
+  if (!is_long && word.size() > 2) {
+    args.options.emplace_back(option->name, word.substr(2));
+    return i;
+  }
+  if (i + 1 >= words.size()) {
+    return tl::unexpected(UsageError{fmt::format("--{} needs a value ({})", option->name, option->value),
+                                     fmt::format("assay {} --help", command.name)});
+  }
+  args.options.emplace_back(option->name, words[i + 1]);
+  return i + 1;
+}
+
+std::string reference_options(const std::vector<Option>& options) {
+  std::string out = "| option | what it does |\n|---|---|\n";
+  for (const Option& o : options) {
+    std::string name = o.letter ? fmt::format("`-{}`, `--{}", o.letter, o.name) : fmt::format("`--{}", o.name);
+    if (!o.value.empty()) name += fmt::format(" {}", o.value);
+    out += fmt::format("| {}` | {}{} |\n", name, o.brief, o.more.empty() ? "" : fmt::format(". {}", o.more));
+  }
+  return out;
+}
+
+}  // namespace
+
+const std::vector<Option>& global_options() {
+  static const std::vector<Option> options{
+      {"json", 0, "", "print the result as JSON", "A versioned document; text and JSON come from one struct."},
+      {"output", 'o', "FILE", "also write the result as JSON to FILE",
+       "`compare` and `explain` read it again."},
+      {"set", 0, "PATH=VALUE", "change one setting, e.g. cluster.nodes=64 (repeatable)",
+       "Paths are those of the YAML sections: workload, cluster, stack, plan. Units as in YAML."},
+      {"seed", 0, "N", "seed of random streams (default 1)",
+       "A prediction has no randomness; the seed is kept for reproducing whole studies."},
+      {"color", 0, "WHEN", "auto, always or never", ""},
+      {"ascii", 0, "", "no Unicode in bars", ""},
+      {"width", 0, "N", "columns of the screen (80 to 200)", "Default: COLUMNS, the terminal, or 100."},
+      {"quiet", 'q', "", "no legend, no suggested commands", ""},
+      {"verbose", 'v', "", "all assumptions and all accounts", ""},
+      {"version", 0, "", "print the version", ""},
+      {"help", 'h', "", "-h: one screen; --help: everything", ""},
+  };
+  return options;
+}
+
+bool Arguments::has(std::string_view name) const {
+  for (const auto& [key, value] : options) {
+    if (key == name) return true;
+  }
+  return false;
+}
+
+std::string Arguments::get(std::string_view name, const std::string& fallback) const {
+  std::string found = fallback;
+  for (const auto& [key, value] : options) {
+    if (key == name) found = value;
+  }
+  return found;
+}
+
+std::vector<std::string> Arguments::all(std::string_view name) const {
+  std::vector<std::string> found;
+  for (const auto& [key, value] : options) {
+    if (key == name) found.push_back(value);
+  }
+  return found;
+}
+
+tl::expected<Arguments, UsageError> parse(const Command& command, const std::vector<std::string>& words) {
+  Arguments args;
+  bool options_ended = false;
+  for (size_t i = 0; i < words.size(); ++i) {
+    const std::string& word = words[i];
+    if (options_ended || word.size() < 2 || word[0] != '-') {
+      args.operands.push_back(word);
+    } else if (word == "--") {
+      options_ended = true;
+    } else {
+      const tl::expected<size_t, UsageError> last = parse_option(command, args, words, i);
+      if (!last) return tl::unexpected(last.error());
+      i = *last;
+    }
+  }
+  return args;
+}
+
+std::string short_help(const Command& c) {
+  std::string out = fmt::format("assay {} - {}\n\n{}\n", c.name, c.brief, usage(c));
+  if (!c.options.empty()) out += "\n" + option_lines(c.options, false);
+  out += example_lines(c);
+  std::vector<std::string> names;
+  for (const Option& o : global_options()) {
+    names.push_back(o.letter ? fmt::format("-{}", o.letter) : fmt::format("--{}", o.name));
+    if (!o.value.empty()) names.back() += fmt::format(" {}", o.value);
+  }
+  out += "\n" + wrap(fmt::format("Also: {}", fmt::join(names, "  ")), kHelpWidth, 6) + "\n";
+  return out + fmt::format("Help: assay {} --help        Exit: 0 yes  1 no  2 input  3 system\n", c.name);
+}
+
+std::string long_help(const Command& c) {
+  std::string out = fmt::format("assay {} - {}\n\n{}\n\n", c.name, c.brief, usage(c));
+  out += paragraphs(c.more, kHelpWidth);
+  if (!c.options.empty()) out += "\nOptions:\n" + option_lines(c.options, true);
+  out += "\nOptions of every command:\n" + option_lines(global_options(), true);
+  out += example_lines(c);
+  return out +
+         "\nExit: 0 done, the answer is yes; 1 done, the answer is no (does not fit, a gate failed);\n"
+         "      2 the input is wrong; 3 the world is wrong (a file); 70 a bug of ours.\n";
+}
+
+std::string overview(const std::vector<Command>& commands) {
+  std::string out =
+      "assay - what AI compute is really worth: predicts training on a described cluster\n\n"
+      "Usage: assay COMMAND [names or files] [options]\n\n";
+  for (const Command& c : commands) out += "  " + left(std::string(c.name), 12) + std::string(c.brief) + "\n";
+  out +=
+      "\nExamples:\n"
+      "  assay plan llama-3.1-70b dgx-h100 --set cluster.nodes=128\n"
+      "  assay plan w.yaml c.yaml --json | jq .best.mfu\n"
+      "  assay compare before.yaml after.yaml\n"
+      "\nOptions: --json  -o FILE  --set PATH=VALUE  --seed N  --color WHEN  --ascii  -q  -v  --version\n"
+      "Help:    assay COMMAND -h        Exit: 0 yes  1 no  2 input  3 system\n";
+  return out;
+}
+
+std::string reference_page(const std::vector<Command>& commands) {
+  std::string out =
+      "# The command line\n\n"
+      "Written by `assay help --markdown` from the tables in src/cli; a test keeps this page equal to\n"
+      "them. Names are catalog entries or YAML files, in any order; `-` reads standard input.\n\n"
+      "Exit codes: 0 done, the answer is yes; 1 done, the answer is no (does not fit, a gate failed);\n"
+      "2 the input is wrong; 3 the world is wrong (a file); 70 a bug of ours. A broken pipe is success.\n";
+  for (const Command& c : commands) {
+    out += fmt::format("\n## assay {} {}\n\n{}.\n\n", c.name, c.operands, c.brief);
+    const std::string more = paragraphs(c.more, kHelpWidth);
+    if (!more.empty()) out += more + "\n";
+    if (!c.options.empty()) out += reference_options(c.options) + "\n";
+    if (!c.examples.empty()) {
+      out += "```\n";
+      for (std::string_view e : c.examples) out += fmt::format("{}\n", e);
+      out += "```\n";
+    }
+  }
+  return out + "\n## Options of every command\n\n" + reference_options(global_options());
+}
+
+}  // namespace assay

@@ -1,0 +1,34 @@
+// assay validate: predict measured runs and say how far off the model is.
+#include "validate/validate.h"
+
+#include "base/csv.h"
+#include "cli/commands.h"
+
+namespace assay {
+namespace {
+
+int run(const Context& context, const Arguments& args) {
+  if (args.operands.size() != 1) {
+    return reject(UsageError{"validate needs one file of measured runs", "assay validate -h"});
+  }
+  const Result<CsvTable> table = read_csv(args.operands[0]);
+  if (!table) return fail(table.error());
+  if (!table->problems.empty()) print_error(render(table->problems));
+  const ValidateReport report = run_validate(*table, catalog());
+  return deliver(context, to_text(report), to_json(report), kYes);
+}
+
+}  // namespace
+
+Command validate_command() {
+  return {"validate",
+          "RUNS.csv",
+          "predict every row of a file of measured runs and report the error",
+          "The columns are those of data/training_runs.csv, in any order; blank cells mean the stack's "
+          "default. Every row is reported: ok, oom, incomplete or unsupported, with the reason.",
+          {},
+          {"assay validate data/training_runs.csv", "assay validate runs.csv --json > report.json"},
+          run};
+}
+
+}  // namespace assay
