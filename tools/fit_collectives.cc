@@ -1,11 +1,11 @@
 // Calibrates catalog/collectives.yaml on measured collectives and prints what error remains.
 //
-//   fit_collectives TABLE.csv CATALOG.yaml [--write]
+//   fit_collectives TABLE.csv CATALOG.yaml [--write | --report]
 //
 // TABLE.csv is the validation data's collectives.csv. Each entry that has rows is fitted by pattern
 // search on log parameters; the loss is the mean absolute log ratio of predicted to measured time.
-// Scale-up entries first, then the fabrics with those held. Without --write nothing is changed.
-// The search is deterministic: same table, same values.
+// Scale-up entries first, then the fabrics with those held. Without --write nothing is changed;
+// --report judges the catalog as it is. The search is deterministic: same table, same values.
 //
 // Build, from the repository root:
 //   g++ -std=c++20 -O2 -Isrc tools/fit_collectives.cc src/perf/collective.cc
@@ -257,7 +257,7 @@ bool teaches(const CollectiveRow& r, const std::string& entry, bool fabric) {
   return entry == (fabric ? r.fabric : r.scaleup);
 }
 
-int run(const std::string& csv, const std::string& yaml_file, bool write) {
+int run(const std::string& csv, const std::string& yaml_file, bool fits, bool write) {
   const Result<CsvTable> table = read_csv(csv);
   const Result<std::string> text = read_file(yaml_file);
   if (!table || !text) {
@@ -272,6 +272,7 @@ int run(const std::string& csv, const std::string& yaml_file, bool write) {
   fmt::print("{} rows; {} of unknown machines, {} failed measurements left out\n", data.rows.size(),
              data.unknown_machine, data.failed);
   for (const bool fabric : {false, true}) {
+    if (!fits) break;
     for (CollectiveParams& entry : entries) {
       std::vector<Case> cases;
       for (size_t i = 0; i < data.rows.size(); ++i) {
@@ -304,8 +305,9 @@ int run(const std::string& csv, const std::string& yaml_file, bool write) {
 
 int main(int argc, char** argv) {
   if (argc < 3) {
-    std::fprintf(stderr, "usage: fit_collectives TABLE.csv CATALOG.yaml [--write]\n");
+    std::fprintf(stderr, "usage: fit_collectives TABLE.csv CATALOG.yaml [--write | --report]\n");
     return 2;
   }
-  return assay::run(argv[1], argv[2], argc > 3 && std::string(argv[3]) == "--write");
+  const std::string mode = argc > 3 ? argv[3] : "";
+  return assay::run(argv[1], argv[2], mode != "--report", mode == "--write");
 }

@@ -8,8 +8,8 @@
 // tuner tries to. Every term grows with bytes and shrinks with bandwidth, and a minimum of such
 // terms does too: that is why the whole is monotone.
 //
-// Example, 8 x H100, all-reduce of 1 GB: ring 2 x 7/8 GB at 450 GB/s x 0.83 = 4.7 ms; in the switch
-// 1 GB at 450 GB/s x 0.61 = 3.7 ms plus 0.1 ms of fill and start; nccl-tests measures 3.75 ms.
+// Example, 8 x H100, all-reduce of 1 GB: ring 2 x 7/8 GB at 450 GB/s x 0.81 = 4.8 ms; in the switch
+// 1 GB at 450 GB/s x 0.61 = 3.6 ms plus 0.13 ms of fill and start; nccl-tests measures 3.75 ms.
 #include "perf/collective.h"
 
 #include <algorithm>
@@ -81,8 +81,9 @@ constexpr double kTwoDomainPasses = 1.14;
 // A tree over domains that reduce in their switches runs 6 % below the switches' own pace: 255 to
 // 260 GB/s of message on 2 x 8 H100 or H200 (AWS p5, Dell, run:ai) where one node alone gives 274.
 constexpr double kTreeSwitchCost = 1.06;
-constexpr double kTreePasses =
-    2;  // a domain sends up once and down to two children in half the trees
+// With more domains each one is a leaf in one of the two trees and serves two children in the
+// other.
+constexpr double kTreePasses = 2;
 
 // How the accelerators' links serve a group of `ranks` in one domain.
 struct ScaleUp {
@@ -90,12 +91,14 @@ struct ScaleUp {
   double direct;  // the same in an all-to-all
   double pair;    // between two accelerators
   double slowdown;
+  double hops = 0;  // in sequence for one turn of a torus; zero: a ring through every rank
 };
 
 // A torus of `axes` axes: the group fills whole axes from the first on; an axis offers two links,
 // one per direction, and a group shorter than the axis has no wrap-around and so only half of that.
 // All-to-all: the mean distance along a ring of length L is L/4 hops, so each axis carries L/4
-// times the message on its two links.
+// times the message on its two links. Both directions at once reach the farthest rank of an axis in
+// L/2 hops.
 void torus(ScaleUp& s, const Links& links, int64_t ranks, int axes, double total) {
   const double domain = static_cast<double>(links.scaleup_domain);
   const double side = axes == 1 ? domain : axes == 2 ? std::sqrt(domain) : std::cbrt(domain);
@@ -111,6 +114,7 @@ void torus(ScaleUp& s, const Links& links, int64_t ranks, int axes, double total
   s.pair = total / (2 * axes);
   const double ring_length = std::min(axis, static_cast<double>(ranks));
   s.direct = total / axes * wrap / std::max(1.0, ring_length / 4);
+  s.hops = used * (wrap < 1 ? ring_length - 1 : ring_length / 2);
 }
 
 ScaleUp scale_up(const Links& links, int64_t ranks) {
@@ -199,7 +203,8 @@ double ring_time(double bytes, double turns, const Shape& s, const ScaleUp& up,
   const CollectiveParams& fp = links.fabric_params;
   const double wire = turns * bytes * (s.n - 1) / s.n;
   const bool inside = s.per_domain > 1;
-  Tier scaleup{sp, up.ring, turns * (s.n - s.k), inside ? wire : 0, bytes / s.n, up.slowdown};
+  const double steps = !inside ? 0 : up.hops > 0 ? up.hops : s.n - s.k;
+  Tier scaleup{sp, up.ring, turns * steps, inside ? wire : 0, bytes / s.n, up.slowdown};
   Tier fabric{fp, s.nics, turns * (s.k - 1), s.domains > 1 ? wire : 0, 0, s.crossing};
   const double start = sp.base_latency.v + (s.domains > 1 ? fp.base_latency.v : 0);
   return start + pipeline(scaleup, fabric);
@@ -216,10 +221,9 @@ double tree_time(double bytes, const Shape& s, const ScaleUp& up, const Links& l
   const double hops = sharp ? 2 : 2 * levels;
   Tier fabric{fp, s.nics, hops, passes * bytes, 0, s.crossing};
   const double start = sp.base_latency.v + fp.base_latency.v;
-  const double chain = s.p - 1;
-  Tier scaleup{sp,        up.ring,
-               2 * chain, chain > 0 ? 2 * bytes * chain / s.p : 0,
-               0,         up.slowdown * kTreeChainCost};
+  const double chain = up.hops > 0 && s.p > 1 ? up.hops : s.p - 1;
+  const double wire = 2 * bytes * (s.p - 1) / s.p;
+  Tier scaleup{sp, up.ring, 2 * chain, wire, 0, up.slowdown * kTreeChainCost};
   double best = pipeline(scaleup, fabric);
   if (reduces_in_scaleup(links, s.per_domain)) {
     const double latency = hops * fp.simple_step.v + sp.in_switch_latency.v;
@@ -312,7 +316,10 @@ Links resolve_links(const Cluster& cluster, const CollectiveParams& scaleup,
   links.slowest_link = f.degraded_links > 0 ? f.degraded_speed : 1;
   links.scaleup_params = scaleup;
   links.fabric_params = fabric;
-  if (f.efficiency > 0) links.fabric_params.bus_efficiency = f.efficiency;
+  if (f.efficiency > 0) {
+    links.fabric_params.direct_efficiency *= f.efficiency / fabric.bus_efficiency;
+    links.fabric_params.bus_efficiency = f.efficiency;
+  }
   return links;
 }
 

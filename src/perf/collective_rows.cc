@@ -124,6 +124,9 @@ CollectiveRows collective_rows(const CsvTable& table) {
     // The one L40S box collapses beyond a pair (1.2 GB/s of bus bandwidth on 8; others: 4 x RTX
     // 4090 25.8, 8 x RTX 5090 28), so only its pairs and its latencies stand for PCIe 4.
     if (row.scaleup == "pcie4" && ranks > 2 && bytes > 8192) row.calibrates = false;
+    // First-generation EFA starts 2.4 times slower than its successors (161 against 65 us on two
+    // nodes); an entry `efa` should stand for the latter.
+    if (system.starts_with("AWS p4de") && bytes < 1e6) row.calibrates = false;
     out.rows.push_back(row);
   }
   return out;

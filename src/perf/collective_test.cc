@@ -289,6 +289,20 @@ TEST(Collective, RackScaleDomainUsesTheNicsOfAllItsNodes) {
   EXPECT_NEAR(strided / whole, 4, 0.2);
 }
 
+TEST(Collective, TorusReachesEveryRankAlongItsAxes) {
+  Links l = h100_links();
+  l.wiring = Wiring::kTorus3d;
+  l.scaleup = Bandwidth(600e9);
+  l.scaleup_domain = 4096;
+  l.scaleup_params = entry("ici");
+  // 3 axes x 8 hops, not a ring of 4096.
+  EXPECT_LT(time_us(Collective::kAllGather, 1024, {4096, 4096, 1}, l), 60);
+  // One axis has a third of the links; a short piece of it has no wrap-around.
+  const double all = busbw(Collective::kAllGather, {4096, 4096, 1}, l);
+  EXPECT_NEAR(busbw(Collective::kAllGather, {16, 16, 1}, l) / all, 1.0 / 3, 0.02);
+  EXPECT_NEAR(busbw(Collective::kAllGather, {8, 8, 1}, l) / all, 1.0 / 6, 0.02);
+}
+
 TEST(Collective, OversubscriptionHurtsOnlyBeyondTheLeaf) {
   Links l = h100_links();
   Links thin = l;
