@@ -4,13 +4,14 @@
     tools/fit_matmul.py [architecture ...]
 
 Reads test/data/h200_*.csv (our own) and, where present, ../shared/data/validation/gemm.csv (others'
-measurements, not part of this repository). Builds the shipped model from src/perf/matmul.cc, so there
-is no second formula to keep in step. Half of the rows, chosen by a hash of the shape, are fitted; the
-error is printed for both halves.
+measurements, not part of this repository). Builds the shipped model from src/perf/matmul.cc, so
+there is no second formula to keep in step. Half of the rows, chosen by a hash of the shape, are
+fitted; the error is printed for both halves.
 
 What is fitted besides the model's parameters, per data set, because it belongs to the measurement:
   clock     time over the time at burst clocks (a device that was warm, or under its power cap)
-  event     seconds that a pair of device events adds to every reading
+  droop     the same, for long kernels only: benchmarks that repeat a kernel without rest run into
+            the power cap where it is long; share of time added to kernels of many milliseconds
   quantise  for 8- and 4-bit rows of inference libraries, which time the conversion of x as well:
             seconds per call, and bytes per element of x through memory
 """
@@ -37,12 +38,15 @@ PARAMETERS = {
     "efficiency_fp4": (0.6, 0.1, 1.5), "efficiency_int8": (0.5, 0.1, 1.5),
     "efficiency_tf32": (0.75, 0.1, 1.5), "efficiency_fp32": (0.75, 0.1, 1.5),
     "tile_half": (20, 0, 400), "fill": (200, 0, 6000), "quantisation": (0.4, 0, 1),
-    "split": (2000, 0, 60000), "memory_efficiency": (0.85, 0.2, 1.2),
-    "memory_latency": (1e-6, 0, 2e-5), "overlap_loss": (0.1, 0, 1), "latency": (2e-6, 1e-7, 2e-5),
+    "split": (2000, 0, 60000), "quantisation_fp4": (0.9, 0, 1),
+    "memory_efficiency": (0.85, 0.2, 1.2),
+    "memory_latency": (1e-6, 0, 2e-5), "overlap_loss": (0.1, 0, 1), "latency": (2e-6, 5e-7, 2e-5),
     "aligned_partly": (0.35, 0.02, 1), "aligned_element": (0.18, 0.02, 1),
     "aligned_output": (0.12, 0.02, 1),
 }
-NUISANCES = {"clock": (1.0, 0.8, 1.4), "event": (2e-6, 0, 1e-5), "quantise_s": (8e-6, 0, 5e-5),
+DROOP_S = 4e-3  # of one call, at which half of the droop shows
+EVENT_S = 2.2e-6  # test/data/h200_overhead.csv: event pairs against graph replay, same matmuls
+NUISANCES = {"droop": (0.1, 0, 0.5), "clock": (1.0, 0.8, 1.4), "quantise_s": (8e-6, 0, 5e-5),
              "quantise_bytes": (5.0, 0, 60)}
 SHARED = ["tile_half", "fill", "quantisation", "split", "memory_efficiency", "memory_latency",
           "overlap_loss", "latency"]
@@ -85,8 +89,9 @@ def held_out(m, n, k, batch):
 class Data:
     """Rows measured in one way on one accelerator."""
 
-    def __init__(self, name, part, rows, nuisances, weight=1.0):
+    def __init__(self, name, part, rows, nuisances, weight=1.0, event=0.0):
         self.name, self.part, self.nuisances, self.weight = name, part, nuisances, weight
+        self.event = event
         self.shapes = np.array([r[:6] for r in rows], dtype=np.int64).reshape(-1, 6)
         self.seconds = np.array([r[6] for r in rows])
         self.kind = np.array([r[7] for r in rows])
@@ -96,7 +101,8 @@ class Data:
         out = np.empty(len(self.seconds))
         lib.times(self.part, params, self.shapes.ctypes.data, len(out), out.ctypes.data)
         m, k = self.shapes[:, 0], self.shapes[:, 2]
-        out = out * nuisance.get("clock", 1.0) + nuisance.get("event", 0.0)
+        out = out * (1 + nuisance.get("droop", 0.0) * out / (out + DROOP_S))
+        out = out * nuisance.get("clock", 1.0) + self.event
         if "quantise_s" in nuisance:
             out = out + nuisance["quantise_s"] + nuisance["quantise_bytes"] * m * k / self.bandwidth
         return out
@@ -149,19 +155,19 @@ def data_sets(lib, catalog):
              "RTX-PRO-6000": "rtx-pro-6000-server", "Intel-B60": "arc-pro-b60"}
     sets = {}
 
-    def add(name, gpu, rows, nuisances, weight=1.0):
+    def add(name, gpu, rows, nuisances, weight=1.0, event=0.0):
         entry = catalog[parts[gpu]]
-        data = Data(name, accelerator(lib, entry), rows, nuisances, weight)
+        data = Data(name, accelerator(lib, entry), rows, nuisances, weight, event)
         data.bandwidth = quantity(entry["memory_bandwidth"])
         sets.setdefault(entry["architecture"], []).append(data)
 
     for (gpu, dtype), rows in sorted(others_rows().items()):
         quantised = ["quantise_s", "quantise_bytes"] if dtype != "bf16" else []
-        add(f"{gpu} {dtype}", gpu, rows, quantised)
+        add(f"{gpu} {dtype}", gpu, rows, ["droop"] + quantised, 2.0 if dtype == "bf16" else 1.0)
     for dtype in ("bf16", "fp16", "fp8", "int8", "tf32", "fp32"):
         rows = own_rows("h200_matmul.csv", (dtype,))
-        add(f"H200 {dtype}", "H200", rows, ["event"], 2.0 if dtype == "bf16" else 0.5)
-    add("H200 warm", "H200", own_rows("h200_gemm.csv", ("bf16",)), ["event", "clock"])
+        add(f"H200 {dtype}", "H200", rows, [], 2.0 if dtype == "bf16" else 0.5, EVENT_S)
+    add("H200 warm", "H200", own_rows("h200_gemm.csv", ("bf16",)), ["clock"], 0.5, EVENT_S)
     return sets
 
 
@@ -174,24 +180,14 @@ class Problem:
         path = {"fp8": "efficiency_fp8", "nvfp4": "efficiency_fp4", "int8": "efficiency_int8",
                 "tf32": "efficiency_tf32", "fp32": "efficiency_fp32"}
         self.names = ["efficiency"] + sorted(path[p] for p in precisions if p in path) + SHARED
+        if "nvfp4" in precisions:
+            self.names += ["quantisation_fp4"]
         if any((d.kind == "misaligned").any() for d in sets):
             self.names += ALIGNED
-        self.extra = []
-        for i, d in enumerate(sets):
-            for key in d.nuisances:
-                # Every reading by event pairs of our own carries the same overhead.
-                shared = [e for e in self.extra if e[1] == key == "event"]
-                self.extra.append((i, key, shared[0][2] if shared else None))
-                if not shared:
-                    self.extra[-1] = (i, key, len(self.names) + self.free_extra() - 1)
-        limits = [PARAMETERS[n] for n in self.names] + [None] * self.free_extra()
-        for _, key, at in self.extra:
-            limits[at] = NUISANCES[key]
+        keys = [(i, key) for i, d in enumerate(sets) for key in d.nuisances]
+        self.extra = [(i, key, len(self.names) + j) for j, (i, key) in enumerate(keys)]
+        limits = [PARAMETERS[n] for n in self.names] + [NUISANCES[key] for _, key in keys]
         self.start, self.low, self.high = (np.array(v, dtype=float) for v in zip(*limits))
-
-    def free_extra(self):
-        return len({e[2] for e in self.extra if e[2] is not None}) + sum(
-            e[2] is None for e in self.extra)
 
     def predict(self, x):
         for name, value in zip(self.names, x):

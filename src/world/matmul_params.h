@@ -18,7 +18,8 @@ struct MatmulParams {
   double tile_half = 20;      // m n / (m + n) of a tile at which its rate is half of the limit
   double fill = 150;          // bytes of k per operand row: prologue and epilogue of one tile
   double quantisation = 0.5;  // of a partial wave's idle units that stay idle; 0: perfectly smoothed
-  double split = 2000;        // bytes of k: the price of splitting k over units, per wave
+  double split = 2000;        // bytes of k: the price of splitting k over units
+  double quantisation_fp4 = 0.9;  // 4-bit kernels, which do not split k
   // Memory.
   double memory_efficiency = 0.85;  // of the data sheet's bandwidth
   Seconds memory_latency{1.5e-6};   // until the streams flow
@@ -44,6 +45,7 @@ void fields(T& m, V&& visit) {
   visit("fill", m.fill, kNotNegative, "bytes of k that a tile's start and end cost");
   visit("quantisation", m.quantisation, kFraction, "idle share of a partial wave that stays idle");
   visit("split", m.split, kNotNegative, "bytes of k that splitting k costs");
+  visit("quantisation_fp4", m.quantisation_fp4, kFraction, "the same, 4-bit kernels");
   visit("memory_efficiency", m.memory_efficiency, kShare, "of the data sheet's bandwidth");
   visit("memory_latency", m.memory_latency, kNotNegative, "until memory streams flow");
   visit("overlap_loss", m.overlap_loss, kFraction, "of the hidden one of arithmetic and memory");

@@ -2,8 +2,9 @@
 
 Before every timed call the L2 is overwritten and the device is put to sleep for a while, so that the
 host has queued the call and both events before the device reaches them: short kernels are then timed
-without the launch gap. After long kernels the host waits as long as the device worked, so that the
-clocks are those of a short burst and not those that a power-capped training run holds.
+without the launch gap. After every call the host rests several times as long as the device worked:
+without that, a large matmul leaves the device under its power cap and slows the next shapes by up to
+20 %. So the clocks are those of a short burst, not those that a training run holds.
 """
 import csv
 import os
@@ -19,7 +20,7 @@ def out_path(name):
     return os.path.join(os.environ.get("OUT", "."), name)
 
 
-def timed(call, wait_us=150, budget_ms=40.0, most=15, least=3):
+def timed(call, wait_us=150, budget_ms=40.0, most=9, least=3, rest=4.0):
     """Median time in milliseconds of call()."""
     global _flush
     if _flush is None:
@@ -40,8 +41,7 @@ def timed(call, wait_us=150, budget_ms=40.0, most=15, least=3):
         ms = begin.elapsed_time(end)
         times.append(ms)
         spent += ms
-        if ms > 3:
-            time.sleep(ms * 1e-3)
+        time.sleep(1e-3 * max(0.5, rest * ms))
     return statistics.median(times)
 
 
@@ -50,7 +50,7 @@ class Table:
 
     def __init__(self, name, columns):
         self.file = open(out_path(name), "w", newline="")
-        self.writer = csv.writer(self.file)
+        self.writer = csv.writer(self.file, lineterminator="\n")
         self.writer.writerow(columns)
         self.rows = 0
 

@@ -152,22 +152,20 @@ def precisions():
 
 def main():
     table = Table("h200_matmul.csv", ("dtype", "pass", "batch", "m", "n", "k", "ms", "tflops"))
-    seen = set()
+    shapes = list(dict.fromkeys(s for generate in (misaligned, aligned, groups, precisions)
+                                for s in generate()))
+    random.Random(3).shuffle(shapes)
     failed = 0
-    for generate in (misaligned, aligned, groups, precisions):
-        for shape in generate():
-            if shape in seen:
-                continue
-            seen.add(shape)
-            dtype, layout, batch, m, n, k = shape
-            try:
-                ms = timed(make(*shape))
-            except Exception as error:  # a shape that this library refuses is not a measurement
-                failed += 1
-                print(shape, str(error).splitlines()[0][:120])
-                continue
-            table.add(dtype, layout, batch, m, n, k, f"{ms:.5f}",
-                      f"{2e-9 * batch * m * n * k / ms:.1f}")
+    for shape in shapes:
+        dtype, layout, batch, m, n, k = shape
+        try:
+            ms = timed(make(*shape))
+        except Exception as error:  # a shape that this library refuses is not a measurement
+            failed += 1
+            print(shape, str(error).splitlines()[0][:120])
+            continue
+        table.add(dtype, layout, batch, m, n, k, f"{ms:.5f}",
+                  f"{2e-9 * batch * m * n * k / ms:.1f}")
     print("matmul rows", table.rows, "failed", failed)
 
 

@@ -3,7 +3,7 @@
 Pre-norm blocks with LayerNorm, biases, GELU (tanh), ffn of 4 hidden, learned positions, flash
 attention, untied head, loss on logits.float(). bf16 parameters, gradients and AdamW (fused) states.
 A step is zero_grad, forward, backward, optimizer; the time is the median of steps after warm-up.
-Argument: seconds to spend; no new row is begun after that.
+Arguments: seconds to spend (no new row is begun after that), and the first row to run.
 """
 import statistics
 import sys
@@ -24,9 +24,10 @@ RUNS = (  # name, hidden, layers, heads, vocab, seq, micro-batch, compiled
     ("gpt-760m", 1536, 24, 16, 50304, 2048, 4, 0), ("gpt-1.3b", 2048, 24, 16, 50304, 2048, 4, 0),
     ("gpt-1.3b", 2048, 24, 16, 50304, 2048, 8, 0), ("gpt-6.7b-L8", 4096, 8, 32, 50304, 2048, 4, 0),
     ("gpt-13b-L6", 5120, 6, 40, 50304, 2048, 4, 0), ("gpt-13b-L6", 5120, 6, 40, 50304, 8192, 1, 0),
-    ("gpt-125m", 768, 12, 12, 50304, 1024, 32, 1), ("gpt-6.7b-L8", 4096, 8, 32, 50304, 2048, 4, 1),
-    ("gpt-760m-L12", 1536, 12, 16, 50304, 2048, 4, 1), ("gpt-125m", 768, 12, 12, 50304, 1024, 1, 0),
-    ("gpt-1.3b", 2048, 24, 16, 50304, 512, 16, 0), ("gpt-2.7b-L16", 2560, 16, 32, 50304, 2048, 8, 0))
+    ("gpt-125m", 768, 12, 12, 50304, 1024, 32, 1), ("gpt-125m", 768, 12, 12, 50304, 1024, 1, 0),
+    ("gpt-1.3b", 2048, 24, 16, 50304, 512, 16, 0), ("gpt-2.7b-L16", 2560, 16, 32, 50304, 2048, 8, 0),
+    ("gpt-1.3b-L8-v50257", 2048, 8, 16, 50257, 2048, 4, 0),
+    ("gpt-6.7b-L4", 4096, 4, 32, 50304, 2048, 4, 1), ("gpt-1.3b-L6", 2048, 6, 16, 50304, 2048, 8, 1))
 
 
 class Block(nn.Module):
@@ -91,7 +92,7 @@ def run(table, name, hidden, layers, heads, vocab, seq, batch, compiled):
 def main():
     limit = time.time() + float(sys.argv[1]) if len(sys.argv) > 1 else float("inf")
     table = Table("h200_train_extra.csv", COLUMNS)
-    for spec in RUNS:
+    for spec in RUNS[int(sys.argv[2]) if len(sys.argv) > 2 else 0:]:
         if time.time() > limit:
             break
         try:
