@@ -146,10 +146,6 @@ void read_state_bytes(const std::string& words, Remarks& out) {
     out.weight_bytes = out.gradient_bytes = out.gradient_comm_bytes = 2;
     out.optimizer_bytes = 4;
   }
-  if (says_any(words, {"fp32 parameters and state", "fp32 parameters and optimizer state"})) {
-    out.weight_bytes = out.gradient_bytes = out.gradient_comm_bytes = 4;
-    out.optimizer_bytes = 8;
-  }
   if (says_any(words, {"adamw 8bit", "adam 8bit", "8bit adam", "8bit adamw", "8 bit adam",
                        "8 bit adamw", "adamw8bit", "8 bit optimizer", "8bit optimizer"})) {
     out.optimizer_bytes = 2;

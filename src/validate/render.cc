@@ -114,10 +114,10 @@ std::string group_json(const GroupStats& g) {
 std::string to_text(const ValidateReport& report) {
   static const GroupStats kNone;
   const GroupStats& all = report.groups.empty() ? kNone : report.groups.front();
-  std::string out = fmt::format("Validate  {}: {} rows, {} usable, {} scored ({})\n",
+  std::string out = fmt::format("Validate  {}: {} rows, {} usable, {} scored\nStatus    {}\n",
                                 sanitize(report.file, 60), thousands(all.rows), thousands(all.usable),
                                 thousands(all.predicted), status_counts(report));
-  out += "Errors of step time in %; a row is scored when it is usable and predicted\n";
+  out += "Figures   errors of step time in %; a row is scored when it is usable and predicted\n";
   static constexpr std::array<std::array<std::string_view, 2>, 4> kTables = {{
       {"source", "By source"}, {"class", "By class"}, {"accelerator", "By accelerator"},
       {"size", "By accelerators"}}};

@@ -44,10 +44,11 @@ void apply_precision(const Run& run, Scenario& s) {
         enum_names(Precision{})[static_cast<size_t>(s.plan.precision)]));
   }
   if (s.plan.precision == Precision::kFp32 || s.plan.precision == Precision::kTf32) {
-    // Training in single precision keeps no second copy of the weights.
+    // Single precision keeps no second copy of the weights. The memory model counts every word twice
+    // as long, so these are half of what is resident.
     Stack& stack = s.setting.stack;
-    stack.weight_bytes = stack.gradient_bytes = 4;
-    stack.optimizer_bytes = 8;
+    stack.weight_bytes = stack.gradient_bytes = 2;
+    stack.optimizer_bytes = 4;
     stack.gradient_comm_bytes = stack.weight_comm_bytes = 4;
   }
 }
@@ -144,6 +145,14 @@ void split_model_parallel(int64_t product, const Scenario& s, Plan& p) {
   p.pp = product / p.tp;
 }
 
+// The largest divisor of `n` that is at most `limit`.
+int64_t divisor_below(int64_t n, int64_t limit) {
+  for (int64_t d = std::min(n, std::min<int64_t>(limit, 1 << 20)); d > 1; --d) {
+    if (n % d == 0) return d;
+  }
+  return 1;
+}
+
 tl::expected<void, Refusal> apply_degrees(const Run& run, Scenario& s) {
   Plan& p = s.plan;
   const int64_t n = s.setting.accelerators;
@@ -157,6 +166,11 @@ tl::expected<void, Refusal> apply_degrees(const Run& run, Scenario& s) {
   if (unstated && run.dp && n % (*run.dp * p.cp) == 0 && *run.dp * p.cp < n) {
     split_model_parallel(n / (*run.dp * p.cp), s, p);
     s.assumed.push_back(fmt::format("tp {} pp {} from dp {}", p.tp, p.pp, *run.dp));
+  } else if (unstated && !three_d && run.global_batch && *run.global_batch * p.cp < n &&
+             n % (*run.global_batch * p.cp) == 0) {
+    // Fewer sequences than ranks: each sequence is shared by a tensor group.
+    split_model_parallel(n / (*run.global_batch * p.cp), s, p);
+    s.assumed.push_back(fmt::format("tp {} pp {} from batch {}", p.tp, p.pp, *run.global_batch));
   } else if (unstated && three_d && n > 1 && !run.micro_batch) {
     return tl::unexpected(incomplete("not stated: parallel_tp, pp, micro_batch"));
   }
@@ -173,17 +187,16 @@ tl::expected<void, Refusal> apply_degrees(const Run& run, Scenario& s) {
     p.vpp = 2;
     s.assumed.push_back("2 model chunks per stage");
   }
+  const double chunk = s.setting.stack.chunk_layers;
+  const int64_t layers = s.setting.workload.model.layers;
+  if (!run.vpp && run.vpp_text.empty() && p.pp > 1 && chunk > 0 && layers % p.pp == 0) {
+    const double chunks = static_cast<double>(layers / p.pp) / chunk;
+    p.vpp = divisor_below(layers / p.pp, static_cast<int64_t>(chunks));
+    s.assumed.push_back(fmt::format("{} model chunks per stage, as its recipes interleave", p.vpp));
+  }
   if (p.pp == 1) p.vpp = 1;
   if (s.setting.workload.model.experts == 0) p.ep = 1;
   return {};
-}
-
-// The largest divisor of `n` that is at most `limit`.
-int64_t divisor_below(int64_t n, int64_t limit) {
-  for (int64_t d = std::min(n, std::min<int64_t>(limit, 1 << 20)); d > 1; --d) {
-    if (n % d == 0) return d;
-  }
-  return 1;
 }
 
 tl::expected<void, Refusal> apply_batch(const Run& run, const Remarks& remarks, Scenario& s) {

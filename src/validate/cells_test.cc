@@ -1,0 +1,193 @@
+#include "validate/cells.h"
+
+#include <gtest/gtest.h>
+
+namespace assay {
+namespace {
+
+TEST(Cells, Precision) {
+  struct Row {
+    const char* text;
+    std::optional<Precision> expected;
+  };
+  const Row rows[] = {
+      {"bf16", Precision::kBf16},
+      {"BF16", Precision::kBf16},
+      {"bfloat16", Precision::kBf16},
+      {"bf16-mixed", Precision::kBf16},
+      {"fp16", Precision::kFp16},
+      {"16-mixed", Precision::kFp16},
+      {"float32", Precision::kFp32},
+      {"TF32", Precision::kTf32},
+      {"FP8", Precision::kFp8},
+      {"FP8-CS", Precision::kFp8},
+      {"fp8 (linear)", Precision::kFp8},
+      {"fp8 tensorwise", Precision::kFp8},
+      {"fp8_full", Precision::kFp8},
+      {"FP8-MX", Precision::kMxfp8},
+      {"MXFP8", Precision::kMxfp8},
+      {"fp8 rowwise", Precision::kMxfp8},
+      {"FP8 blockwise", Precision::kMxfp8},
+      {"NVFP4", Precision::kNvfp4},
+      {"int8", Precision::kInt8},
+      {"Autocast:BF16+FP32Optimizer", Precision::kBf16},
+      {"bf16 (int8 quantised matmul possible)", Precision::kBf16},
+      {"FP8 or NVFP4 (both configs in submission)", Precision::kNvfp4},
+      {"", std::nullopt},
+      {"mixed", std::nullopt},
+  };
+  for (const Row& row : rows) {
+    EXPECT_EQ(read_precision(row.text).precision, row.expected) << row.text;
+  }
+  EXPECT_TRUE(read_precision("FP8 or NVFP4").ambiguous);
+  EXPECT_FALSE(read_precision("Autocast:BF16+FP32Optimizer").ambiguous);
+}
+
+TEST(Cells, Recompute) {
+  struct Row {
+    const char* text;
+    std::optional<Recompute> kind;
+    double fraction = 1;
+  };
+  const Row rows[] = {
+      {"", std::nullopt},
+      {"none", Recompute::kNone},
+      {"no", Recompute::kNone},
+      {"full", Recompute::kFull},
+      {"yes", Recompute::kFull},
+      {"full (no early stop)", Recompute::kFull},
+      {"full (early_stop)", Recompute::kFull},
+      {"selective", Recompute::kSelective},
+      {"selective(op)", Recompute::kSelective},
+      {"selective: norm+act", Recompute::kSelective},
+      {"selective:mla_up_proj", Recompute::kSelective},
+      {"selective (every other layer)", Recompute::kFull, 0.5},
+      {"full 1/4", Recompute::kFull, 0.25},
+      {"minimal", Recompute::kSelective},
+      {"custom", Recompute::kFull},
+  };
+  for (const Row& row : rows) {
+    const RecomputeCell cell = read_recompute(row.text);
+    EXPECT_EQ(cell.kind, row.kind) << row.text;
+    EXPECT_EQ(cell.fraction.value_or(1), row.fraction) << row.text;
+  }
+  EXPECT_EQ(read_recompute("full, 12 layers").layer_count, 12);
+  EXPECT_EQ(read_recompute("block 4").layer_count, 4);
+  EXPECT_EQ(read_recompute("full (early_stop)").early_stop, true);
+  EXPECT_EQ(read_recompute("full (no early stop)").early_stop, false);
+  EXPECT_FALSE(read_recompute("selective(op)").shares);
+  ASSERT_TRUE(read_recompute("selective: norm+act").shares);
+  EXPECT_EQ(read_recompute("selective: norm+act").shares->matmul, 0);
+  EXPECT_GT(read_recompute("selective:mlp").shares->matmul, 0.5);
+}
+
+TEST(Cells, RecomputeInNotesMustBeExplicit) {
+  EXPECT_EQ(read_recompute_notes("config json: use_checkpoint=true, 1f1b").kind, Recompute::kFull);
+  EXPECT_EQ(read_recompute_notes("no activation checkpointing").kind, Recompute::kNone);
+  EXPECT_EQ(read_recompute_notes("selective activation checkpointing").kind, Recompute::kSelective);
+  EXPECT_FALSE(read_recompute_notes("recompute/offload read from recipe X").kind);
+}
+
+TEST(Cells, Sharding) {
+  struct Row {
+    const char* text;
+    std::optional<int64_t> zero;
+    bool fsdp = false;
+  };
+  const Row rows[] = {
+      {"", std::nullopt},
+      {"ZeRO-0", 0},
+      {"ZeRO-1", 1},
+      {"zero2", 2},
+      {"stage 3", 3, true},
+      {"ZeRO-3", 3, true},
+      {"3", 3, true},
+      {"distributed optimizer", 1},
+      {"distributed optimizer (ZeRO-1)", 1},
+      {"FSDP", 3, true},
+      {"FSDP2 (ZeRO-3)", 3, true},
+      {"HSDP", 3, true},
+      {"Megatron-FSDP", 3, true},
+      {"SHARD_GRAD_OP", 2},
+      {"none (TP only)", 0},
+      {"DDP", 0},
+      {"DS-3D", 0},
+      {"2D FSDP+TP (12-way TP x 256-way FSDP per pod, 2 pods)", 3, true},
+      {"ZeRO-3 + CPU optimizer offload", 3, true},
+  };
+  for (const Row& row : rows) {
+    const ShardingCell cell = read_sharding(row.text);
+    EXPECT_EQ(cell.zero, row.zero) << row.text;
+    EXPECT_EQ(cell.fsdp, row.fsdp) << row.text;
+  }
+  EXPECT_TRUE(read_sharding("HSDP").hybrid);
+  EXPECT_EQ(read_sharding("ZeRO-3 + CPU optimizer offload").offload_optimizer, 1);
+  EXPECT_TRUE(read_sharding("distributed optimizer").distributed_optimizer);
+}
+
+TEST(Cells, Flash) {
+  EXPECT_EQ(read_flash("yes (cuDNN/TE)"), true);
+  EXPECT_EQ(read_flash("SDPA FA2"), true);
+  EXPECT_EQ(read_flash("FA4 beta"), true);
+  EXPECT_EQ(read_flash("no"), false);
+  EXPECT_EQ(read_flash("eager"), false);
+  EXPECT_EQ(read_flash(""), std::nullopt);
+}
+
+TEST(Cells, Tasks) {
+  EXPECT_EQ(read_task("pretrain", "Llama-2-70B"), Task::kPretrain);
+  EXPECT_EQ(read_task("", "Llama-2-70B-LoRA"), Task::kLora);
+  EXPECT_EQ(read_task("QLoRA", ""), Task::kLora);
+  EXPECT_EQ(read_task("sft", ""), Task::kSft);
+  EXPECT_EQ(read_task("fine-tune", ""), Task::kSft);
+}
+
+TEST(Cells, RemarksOnCompilationAndGraphs) {
+  EXPECT_EQ(read_remarks("torch.compile; vanilla TP").compiled, true);
+  EXPECT_EQ(read_remarks("eager (no torch.compile)").compiled, false);
+  EXPECT_EQ(read_remarks("torchtitan stock: compile off, vboost 0").compiled, false);
+  EXPECT_EQ(read_remarks("PyTorch 2.11 eager").compiled, false);
+  EXPECT_EQ(read_remarks("forced balance").compiled, std::nullopt);
+  EXPECT_EQ(read_remarks("cuda_graph=transformer_engine/['attn']").cuda_graphs, true);
+  EXPECT_EQ(read_remarks("").cuda_graphs, std::nullopt);
+}
+
+TEST(Cells, RemarksOnOverlap) {
+  EXPECT_EQ(read_remarks("no grad-bucket overlap").overlap_grad, false);
+  EXPECT_EQ(read_remarks("TP/DP comm overlap per NVIDIA MLPerf config").overlap_tp, true);
+  EXPECT_EQ(read_remarks("torch.compile; AsyncTP").overlap_tp, true);
+  EXPECT_EQ(read_remarks("torch.compile; vanilla TP").overlap_tp, false);
+  EXPECT_EQ(read_remarks("--overlap-grad-reduce --overlap-param-gather").overlap_param, true);
+  EXPECT_EQ(read_remarks("a2a_overlap ").overlap_expert, true);
+  EXPECT_EQ(read_remarks("DeepEP +1f1b A2A overlap").overlap_expert, true);
+  EXPECT_EQ(read_remarks("A2A dispatcher").overlap_expert, std::nullopt);
+  EXPECT_EQ(read_remarks("no overlap").overlap_param, false);
+}
+
+TEST(Cells, RemarksOnScheduleAndContext) {
+  EXPECT_EQ(read_remarks("zero-bubble ZBV").schedule, Schedule::kZeroBubble);
+  EXPECT_EQ(read_remarks("HAI-LLM (DualPipe)").schedule, Schedule::kZeroBubble);
+  EXPECT_EQ(read_remarks("GPipe").schedule, Schedule::kGpipe);
+  EXPECT_EQ(read_remarks("DeepSpeed Ulysses").context, ContextKind::kAllToAll);
+}
+
+TEST(Cells, RemarksOnMemoryAndModel) {
+  EXPECT_EQ(read_remarks("cpu_offload_layers=20 ").offload_layers, 20);
+  EXPECT_EQ(read_remarks("CPU-offloaded AdamW dominates").offload_optimizer, 1);
+  EXPECT_EQ(read_remarks("w/o MTP; routing").multi_token_prediction, false);
+  EXPECT_EQ(read_remarks("per_device_batch=3; chips inferred").micro_batch, 3);
+  EXPECT_EQ(read_remarks("per_device_batch=?").micro_batch, std::nullopt);
+  EXPECT_EQ(read_remarks("H100 96GB HBM2e 2.4TB/s, 500W power cap; x").power_cap_w, 500);
+  EXPECT_EQ(read_remarks("400 W power limit").power_cap_w, 400);
+  EXPECT_EQ(read_remarks("bf16 parameters and optimizer state").optimizer_bytes, 4);
+  EXPECT_EQ(read_remarks("paged_adamw_8bit").optimizer_bytes, 2);
+  EXPECT_EQ(read_remarks("bf16 grad reduce").gradient_comm_bytes, 2);
+  EXPECT_EQ(read_remarks("Float8 incl. fp8 all-gather").weight_comm_bytes, 1);
+  EXPECT_EQ(read_remarks("fused AdamW stepped in backward").gradients_resident, false);
+  EXPECT_TRUE(read_remarks("DeepSpeed ZeRO-3 + HF + Liger").fused_loss);
+  EXPECT_EQ(read_remarks("MoE token routing force-balanced; dropless").expert_skew, 1);
+  EXPECT_GT(read_remarks("dropless").expert_skew.value_or(0), 1);
+}
+
+}  // namespace
+}  // namespace assay

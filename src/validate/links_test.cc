@@ -1,0 +1,74 @@
+#include "validate/links.h"
+
+#include <gtest/gtest.h>
+
+namespace assay {
+namespace {
+
+TEST(Links, AsPeopleWriteThem) {
+  struct Row {
+    const char* text;
+    std::optional<FabricKind> kind;
+    double node_gbit;  // of a node with 8 accelerators; 0: not stated
+  };
+  const Row rows[] = {
+      {"8x ConnectX-7 InfiniBand NDR 400Gb/s", FabricKind::kInfiniband, 3200},
+      {"4x Omni-Path 100Gb/s (Jean Zay)", FabricKind::kOmnipath, 400},
+      {"400 Gbps/node", std::nullopt, 400},
+      {"800 Gbps/node (config)", std::nullopt, 800},
+      {"400 Gb/s RDMA per GPU", FabricKind::kRoce, 3200},
+      {"400 Gb/s CX-7 RDMA per GPU", FabricKind::kRoce, 3200},
+      {"EFA 800 Gbps (trn1.32xl) / 1600 Gbps (trn1n)", FabricKind::kEfa, 800},
+      {"InfiniBand 8x50 GB/s per node", FabricKind::kInfiniband, 3200},
+      {"8x200Gb/s HDR IB per node (Selene)", FabricKind::kInfiniband, 1600},
+      {"Selene HDR IB", FabricKind::kInfiniband, 1600},
+      {"Slingshot (Clariden/Alps)", FabricKind::kSlingshot, 1600},
+      {"8x200Gb/s RoCE (CLOS)", FabricKind::kRoce, 1600},
+      {"Ethernet(RoCEv2)", FabricKind::kRoce, 0},
+      {"Ethernet, Infiniband", FabricKind::kInfiniband, 0},
+      {"10G Ethernet", FabricKind::kRoce, 10},
+      {"ConnectX-6 25Gb/s Ethernet", FabricKind::kRoce, 25},
+      {"GCP A4/A3-Ultra RoCE 3.2 Tbps/node", FabricKind::kRoce, 3200},
+      {"Storage: 2x ConnectX-7 IB NDR 400Gb/s, Compute: 8x ConnectX-7 IB NDR 400Gb/s, Management: "
+       "100Gb/s Ethernet NIC",
+       FabricKind::kInfiniband, 3200},
+      {"1x Ethernet 100Gb/Sec, 8x NVIDIA Quantum-2 CX7 InfiniBand (400Gb/s)", FabricKind::kInfiniband,
+       3200},
+      {"8x ConnectX-7 IB NDR 400Gb/s + 200Gb/s Ethernet NIC", FabricKind::kInfiniband, 3200},
+      {"BF3 200Gbps for NS and 2xBF3 400Gbps for EW", std::nullopt, 800},
+      {"InfiniBand; Data bandwidth for GPU-PCIe: 504 GB/s; PCIe-NIC: 500 GB/s",
+       FabricKind::kInfiniband, 0},
+      {"2 x Broadcom Inc., 4 x I350 Gigabit Network Connection", std::nullopt, 0},
+      {"N/A", std::nullopt, 0},
+      {"", std::nullopt, 0},
+  };
+  for (const Row& row : rows) {
+    const LinkCell link = read_link(row.text);
+    EXPECT_EQ(link.kind, row.kind) << row.text;
+    const std::optional<Bandwidth> total = node_bandwidth(link, 8);
+    EXPECT_NEAR(total ? total->v * 8e-9 : 0, row.node_gbit, 1e-6) << row.text;
+  }
+}
+
+TEST(Links, ManagementIsNotTheTrainingNetwork) {
+  const LinkCell link = read_link("Management: 1x Ethernet 10GB/Sec");
+  EXPECT_TRUE(link.management);
+  EXPECT_FALSE(node_bandwidth(link, 8));
+}
+
+TEST(Links, PcieOnly) {
+  EXPECT_TRUE(pcie_only("PCIe Gen4"));
+  EXPECT_FALSE(pcie_only("NVLink bridge over PCIe"));
+  EXPECT_FALSE(pcie_only(""));
+}
+
+TEST(Links, HostileText) {
+  for (const char* text : {"99999999999999999999x 1Gb/s", "x", "1e999 Gb/s", "-5x 100Gb/s", "/ / /",
+                           " and  and ", "\xff\xfe 400Gb/s", "8x8x8x8x"}) {
+    const std::optional<Bandwidth> total = node_bandwidth(read_link(text), 8);
+    EXPECT_GT(total.value_or(Bandwidth(1)).v, 0) << text;
+  }
+}
+
+}  // namespace
+}  // namespace assay
