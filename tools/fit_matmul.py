@@ -38,7 +38,7 @@ PARAMETERS = {
     "efficiency_fp4": (0.6, 0.1, 1.5), "efficiency_int8": (0.5, 0.1, 1.5),
     "efficiency_tf32": (0.75, 0.1, 1.5), "efficiency_fp32": (0.75, 0.1, 1.5),
     "tile_half": (20, 0, 400), "fill": (200, 0, 6000), "quantisation": (0.4, 0, 1),
-    "split": (2000, 0, 60000), "quantisation_fp4": (0.9, 0, 1),
+    "split": (2000, 0, 60000), "quantisation_fp4": (0.9, 0, 1), "fill_fp4": (100, 0, 3000),
     "memory_efficiency": (0.85, 0.2, 1.2),
     "memory_latency": (1e-6, 0, 2e-5), "overlap_loss": (0.1, 0, 1), "latency": (2e-6, 5e-7, 2e-5),
     "aligned_partly": (0.35, 0.02, 1), "aligned_element": (0.18, 0.02, 1),
@@ -163,7 +163,8 @@ def data_sets(lib, catalog):
 
     for (gpu, dtype), rows in sorted(others_rows().items()):
         quantised = ["quantise_s", "quantise_bytes"] if dtype != "bf16" else []
-        add(f"{gpu} {dtype}", gpu, rows, ["droop"] + quantised, 2.0 if dtype == "bf16" else 1.0)
+        weight = {"bf16": 3.0, "fp8": 1.0, "nvfp4": 0.2}[dtype]
+        add(f"{gpu} {dtype}", gpu, rows, ["droop"] + quantised, weight)
     for dtype in ("bf16", "fp16", "fp8", "int8", "tf32", "fp32"):
         rows = own_rows("h200_matmul.csv", (dtype,))
         add(f"H200 {dtype}", "H200", rows, [], 2.0 if dtype == "bf16" else 0.5, EVENT_S)
@@ -181,7 +182,7 @@ class Problem:
                 "tf32": "efficiency_tf32", "fp32": "efficiency_fp32"}
         self.names = ["efficiency"] + sorted(path[p] for p in precisions if p in path) + SHARED
         if "nvfp4" in precisions:
-            self.names += ["quantisation_fp4"]
+            self.names += ["quantisation_fp4", "fill_fp4"]
         if any((d.kind == "misaligned").any() for d in sets):
             self.names += ALIGNED
         keys = [(i, key) for i, d in enumerate(sets) for key in d.nuisances]
@@ -227,8 +228,9 @@ def robust(r, scale=0.08):
 
 
 def report(problem, x):
-    for name, value in zip(problem.names, x):
-        print(f"    {name}: {value:.4g}")
+    for name, value in zip(problem.names, x):  # ready for catalog/kernels.yaml
+        microseconds = name in ("latency", "memory_latency")
+        print(f"    {name}: {1e6 * value:.2f} us" if microseconds else f"    {name}: {value:.4g}")
     for i, d in enumerate(problem.sets):
         for j, key, at in problem.extra:
             if j == i:

@@ -28,7 +28,7 @@ constexpr Tile kTiles[] = {{256, 128}, {128, 256}, {128, 128}, {64, 256},
                            {128, 64},  {64, 128},  {64, 64}, {64, 32}};
 // Block-scaled 4-bit kernels have neither smaller tiles nor split k: measured on B200, a 16-row
 // product takes 6.5 us + 1.8 ns k whatever n is, up to one wave.
-constexpr int kFp4Tiles = 3;
+constexpr int kFp4Tiles = 2;
 constexpr double kNoSplit = 1e15;
 constexpr double kLargestIntensity = 256.0 * 128.0 / (256.0 + 128.0);
 
@@ -115,7 +115,7 @@ double wave_work(double m, double n, double k, double batch, double units, doubl
                  const MatmulParams& p) {
   const bool fp4 = in_bytes < 1;
   const Tile* const end = fp4 ? kTiles + kFp4Tiles : std::end(kTiles);
-  const double fill = p.fill / in_bytes;
+  const double fill = (fp4 ? p.fill_fp4 : p.fill) / in_bytes;
   const double split = fp4 ? kNoSplit : p.split / in_bytes;
   const double idle = fp4 ? p.quantisation_fp4 : p.quantisation;
   const double per_unit = batch / units;

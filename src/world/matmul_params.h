@@ -19,7 +19,9 @@ struct MatmulParams {
   double fill = 150;          // bytes of k per operand row: prologue and epilogue of one tile
   double quantisation = 0.5;  // of a partial wave's idle units that stay idle; 0: perfectly smoothed
   double split = 2000;        // bytes of k: the price of splitting k over units
-  double quantisation_fp4 = 0.9;  // 4-bit kernels, which do not split k
+  // The 4-bit kernels are kernels of their own: no split k, start and end of tiles not overlapped.
+  double quantisation_fp4 = 0.9;
+  double fill_fp4 = 350;
   // Memory.
   double memory_efficiency = 0.85;  // of the data sheet's bandwidth
   Seconds memory_latency{1.5e-6};   // until the streams flow
@@ -45,7 +47,8 @@ void fields(T& m, V&& visit) {
   visit("fill", m.fill, kNotNegative, "bytes of k that a tile's start and end cost");
   visit("quantisation", m.quantisation, kFraction, "idle share of a partial wave that stays idle");
   visit("split", m.split, kNotNegative, "bytes of k that splitting k costs");
-  visit("quantisation_fp4", m.quantisation_fp4, kFraction, "the same, 4-bit kernels");
+  visit("quantisation_fp4", m.quantisation_fp4, kFraction, "idle share, 4-bit kernels");
+  visit("fill_fp4", m.fill_fp4, kNotNegative, "bytes of k for start and end, 4-bit kernels");
   visit("memory_efficiency", m.memory_efficiency, kShare, "of the data sheet's bandwidth");
   visit("memory_latency", m.memory_latency, kNotNegative, "until memory streams flow");
   visit("overlap_loss", m.overlap_loss, kFraction, "of the hidden one of arithmetic and memory");
