@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <numeric>
 #include <string_view>
+#include <tuple>
 
 #include <fmt/format.h>
 
@@ -138,6 +139,20 @@ std::string render(const Diagnostics& all) {
     out += render(d);
   }
   return out;
+}
+
+void sort_by_place(Diagnostics& all) {
+  std::vector<std::string> files;
+  const auto rank = [&](const Diagnostic& d) {
+    return std::find(files.begin(), files.end(), d.at.file) - files.begin();
+  };
+  for (const Diagnostic& d : all) {
+    if (rank(d) == std::ssize(files)) files.push_back(d.at.file);
+  }
+  std::stable_sort(all.begin(), all.end(), [&](const Diagnostic& a, const Diagnostic& b) {
+    return std::make_tuple(rank(a), a.at.line, a.at.column) <
+           std::make_tuple(rank(b), b.at.line, b.at.column);
+  });
 }
 
 std::string nearest(const std::string& word, const std::vector<std::string>& candidates) {

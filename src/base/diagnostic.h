@@ -34,6 +34,9 @@ bool has_errors(const Diagnostics&);
 std::string render(const Diagnostic&);
 std::string render(const Diagnostics&);
 
+// In the order of a file's lines; files in the order in which they first appear.
+void sort_by_place(Diagnostics&);
+
 // A failure of the world (file missing, device gone): exit code 3. Input failures are Diagnostics.
 struct Failure {
   std::string message;  // `<thing>: <what is wrong>`

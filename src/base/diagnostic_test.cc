@@ -90,6 +90,20 @@ TEST(Diagnostic, SanitizeStopsTerminalTricks) {
   EXPECT_EQ(sanitize("abcdef", 3), "abc...");
 }
 
+TEST(Diagnostic, SortByPlaceKeepsFilesTogether) {
+  const auto at = [](const char* file, int line) {
+    Diagnostic d;
+    d.at.file = file;
+    d.at.line = line;
+    return d;
+  };
+  Diagnostics all = {at("b", 9), at("a", 5), at("b", 2), at("a", 1)};
+  sort_by_place(all);
+  std::string order;
+  for (const Diagnostic& d : all) order += d.at.file + std::to_string(d.at.line) + " ";
+  EXPECT_EQ(order, "b2 b9 a1 a5 ");
+}
+
 TEST(Diagnostic, HasErrors) {
   Diagnostic d;
   d.severity = Severity::kWarning;

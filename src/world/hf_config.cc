@@ -1,9 +1,388 @@
+// Hugging Face config.json files. Architectures name the same shape differently; what they share is
+// read by lists of synonyms, what they leave unsaid comes from a table of their defaults.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <initializer_list>
+#include <optional>
+
+#include <fmt/format.h>
+#include <simdjson.h>
+
 #include "world/describe.h"
+#include "world/rules.h"
 
 namespace assay {
+namespace {
 
-tl::expected<Model, Diagnostics> read_hf_config(const std::string&, const std::string&) {
-  return Model{};
+constexpr size_t kMaxConfigBytes = size_t{4} << 20;
+constexpr size_t kMaxDepth = 32;
+
+using Keys = std::initializer_list<const char*>;
+namespace dom = simdjson::dom;
+
+// What an architecture's code does when its config does not say. From the classes' defaults in the
+// transformers library, from memory.
+struct Defaults {
+  std::string_view type;  // prefix of model_type
+  bool gated;
+  bool tied;
+  bool causal;
+  bool positions;   // learned position embeddings
+  bool wide_ffn;    // 4 x hidden when no width is stated
+};
+constexpr Defaults kDefaults[] = {
+    {"gpt2", false, true, true, true, true},
+    {"gpt_neox", false, false, true, false, true},
+    {"gpt_neo", false, true, true, true, true},
+    {"gptj", false, false, true, false, true},
+    {"gpt_bigcode", false, true, true, true, true},
+    {"gpt_oss", true, false, true, false, false},
+    {"codegen", false, false, true, false, true},
+    {"starcoder2", false, true, true, false, false},
+    {"bloom", false, true, true, false, true},
+    {"opt", false, true, true, true, false},
+    {"mpt", false, true, true, false, true},
+    {"falcon", false, true, true, false, true},
+    {"RefinedWeb", false, true, true, false, true},
+    {"bert", false, true, false, true, false},
+    {"roberta", false, true, false, true, false},
+    {"xlm-roberta", false, true, false, true, false},
+    {"distilbert", false, true, false, true, false},
+    {"electra", false, true, false, true, false},
+    {"deberta", false, true, false, false, false},
+    {"modernbert", true, true, false, false, false},
+    {"t5", false, true, true, false, false},
+    {"mt5", true, false, true, false, false},
+    {"umt5", true, false, true, false, false},
+    {"bart", false, true, true, true, false},
+    {"phi-msft", false, false, true, false, true},
+    {"phi3", true, false, true, false, false},
+    {"phi4", true, false, true, false, false},
+    {"phimoe", true, false, true, false, false},
+    {"phi", false, false, true, false, false},
+    {"persimmon", false, false, true, false, false},
+    {"nemotron", false, false, true, false, false},
+    {"gemma", true, true, true, false, false},
+    {"cohere", true, true, true, false, false},
+    {"command", true, true, true, false, false},
+};
+constexpr Defaults kUsual = {"", true, false, true, false, false};
+
+class ConfigReader {
+ public:
+  ConfigReader(const dom::object& root, const std::string& file, Diagnostics& problems)
+      : root_(root), text_(root), file_(file), problems_(problems) {
+    // Models with eyes and ears keep the language model's shape one level down.
+    for (const char* key : {"text_config", "llm_config", "language_config"}) {
+      dom::object inner;
+      if (root.at_key(key).get(inner) == simdjson::SUCCESS) text_ = inner;
+    }
+  }
+
+  Model read() {
+    const std::string type = model_type();
+    if (type.find("mamba") != std::string::npos || type.find("rwkv") != std::string::npos) {
+      problem(fmt::format("`{}` is not a transformer; Assay cannot describe it yet", type));
+      return model_;
+    }
+    defaults_ = defaults_for(type);
+    model_.name = name(type);
+    shape();
+    if (model_.layers == 0 || model_.hidden == 0 || model_.heads == 0) return model_;
+    attention_heads(type);
+    latent_attention();
+    experts(type);
+    windows(type);
+    if (type.find("t5") != std::string::npos) encoder_decoder("num_layers", "num_decoder_layers");
+    if (type.find("bart") != std::string::npos) encoder_decoder("encoder_layers", "decoder_layers");
+    return model_;
+  }
+
+ private:
+  void problem(std::string message, std::string help = "") {
+    Diagnostic d;
+    d.message = std::move(message);
+    d.help = std::move(help);
+    d.at.file = file_;
+    problems_.push_back(std::move(d));
+  }
+
+  std::optional<dom::element> find(const char* key) const {
+    for (const dom::object& object : {text_, root_}) {
+      dom::element found;
+      const bool here = object.at_key(key).get(found) == simdjson::SUCCESS;
+      if (here && !found.is_null()) return found;
+    }
+    return {};
+  }
+
+  // The first of the keys that is there, as a whole number; 0 when none is.
+  int64_t whole(Keys keys) {
+    constexpr double kMost = 1e15;
+    for (const char* key : keys) {
+      const std::optional<dom::element> e = find(key);
+      if (!e) continue;
+      double value = 0;
+      const bool number = e->get(value) == simdjson::SUCCESS;
+      if (!number || value != std::floor(value) || std::abs(value) > kMost) {
+        problem(fmt::format("`{}` must be a whole number", key));
+        return 0;
+      }
+      if (value < 0) {
+        problem(fmt::format("`{}` must not be negative", key));
+        return 0;
+      }
+      return static_cast<int64_t>(value);
+    }
+    return 0;
+  }
+
+  int64_t needed(Keys keys) {
+    const size_t before = problems_.size();
+    const int64_t value = whole(keys);
+    if (value == 0 && problems_.size() == before) {
+      std::string others;
+      for (const char* key : keys) others += fmt::format("{}{}", others.empty() ? "" : ", ", key);
+      problem(fmt::format("`{}` is missing", *keys.begin()),
+              fmt::format("looked for {}; is this the config.json of a model?", others));
+    }
+    return value;
+  }
+
+  std::optional<bool> flag(const char* key) const {
+    const std::optional<dom::element> e = find(key);
+    bool value = false;
+    if (!e || e->get(value) != simdjson::SUCCESS) return {};
+    return value;
+  }
+
+  std::string word(const char* key) const {
+    const std::optional<dom::element> e = find(key);
+    std::string_view value;
+    if (!e || e->get(value) != simdjson::SUCCESS) return "";
+    return sanitize(std::string(value), 100);
+  }
+
+  // The text model's type where there is one: `gemma3_text`, not `gemma3`.
+  std::string model_type() const { return word("model_type"); }
+
+  static Defaults defaults_for(const std::string& type) {
+    for (const Defaults& d : kDefaults) {
+      if (type.starts_with(d.type)) return d;
+    }
+    return kUsual;
+  }
+
+  std::string name(const std::string& type) const {
+    const std::string path = word("_name_or_path");
+    const std::string last = path.substr(path.rfind('/') + 1);
+    return last.empty() || last == "." ? type : last;
+  }
+
+  void shape() {
+    model_.layers = needed({"num_hidden_layers", "n_layer", "num_layers", "n_layers",
+                            "decoder_layers"});
+    model_.hidden = needed({"hidden_size", "n_embd", "d_model", "n_embed", "dim", "model_dim"});
+    model_.heads = needed({"num_attention_heads", "n_head", "num_heads", "n_heads",
+                           "decoder_attention_heads", "encoder_attention_heads"});
+    model_.vocab = needed({"vocab_size", "padded_vocab_size", "vocab_size_padded"});
+    model_.max_positions = whole({"max_position_embeddings", "n_positions", "n_ctx", "seq_length",
+                                  "max_seq_len", "max_sequence_length", "model_max_length"});
+    model_.gated_mlp = gated();
+    model_.tied_embeddings = flag("tie_word_embeddings").value_or(defaults_.tied);
+    model_.causal = defaults_.causal;
+    model_.learned_positions = defaults_.positions && model_.max_positions > 0;
+    const int64_t ratio = whole({"expansion_ratio"});
+    const std::initializer_list<const char*> widths = {
+        "intermediate_size", "n_inner", "ffn_dim", "d_ff", "ffn_hidden_size", "hidden_dim",
+        "decoder_ffn_dim", "encoder_ffn_dim", "moe_intermediate_size"};
+    model_.ffn = whole(widths);
+    if (model_.ffn == 0 && (defaults_.wide_ffn || ratio > 0)) {
+      model_.ffn = (ratio > 0 ? ratio : 4) * model_.hidden;
+    }
+    if (model_.ffn == 0) model_.ffn = needed(widths);
+  }
+
+  bool gated() const {
+    const std::string projection = word("feed_forward_proj");  // T5: gated-gelu or relu
+    if (!projection.empty()) return projection.starts_with("gated");
+    return defaults_.gated;
+  }
+
+  void attention_heads(const std::string& type) {
+    model_.kv_heads = whole({"num_key_value_heads", "num_kv_heads", "n_head_kv",
+                             "multi_query_group_num", "kv_n_heads"});
+    model_.head_dim = whole({"head_dim", "d_kv", "kv_channels", "attention_head_dim"});
+    const bool new_falcon = flag("new_decoder_architecture").value_or(false);
+    const bool falcon = type.starts_with("falcon") || type.starts_with("RefinedWeb");
+    const bool single = flag("multi_query").value_or(false);
+    if (falcon && !new_falcon) model_.kv_heads = single ? 1 : 0;
+    if (type == "gpt_bigcode" && flag("multi_query").value_or(true)) model_.kv_heads = 1;
+    if (type == "mpt") {
+      const std::optional<dom::element> attention = find("attn_config");
+      dom::object config;
+      int64_t heads = 0;
+      if (attention && attention->get(config) == simdjson::SUCCESS &&
+          config.at_key("kv_n_heads").get(heads) == simdjson::SUCCESS && heads > 0) {
+        model_.kv_heads = heads;
+      }
+    }
+    if (model_.head_dim > 0 && model_.head_dim * model_.heads == model_.hidden) {
+      model_.head_dim = 0;
+    }
+  }
+
+  void latent_attention() {
+    model_.kv_lora_rank = whole({"kv_lora_rank"});
+    if (model_.kv_lora_rank == 0) return;
+    model_.q_lora_rank = whole({"q_lora_rank"});
+    model_.qk_nope_head_dim = needed({"qk_nope_head_dim"});
+    model_.qk_rope_head_dim = needed({"qk_rope_head_dim"});
+    model_.v_head_dim = needed({"v_head_dim"});
+    model_.kv_heads = 0;
+    model_.head_dim = 0;
+  }
+
+  void experts(const std::string& type) {
+    model_.experts = whole({"num_local_experts", "num_experts", "n_routed_experts",
+                            "moe_num_experts"});
+    if (model_.experts <= 1) {
+      model_.experts = 0;
+      return;
+    }
+    model_.experts_per_token = needed({"num_experts_per_tok", "num_experts_per_token", "moe_topk",
+                                       "moe_top_k", "num_selected_experts", "experts_per_token"});
+    const int64_t own_width = whole({"moe_intermediate_size", "expert_ffn_hidden_size"});
+    model_.expert_ffn = own_width > 0 ? own_width : model_.ffn;
+    model_.shared_expert_ffn = whole({"shared_expert_intermediate_size",
+                                      "moe_shared_expert_intermediate_size",
+                                      "shared_intermediate_size"});
+    if (model_.shared_expert_ffn == 0) {
+      const int64_t shared = whole({"n_shared_experts", "num_shared_experts"});
+      model_.shared_expert_ffn = shared * model_.expert_ffn;
+    }
+    model_.dense_layers = whole({"first_k_dense_replace", "num_dense_layers"});
+    model_.dense_layers = std::max(model_.dense_layers, listed("mlp_only_layers"));
+    const int64_t every = whole({"decoder_sparse_step", "moe_layer_freq", "moe_layer_frequency",
+                                 "interleave_moe_layer_step"});
+    model_.moe_every = std::max<int64_t>(1, every);
+    model_.mtp_layers = whole({"num_nextn_predict_layers"});
+    if (type.starts_with("llama4")) {
+      model_.shared_expert_ffn = model_.expert_ffn;
+      const int64_t dense = whole({"intermediate_size_mlp"});
+      if (dense > 0) model_.ffn = dense;
+    }
+    // Where every layer has experts, a dense width means nothing.
+    const bool all_moe = model_.dense_layers == 0 && model_.moe_every == 1;
+    if (all_moe) model_.ffn = 0;
+  }
+
+  int64_t listed(const char* key) const {
+    const std::optional<dom::element> e = find(key);
+    dom::array items;
+    if (!e || e->get(items) != simdjson::SUCCESS) return 0;
+    return static_cast<int64_t>(items.size());
+  }
+
+  void windows(const std::string& type) {
+    int64_t window = whole({"sliding_window", "sliding_window_size", "local_attention"});
+    if (flag("use_sliding_window") == false) window = 0;
+    const bool beyond = model_.max_positions > 0 && window >= model_.max_positions;
+    if (window == 0 || beyond) return;
+    model_.window = window;
+    model_.window_layers = window_share(type);
+  }
+
+  // The share of layers that use the window.
+  double window_share(const std::string& type) {
+    const std::optional<dom::element> types = find("layer_types");
+    dom::array list;
+    if (types && types->get(list) == simdjson::SUCCESS && list.size() > 0) {
+      double sliding = 0;
+      for (dom::element e : list) {
+        std::string_view kind;
+        if (e.get(kind) == simdjson::SUCCESS && kind == "sliding_attention") sliding += 1;
+      }
+      return sliding / static_cast<double>(list.size());
+    }
+    const int64_t pattern = whole({"sliding_window_pattern", "global_attn_every_n_layers"});
+    if (pattern > 1) return 1 - 1 / static_cast<double>(pattern);
+    if (type.starts_with("gemma3")) return 5.0 / 6;
+    if (type.starts_with("gemma2") || type.starts_with("gpt_oss")) return 0.5;
+    const int64_t full = whole({"max_window_layers"});
+    if (full > 0 && type.starts_with("qwen")) {
+      return std::max(0.0, 1 - static_cast<double>(full) / static_cast<double>(model_.layers));
+    }
+    return 1;
+  }
+
+  void encoder_decoder(const char* encoder, const char* decoder) {
+    const int64_t encoders = whole({encoder});
+    const int64_t decoders = whole({decoder});
+    model_.encoder_layers = encoders > 0 ? encoders : model_.layers;
+    if (decoders > 0) model_.layers = decoders;
+  }
+
+  dom::object root_, text_;
+  const std::string& file_;
+  Diagnostics& problems_;
+  Defaults defaults_ = kUsual;
+  Model model_;
+};
+
+// The limits of the fields hold for a config, too.
+void check_limits(const Model& model, const std::string& file, Diagnostics& problems) {
+  fields(model, [&](const char* key, const auto& member, const Limits& limits, const char* what) {
+    using T = std::remove_cvref_t<decltype(member)>;
+    if constexpr (std::is_same_v<T, int64_t> || std::is_same_v<T, double>) {
+      const double value = static_cast<double>(member);
+      if (value >= limits.min && value <= limits.max) return;
+      Diagnostic d;
+      d.message = fmt::format("{} ({}) is out of range: {}", key, what, value);
+      d.at.file = file;
+      problems.push_back(d);
+    }
+  });
+}
+
+Diagnostics failure(const std::string& file, std::string message, std::string help = "") {
+  Diagnostic d;
+  d.message = std::move(message);
+  d.help = std::move(help);
+  d.at.file = file;
+  return {d};
+}
+
+}  // namespace
+
+tl::expected<Model, Diagnostics> read_hf_config(const std::string& text, const std::string& file) {
+  if (text.size() > kMaxConfigBytes) {
+    return tl::unexpected(failure(file, fmt::format("larger than {} MB: not a model's config.json",
+                                                    kMaxConfigBytes >> 20)));
+  }
+  dom::parser parser;
+  if (parser.allocate(std::max<size_t>(text.size(), 64), kMaxDepth) != simdjson::SUCCESS) {
+    return tl::unexpected(failure(file, "not enough memory to read this"));
+  }
+  dom::object root;
+  const simdjson::error_code error = parser.parse(text).get(root);
+  if (error == simdjson::INCORRECT_TYPE) {
+    return tl::unexpected(failure(file, "a JSON object is expected"));
+  }
+  if (error != simdjson::SUCCESS) {
+    return tl::unexpected(failure(
+        file, fmt::format("not valid JSON: {}", simdjson::error_message(error))));
+  }
+  Diagnostics problems;
+  const Model model = ConfigReader(root, file, problems).read();
+  if (problems.empty()) check_limits(model, file, problems);
+  if (problems.empty()) {
+    Sources sources;
+    check_model(model, "model", {sources.add(file, "")}, problems);
+  }
+  if (!problems.empty()) return tl::unexpected(std::move(problems));
+  return model;
 }
 
 }  // namespace assay

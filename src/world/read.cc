@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "world/describe.h"
+#include "world/inputs.h"
 
 namespace assay {
 namespace {
@@ -131,7 +132,7 @@ void Reader::read(const Value& value, std::string& into, const std::string& path
   if (!want_scalar(value, path)) return;
   // Text ends up on terminals and in reports; an escape sequence has no business in a name.
   if (sanitize(value.text, kLongestString) != value.text) {
-    problem(value.at, fmt::format("{} holds characters that cannot be shown, or is too long", path));
+    problem(value.at, fmt::format("{} has characters that cannot be shown, or is too long", path));
     return;
   }
   into = value.text;
@@ -288,7 +289,8 @@ bool Reader::read_model_file(const Value& value, Model& into, const std::string&
     problems_.insert(problems_.end(), model.error().begin(), model.error().end());
     return true;
   }
-  into = *model;
+  const Mark at{value.at.source};
+  read_struct(to_value(*model, at), into, path);
   return true;
 }
 

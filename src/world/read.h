@@ -1,8 +1,8 @@
 // One reader for every struct of the world: a mapping of values into the struct's `fields`.
 //
 // A type of the catalog may be given by name (`node: dgx-h100`), or as a mapping with `base:` and
-// overrides. Every mapping may say where its figures come from: `source`, `mark`, `sources`, `marks`.
-// All problems are collected, none stops the reading.
+// overrides. Every mapping may say where its figures come from: `source`, `mark`, `sources`,
+// `marks`. All problems are collected, none stops the reading.
 #pragma once
 
 #include <set>
@@ -157,7 +157,9 @@ void Reader::read_struct(const Value& value, T& into, const std::string& path) {
   if constexpr (InCatalog<T>) {
     const Entry* base = value.find("base");
     if (base != nullptr && want_scalar(base->value, path + ".base")) {
-      read_name(base->value, into, path);
+      bool from_file = false;
+      if constexpr (std::is_same_v<T, Model>) from_file = read_model_file(base->value, into, path);
+      if (!from_file) read_name(base->value, into, path);
       if constexpr (HasAliases<T>) into.aliases.clear();
     }
     const Entry* name = value.find("name");

@@ -1,0 +1,216 @@
+#include "world/describe.h"
+
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "world/inputs.h"
+#include "world/read.h"
+#include "world/rules.h"
+
+namespace assay {
+namespace {
+
+// Reads the sections that were given into one description. Steps are in the order in which later
+// ones need earlier ones: the cluster names the vendor, the vendor the stack, the stack the plan.
+class Describer {
+ public:
+  Describer(Inputs& inputs, const Catalog& catalog, Diagnostics& problems)
+      : inputs_(inputs), catalog_(catalog), problems_(problems),
+        reader_(catalog, problems, result_.origins) {}
+
+  void read_workload(double tokens);
+  void read_cluster(int64_t gpus);
+  void read_stack();
+  void read_plan();
+  void finish() { resolve(result_.setting, catalog_); }
+
+  Description& result() { return result_; }
+
+ private:
+  void problem(const Mark& at, std::string message, std::string help = "") {
+    problems_.push_back(problem_at(at, std::move(message), std::move(help)));
+  }
+  bool clean_since(size_t before) const { return problems_.size() == before; }
+  int64_t take_gpus(Value& cluster);
+  void size_cluster(int64_t gpus, bool nodes_stated, const Mark& at);
+  std::string take_name(const Value& section, const std::string& otherwise);
+  void move_warnings();
+
+  Inputs& inputs_;
+  const Catalog& catalog_;
+  Diagnostics& problems_;
+  Description result_;
+  Reader reader_;
+};
+
+std::string Describer::take_name(const Value& section, const std::string& otherwise) {
+  std::string name = otherwise;
+  const Entry* entry = section.find("name");
+  if (entry != nullptr) reader_.read(entry->value, name, "name", kAny);
+  result_.origins.erase("name");
+  return sanitize(name, 80);
+}
+
+void Describer::move_warnings() {
+  for (const Diagnostic& d : problems_) {
+    if (d.severity != Severity::kError) result_.warnings.push_back(d);
+  }
+  std::erase_if(problems_, [](const Diagnostic& d) { return d.severity != Severity::kError; });
+}
+
+void Describer::read_workload(double tokens) {
+  const size_t before = problems_.size();
+  Workload& w = result_.setting.workload;
+  const Value& value = inputs_.workload.value;
+  reader_.read_struct(value, w, "workload");
+  result_.workload_name = take_name(value, inputs_.workload.label);
+  w.name = result_.workload_name;
+  if (w.model.name.empty()) w.model.name = w.name;
+  if (std::isnan(tokens) || tokens < 0 || tokens > 1e18) {
+    problem({}, "--tokens must be a positive number", "as in `--tokens 2T`");
+  } else if (tokens > 0) {
+    w.tokens = tokens;
+    result_.origins["workload.tokens"] = Origin{'s', "--tokens", "", 0};
+  }
+  if (!clean_since(before)) return;
+  const Entry* model = value.find("model");
+  if (model == nullptr) {
+    problem(value.at, "workload.model is not stated",
+            "name one of the catalog, as in `model: llama-3.1-70b`, or describe it");
+    return;
+  }
+  check_model(w.model, "workload.model", model->value.at, problems_);
+  if (!clean_since(before)) return;
+  Assumptions assume(result_.assumed, result_.origins);
+  complete_workload(w, assume);
+  const Entry* seq = value.find("seq");
+  check_workload(w, seq == nullptr ? value.at : seq->value.at, problems_);
+  move_warnings();
+}
+
+// `gpus: 64` in a cluster says how many are used, and how many nodes there are if nothing does.
+int64_t Describer::take_gpus(Value& cluster) {
+  Entry* entry = cluster.find("gpus");
+  if (entry == nullptr) return 0;
+  int64_t gpus = 0;
+  reader_.read(entry->value, gpus, "cluster.gpus", kCount);
+  cluster.entries.erase(cluster.entries.begin() + (entry - cluster.entries.data()));
+  return gpus;
+}
+
+void Describer::size_cluster(int64_t gpus, bool nodes_stated, const Mark& at) {
+  Cluster& c = result_.setting.cluster;
+  constexpr int64_t kMost = 100'000'000;
+  if (gpus < 0 || gpus > kMost) {
+    problem(at, fmt::format("the number of GPUs must be between 1 and {}", kMost));
+    return;
+  }
+  const int64_t per_node = std::max<int64_t>(1, c.node.accelerators);
+  const bool follows = !nodes_stated && gpus > 0;
+  if (follows) {
+    c.nodes = (gpus + per_node - 1) / per_node;
+  } else if (!nodes_stated) {
+    Assumptions(result_.assumed, result_.origins).add("cluster.nodes", "1", "none was stated");
+  }
+  if (gpus > c.accelerators()) {
+    problem(at, fmt::format("{} GPUs were asked for, but the cluster has {}", gpus,
+                            c.accelerators()),
+            fmt::format("ask for at most {}, or add `--set cluster.nodes={}`", c.accelerators(),
+                        (gpus + per_node - 1) / per_node));
+    return;
+  }
+  result_.setting.accelerators = gpus;
+}
+
+void Describer::read_cluster(int64_t gpus) {
+  const size_t before = problems_.size();
+  Cluster& c = result_.setting.cluster;
+  Value& value = inputs_.cluster.value;
+  const int64_t stated_gpus = value.is_map() ? take_gpus(value) : 0;
+  reader_.read_struct(value, c, "cluster");
+  result_.cluster_name = take_name(value, c.name.empty() ? inputs_.cluster.label : c.name);
+  c.name = result_.cluster_name;
+  if (!clean_since(before)) return;
+  const bool nodes_stated = result_.origins.contains("cluster.nodes");
+  size_cluster(gpus != 0 ? gpus : stated_gpus, nodes_stated, gpus != 0 ? Mark{} : value.at);
+  if (!clean_since(before)) return;
+  Assumptions assume(result_.assumed, result_.origins);
+  complete_cluster(c, catalog_, assume);
+  check_cluster(c, value.at, problems_);
+}
+
+void Describer::read_stack() {
+  Stack& stack = result_.setting.stack;
+  const Value& value = inputs_.stack.value;
+  const bool named = value.is_map() && value.find("base") != nullptr;
+  const Stack* usual = default_stack(result_.setting.cluster.accelerator, catalog_);
+  if (!named && usual != nullptr) {
+    const Value name = scalar_value(usual->name, {});
+    reader_.read_name(name, stack, "stack");
+    const std::string& vendor = result_.setting.cluster.accelerator.vendor;
+    Assumptions(result_.assumed, result_.origins)
+        .add("stack", usual->name,
+             vendor.empty() ? "the usual one" : fmt::format("usual on {}", sanitize(vendor, 40)));
+  }
+  if (inputs_.stack.given) reader_.read_struct(value, stack, "stack");
+  result_.stack_name = take_name(value, stack.name);
+}
+
+void Describer::read_plan() {
+  result_.plan = result_.setting.stack.defaults;
+  if (!inputs_.plan.given) return;
+  const Value& value = inputs_.plan.value;
+  reader_.read_struct(value, result_.plan, "plan");
+  for (const Entry& entry : value.entries) {
+    if (!is_reserved_key(entry.key)) result_.plan_keys.insert(entry.key);
+  }
+}
+
+}  // namespace
+
+tl::expected<Description, Diagnostics> describe(const Request& request, const Catalog& catalog) {
+  Inputs inputs;
+  Diagnostics problems;
+  gather_inputs(request, catalog, inputs, problems);
+  // A file that could not be read may have held what is missing: say that alone.
+  if (problems.empty() && !inputs.workload.given) {
+    problems.push_back(problem_at({}, "no workload was given",
+                                  "name a model, as in `llama-3.1-70b`, or give a file"));
+  }
+  if (problems.empty() && !inputs.cluster.given) {
+    problems.push_back(problem_at({}, "no cluster was given",
+                                  "name one, as in `h100-1024`, or give a file"));
+  }
+  Describer describer(inputs, catalog, problems);
+  if (inputs.workload.given && !inputs.workload.failed) describer.read_workload(request.tokens);
+  if (inputs.cluster.given) describer.read_cluster(request.gpus);
+  describer.read_stack();
+  describer.read_plan();
+  if (has_errors(problems)) {
+    sort_by_place(problems);
+    return tl::unexpected(std::move(problems));
+  }
+  describer.finish();
+  return std::move(describer.result());
+}
+
+CheckReport check_file(const std::string& path, const Catalog& catalog) {
+  CheckReport report;
+  Inputs inputs;
+  Request request;
+  request.inputs = {path};
+  gather_inputs(request, catalog, inputs, report.problems);
+  Describer describer(inputs, catalog, report.problems);
+  if (inputs.workload.given && !inputs.workload.failed) describer.read_workload(0);
+  if (inputs.cluster.given) describer.read_cluster(0);
+  if (inputs.stack.given) describer.read_stack();
+  describer.read_plan();
+  report.problems.insert(report.problems.end(), describer.result().warnings.begin(),
+                         describer.result().warnings.end());
+  sort_by_place(report.problems);
+  report.assumed = describer.result().assumed;
+  return report;
+}
+
+}  // namespace assay

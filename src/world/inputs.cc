@@ -1,0 +1,379 @@
+#include "world/inputs.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/file.h"
+#include "config/yaml.h"
+#include "world/read.h"
+
+namespace assay {
+namespace {
+
+const std::vector<std::string> kSections = {"workload", "cluster", "stack", "plan"};
+
+bool is_section(const std::string& name) {
+  return std::find(kSections.begin(), kSections.end(), name) != kSections.end();
+}
+
+Value map_of(const std::string& key, Value value) {
+  Value map;
+  map.kind = Value::Kind::kMap;
+  map.at = value.at;
+  const Mark at = value.at;
+  map.entries.push_back(Entry{key, at, std::move(value)});
+  return map;
+}
+
+bool looks_like_path(const std::string& input) {
+  return input == "-" || input.find('/') != std::string::npos || input.ends_with(".yaml") ||
+         input.ends_with(".yml") || input.ends_with(".json");
+}
+
+// A Hugging Face config is JSON; a description may be written as a flow mapping, too, so the
+// content decides where the name does not.
+bool looks_like_hf_config(const std::string& path, const std::string& text) {
+  if (path.ends_with(".json")) return true;
+  const size_t first = text.find_first_not_of(" \t\r\n");
+  if (first == std::string::npos || text[first] != '{') return false;
+  for (const char* key : {"\"model_type\"", "\"architectures\"", "\"hidden_size\"", "\"n_embd\""}) {
+    if (text.find(key) != std::string::npos) return true;
+  }
+  return false;
+}
+
+class Gatherer {
+ public:
+  Gatherer(const Catalog& catalog, Inputs& inputs, Diagnostics& problems)
+      : catalog_(catalog), inputs_(inputs), problems_(problems) {}
+
+  void input(const std::string& text) {
+    if (!looks_like_path(text) && catalog_name(text)) return;
+    if (!looks_like_path(text) && !file_exists(text)) {
+      unknown(text);
+      return;
+    }
+    Result<std::string> content = read_file(text);
+    if (!content) {
+      Diagnostic d;
+      d.message = content.error().message;
+      problems_.push_back(d);
+      return;
+    }
+    const std::string shown = text == "-" ? "standard input" : text;
+    const std::string stem =
+        text == "-" ? "stdin" : std::filesystem::path(text).stem().string();
+    if (looks_like_hf_config(text, *content)) {
+      hf_config(*content, shown, stem);
+    } else {
+      yaml(std::move(*content), shown, stem);
+    }
+  }
+
+  void set(const std::string& text) {
+    const size_t equals = text.find('=');
+    const std::string shown = "--set " + sanitize(text, 100);
+    if (equals == std::string::npos || equals == 0) {
+      problem({inputs_.sources.add(shown, "")}, "--set needs path=value", "as in `plan.tp=8`");
+      return;
+    }
+    const Source* source = inputs_.sources.add(shown, text.substr(equals + 1));
+    std::vector<std::string> parts = split(text.substr(0, equals));
+    Section* section = find_section(parts[0]);
+    if (section == nullptr || parts.size() < 2) {
+      bad_path(parts, *source);
+      return;
+    }
+    Value value;
+    if (!set_value(*source, value)) return;
+    // A setting alone makes no workload or cluster, but it is all that a stack or plan needs.
+    section->given = section->given || parts[0] == "stack" || parts[0] == "plan";
+    expand(parts[0], *section);
+    Value* at = &section->value;
+    for (size_t i = 1; i + 1 < parts.size(); ++i) at = &child(*at, parts[i], {source});
+    Value& leaf = child(*at, parts.back(), {source});
+    leaf = std::move(value);
+  }
+
+  // Turns a name that stands for a whole section into a mapping, so that settings can be added.
+  void expand(const std::string& name, Section& section) {
+    Value& value = section.value;
+    if (value.is_null()) {
+      value.kind = Value::Kind::kMap;
+    } else if (value.is_scalar() && name == "workload") {
+      section.label = section.label.empty() ? value.text : section.label;
+      value = map_of("model", std::move(value));
+    } else if (value.is_scalar() && name == "cluster") {
+      value = cluster_by_name(value, section);
+    } else if (value.is_scalar() && name == "stack") {
+      value = map_of("base", std::move(value));
+    }
+  }
+
+ private:
+  void problem(const Mark& at, std::string message, std::string help = "") {
+    problems_.push_back(problem_at(at, std::move(message), std::move(help)));
+  }
+
+  Section* find_section(const std::string& name) {
+    if (name == "workload") return &inputs_.workload;
+    if (name == "cluster") return &inputs_.cluster;
+    if (name == "stack") return &inputs_.stack;
+    if (name == "plan") return &inputs_.plan;
+    return nullptr;
+  }
+
+  void give(const std::string& name, Value value, const std::string& label) {
+    Section& section = *find_section(name);
+    if (section.given) {
+      problem(value.at, fmt::format("a second {}: `{}`", name, sanitize(label, 80)),
+              fmt::format("`{}` gives one already", sanitize(section.label, 80)));
+      return;
+    }
+    section.given = true;
+    section.value = std::move(value);
+    section.label = label;
+  }
+
+  // A name of the catalog stands for the section that its entry belongs to. Hardware first.
+  bool catalog_name(const std::string& text) {
+    const Mark at{inputs_.sources.add(text, text)};
+    const Value name = scalar_value(text, at);
+    const bool hardware = find_entry<Cluster>(catalog_, text) != nullptr ||
+                          find_entry<Node>(catalog_, text) != nullptr ||
+                          find_entry<Accelerator>(catalog_, text) != nullptr;
+    if (hardware) {
+      give("cluster", name, text);
+    } else if (find_entry<Model>(catalog_, text) != nullptr) {
+      give("workload", map_of("model", name), text);
+    } else if (find_entry<Stack>(catalog_, text) != nullptr) {
+      give("stack", map_of("base", name), text);
+    } else {
+      return false;
+    }
+    return true;
+  }
+
+  // `phoenix` is a cluster, `dgx-h100` some of those nodes, `h100` some of the usual nodes with it.
+  Value cluster_by_name(const Value& name, Section& section) {
+    section.label = section.label.empty() ? name.text : section.label;
+    if (find_entry<Cluster>(catalog_, name.text) != nullptr) return map_of("base", name);
+    const Node* node = find_entry<Node>(catalog_, name.text);
+    const Accelerator* accelerator = find_entry<Accelerator>(catalog_, name.text);
+    if (node == nullptr && accelerator != nullptr) node = usual_node(accelerator->name);
+    if (node == nullptr) return map_of("base", name);  // the reader says that there is none
+    return map_of("node", scalar_value(node->name, name.at));
+  }
+
+  const Node* usual_node(const std::string& accelerator) const {
+    for (const Node& node : catalog_.nodes) {
+      if (node.accelerator == accelerator && node.accelerators > 1) return &node;
+    }
+    for (const Node& node : catalog_.nodes) {
+      if (node.accelerator == accelerator) return &node;
+    }
+    return nullptr;
+  }
+
+  void unknown(const std::string& text) {
+    std::vector<std::string> names = entry_names<Cluster>(catalog_);
+    for (const std::vector<std::string>& more :
+         {entry_names<Node>(catalog_), entry_names<Accelerator>(catalog_),
+          entry_names<Model>(catalog_), entry_names<Stack>(catalog_)}) {
+      names.insert(names.end(), more.begin(), more.end());
+    }
+    const std::string near = nearest(text, names);
+    problem({}, fmt::format("`{}` is no file and no name of the catalog", sanitize(text, 80)),
+            near.empty() ? "`assay catalog list` shows the names"
+                         : fmt::format("did you mean `{}`?", near));
+  }
+
+  void hf_config(const std::string& text, const std::string& file, const std::string& stem) {
+    const tl::expected<Model, Diagnostics> model = read_hf_config(text, file);
+    if (!model) {
+      problems_.insert(problems_.end(), model.error().begin(), model.error().end());
+      inputs_.workload.given = true;
+      inputs_.workload.failed = true;
+      return;
+    }
+    const Mark at{inputs_.sources.add(file, "")};
+    give("workload", map_of("model", to_value(*model, at)), model->name.empty() ? stem
+                                                                                 : model->name);
+  }
+
+  void yaml(std::string text, const std::string& file, const std::string& stem) {
+    const Source* source = inputs_.sources.add(file, std::move(text));
+    tl::expected<Value, Diagnostics> root = parse_yaml(*source);
+    if (!root) {
+      problems_.insert(problems_.end(), root.error().begin(), root.error().end());
+      return;
+    }
+    if (!root->is_map()) {
+      problem({source}, root->is_null() ? "the file is empty" : "a mapping is expected",
+              fmt::format("write one of the sections {}", fmt::join(kSections, ", ")));
+      return;
+    }
+    const bool has_section = std::any_of(root->entries.begin(), root->entries.end(),
+                                         [](const Entry& e) { return is_section(e.key); });
+    if (!has_section) {
+      unnamed_section(std::move(*root), stem);
+      return;
+    }
+    for (Entry& entry : root->entries) {
+      if (is_section(entry.key)) {
+        give(entry.key, std::move(entry.value), stem);
+      } else if (!is_reserved_key(entry.key)) {
+        const std::string near = nearest(entry.key, kSections);
+        problem(entry.key_at, fmt::format("unknown section `{}`", sanitize(entry.key, 60)),
+                near.empty() ? fmt::format("known sections are {}", fmt::join(kSections, ", "))
+                             : fmt::format("did you mean `{}`?", near));
+      }
+    }
+  }
+
+  // A file that starts right with the keys of one section: the section that knows most of them.
+  void unnamed_section(Value root, const std::string& stem) {
+    const auto known_keys = [&](const std::vector<std::string>& keys) {
+      return std::count_if(root.entries.begin(), root.entries.end(), [&](const Entry& e) {
+        return std::find(keys.begin(), keys.end(), e.key) != keys.end();
+      });
+    };
+    std::vector<std::pair<std::ptrdiff_t, std::string>> scores = {
+        {known_keys(field_keys<Workload>()), "workload"},
+        {known_keys(field_keys<Cluster>()), "cluster"},
+        {known_keys(field_keys<Stack>()), "stack"},
+        {known_keys(field_keys<Plan>()), "plan"},
+        {known_keys(field_keys<Model>()), "model"}};
+    std::stable_sort(scores.begin(), scores.end(),
+                     [](const auto& a, const auto& b) { return a.first > b.first; });
+    if (scores[0].first == 0 || scores[0].first == scores[1].first) {
+      problem(root.entries.empty() ? root.at : root.entries[0].key_at,
+              "this file has none of the sections workload, cluster, stack, plan",
+              "write one of them above these keys, and indent the keys");
+    } else if (scores[0].second == "model") {
+      give("workload", map_of("model", std::move(root)), stem);
+    } else {
+      give(scores[0].second, std::move(root), stem);
+    }
+  }
+
+  static std::vector<std::string> split(const std::string& path) {
+    std::vector<std::string> parts(1);
+    for (char c : path) {
+      if (c == '.') {
+        parts.emplace_back();
+      } else if (c != ' ') {
+        parts.back() += c;
+      }
+    }
+    return parts;
+  }
+
+  void bad_path(const std::vector<std::string>& parts, const Source& source) {
+    const std::string near = nearest(parts[0], kSections);
+    std::string help = fmt::format("a path starts with {}", fmt::join(kSections, ", "));
+    if (!near.empty() && parts.size() > 1) help = fmt::format("did you mean `{}.`?", near);
+    const std::pair<const char*, std::vector<std::string>> sections[] = {
+        {"workload", field_keys<Workload>()}, {"cluster", field_keys<Cluster>()},
+        {"plan", field_keys<Plan>()}, {"stack", field_keys<Stack>()}};
+    for (const auto& [section, keys] : sections) {
+      const bool known = std::find(keys.begin(), keys.end(), parts[0]) != keys.end();
+      if (known) {
+        help = fmt::format("write `{}.{}=...`", section, parts[0]);
+        break;
+      }
+    }
+    problem({&source}, fmt::format("--set cannot find `{}`", sanitize(parts[0], 60)), help);
+  }
+
+  // A list or mapping may be set, too; everything else is taken as it stands.
+  bool set_value(const Source& source, Value& value) {
+    const size_t first = source.text.find_first_not_of(' ');
+    const bool flow = first != std::string::npos && (source.text[first] == '[' ||
+                                                     source.text[first] == '{');
+    if (!flow) {
+      value = scalar_value(source.text, {&source});
+      if (first == std::string::npos) value.kind = Value::Kind::kNull;
+      return true;
+    }
+    tl::expected<Value, Diagnostics> parsed = parse_yaml(source);
+    if (!parsed) {
+      problems_.insert(problems_.end(), parsed.error().begin(), parsed.error().end());
+      return false;
+    }
+    value = std::move(*parsed);
+    return true;
+  }
+
+  // The value under a key, made when absent. A name becomes a mapping that starts from it.
+  static Value& child(Value& parent, const std::string& key, const Mark& at) {
+    if (parent.is_scalar()) parent = map_of("base", std::move(parent));
+    if (!parent.is_map()) {
+      parent = Value{};
+      parent.kind = Value::Kind::kMap;
+      parent.at = at;
+    }
+    Entry* entry = parent.find(key);
+    if (entry == nullptr) {
+      parent.entries.push_back(Entry{key, at, {}});
+      entry = &parent.entries.back();
+    }
+    entry->key_at = at;
+    return entry->value;
+  }
+
+  const Catalog& catalog_;
+  Inputs& inputs_;
+  Diagnostics& problems_;
+};
+
+Value written(int64_t v, const Mark& at) { return scalar_value(fmt::format("{}", v), at); }
+Value written(double v, const Mark& at) { return scalar_value(fmt::format("{}", v), at); }
+Value written(bool v, const Mark& at) { return scalar_value(v ? "true" : "false", at); }
+Value written(ModelKind v, const Mark& at) {
+  return scalar_value(std::string(enum_names(v)[static_cast<size_t>(v)]), at);
+}
+Value written(const std::vector<int64_t>& v, const Mark& at) {
+  Value list;
+  list.kind = Value::Kind::kList;
+  list.at = at;
+  for (int64_t item : v) list.items.push_back(written(item, at));
+  return list;
+}
+
+}  // namespace
+
+Value to_value(const Model& model, const Mark& at) {
+  Value map;
+  map.kind = Value::Kind::kMap;
+  map.at = at;
+  if (!model.name.empty()) map.entries.push_back({"name", at, scalar_value(model.name, at)});
+  std::vector<Value> unstated;
+  const Model defaults;
+  fields(defaults, [&](const char*, const auto& member, const Limits&, const char*) {
+    unstated.push_back(written(member, at));
+  });
+  size_t index = 0;
+  fields(model, [&](const char* key, const auto& member, const Limits&, const char*) {
+    Value value = written(member, at);
+    const Value& usual = unstated[index++];
+    const bool differs = value.text != usual.text || value.items.size() != usual.items.size();
+    if (differs) map.entries.push_back(Entry{key, at, std::move(value)});
+  });
+  return map;
+}
+
+void gather_inputs(const Request& request, const Catalog& catalog, Inputs& inputs,
+                   Diagnostics& problems) {
+  Gatherer gatherer(catalog, inputs, problems);
+  for (const std::string& input : request.inputs) gatherer.input(input);
+  gatherer.expand("workload", inputs.workload);
+  gatherer.expand("cluster", inputs.cluster);
+  gatherer.expand("stack", inputs.stack);
+  for (const std::string& text : request.sets) gatherer.set(text);
+}
+
+}  // namespace assay

@@ -1,0 +1,253 @@
+#include "world/rules.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "config/scalar.h"
+#include "world/model_size.h"
+#include "world/names.h"
+
+namespace assay {
+namespace {
+
+constexpr int64_t kUsualSequence = 4096;
+// The order of the batches of Llama 3, DeepSeek and GPT-3 in the middle of their runs.
+constexpr int64_t kUsualBatchTokens = int64_t{4} << 20;
+// Compute-optimal training: Hoffmann et al. 2022, arXiv:2203.15556.
+constexpr double kTokensPerParameter = 20;
+// Fine-tuning: 128 sequences and 100 M tokens are a usual instruction set, seen a few times.
+constexpr int64_t kTuningBatch = 128;
+constexpr double kTuningTokens = 100e6;
+// MLPerf training, DLRM-dcnv2 reference: batch and samples of one pass over Criteo 1TB.
+constexpr int64_t kDlrmBatch = 65536;
+constexpr double kDlrmSamples = 4195197692.0;
+
+void complete_dlrm(Workload& w, Assumptions& assume) {
+  w.seq = 1;  // a sample is one token
+  if (w.global_batch == 0) {
+    w.global_batch = kDlrmBatch;
+    assume.add("workload.global_batch", fmt::format("{}", kDlrmBatch), "as MLPerf's DLRM");
+  }
+  if (w.tokens == 0) {
+    w.tokens = kDlrmSamples;
+    assume.add("workload.tokens", "4.2 B", "samples of one pass over Criteo 1TB");
+  }
+}
+
+// 8.2e11 -> `820 B`.
+std::string short_count(double n) {
+  const std::pair<double, const char*> scales[] = {
+      {1e12, " T"}, {1e9, " B"}, {1e6, " M"}, {1e3, " k"}};
+  for (const auto& [scale, suffix] : scales) {
+    if (n >= scale) return fmt::format("{:.3g}{}", n / scale, suffix);
+  }
+  return fmt::format("{:.3g}", n);
+}
+
+// The fabric that the catalog's clusters put around such nodes, or null.
+const Cluster* usual_cluster(const Cluster& c, const Catalog& catalog) {
+  const auto connected = [](const Cluster& other) { return other.nodes > 1; };
+  for (const Cluster& other : catalog.clusters) {
+    if (connected(other) && other.node.name == c.node.name) return &other;
+  }
+  for (const Cluster& other : catalog.clusters) {
+    const bool same = other.node.accelerator == c.node.accelerator;
+    if (connected(other) && same && other.node.accelerators == c.node.accelerators) return &other;
+  }
+  return nullptr;
+}
+
+void complete_fabric(Cluster& c, const Catalog& catalog, Assumptions& assume) {
+  const bool one_domain = c.accelerators() <= c.node.accelerators;
+  if (one_domain) return;
+  if (const Cluster* usual = usual_cluster(c, catalog)) {
+    c.fabric = usual->fabric;
+    assume.add("cluster.fabric", c.fabric.name, fmt::format("as in {}", usual->name));
+    return;
+  }
+  const std::string vendor = normalised(c.accelerator.vendor);
+  const bool torus = c.accelerator.wiring == Wiring::kTorus2d ||
+                     c.accelerator.wiring == Wiring::kTorus3d;
+  if (vendor == "google" && torus) c.fabric.kind = FabricKind::kTorus;
+  if (vendor == "aws") c.fabric.kind = FabricKind::kEfa;
+  const size_t kind = static_cast<size_t>(c.fabric.kind);
+  assume.add("cluster.fabric", std::string(enum_names(FabricKind{})[kind]), "usual, non-blocking");
+}
+
+// Says what one of several needed numbers lacks.
+class ModelCheck {
+ public:
+  ModelCheck(const std::string& path, const Mark& at, Diagnostics& problems)
+      : path_(path), at_(at), problems_(problems) {}
+
+  void need(int64_t value, const char* key) {
+    if (value <= 0) problem(fmt::format("{}.{} is not stated", path_, key));
+  }
+  void refuse(bool wrong, const std::string& message, const std::string& help = "") {
+    if (wrong) problem(fmt::format("{}: {}", path_, message), help);
+  }
+
+ private:
+  void problem(std::string message, std::string help = "") {
+    problems_.push_back(problem_at(at_, std::move(message), std::move(help)));
+  }
+
+  const std::string& path_;
+  const Mark& at_;
+  Diagnostics& problems_;
+};
+
+void check_dlrm(const Model& m, ModelCheck& check) {
+  check.need(m.tables, "tables");
+  check.need(m.rows_per_table, "rows_per_table");
+  check.need(m.embedding_dim, "embedding_dim");
+  check.need(static_cast<int64_t>(m.top_mlp.size()), "top_mlp");
+  const auto empty_layer = [](const std::vector<int64_t>& widths) {
+    return std::any_of(widths.begin(), widths.end(), [](int64_t w) { return w < 1; });
+  };
+  check.refuse(empty_layer(m.top_mlp) || empty_layer(m.bottom_mlp), "an MLP layer has no width");
+}
+
+void check_experts(const Model& m, ModelCheck& check) {
+  if (m.experts == 0) {
+    check.need(m.ffn, "ffn");
+    check.refuse(m.experts_per_token > 0 || m.expert_ffn > 0, "experts is not stated");
+    return;
+  }
+  check.need(m.expert_ffn, "expert_ffn");
+  check.need(m.experts_per_token, "experts_per_token");
+  check.refuse(m.experts_per_token > m.experts,
+               fmt::format("a token cannot visit {} of {} experts", m.experts_per_token,
+                           m.experts));
+  check.refuse(m.dense_layers > m.layers,
+               fmt::format("{} dense layers of {}", m.dense_layers, m.layers));
+  const bool has_dense = moe_layers(m) < m.layers;
+  check.refuse(has_dense && m.ffn == 0, "ffn of the dense layers is not stated");
+}
+
+void check_attention(const Model& m, ModelCheck& check) {
+  if (m.kv_lora_rank > 0) {
+    check.need(m.qk_nope_head_dim + m.qk_rope_head_dim, "qk_nope_head_dim");
+    check.need(m.v_head_dim, "v_head_dim");
+    return;
+  }
+  if (m.heads > 0 && m.hidden > 0 && m.head_dim == 0) {
+    check.refuse(m.hidden % m.heads != 0,
+                 fmt::format("{} heads do not divide the width of {}", m.heads, m.hidden),
+                 "state head_dim if the heads are wider than hidden / heads");
+  }
+  if (m.kv_heads > 0 && m.heads > 0) {
+    check.refuse(m.kv_heads > m.heads || m.heads % m.kv_heads != 0,
+                 fmt::format("{} key-value heads do not divide {} heads", m.kv_heads, m.heads));
+  }
+  check.refuse(m.window_layers > 0 && m.window == 0, "window_layers without a window");
+}
+
+}  // namespace
+
+void Assumptions::add(const std::string& path, std::string value, std::string why) {
+  origins_[path] = Origin{'a', why, "", 0};
+  list_.push_back({path, std::move(value), std::move(why)});
+}
+
+void complete_workload(Workload& w, Assumptions& assume) {
+  if (w.model.kind == ModelKind::kDlrm) {
+    complete_dlrm(w, assume);
+    return;
+  }
+  if (w.seq == 0) {
+    const bool shorter = w.model.max_positions > 0 && w.model.max_positions < kUsualSequence;
+    w.seq = shorter ? w.model.max_positions : kUsualSequence;
+    assume.add("workload.seq", fmt::format("{}", w.seq),
+               shorter ? "the model's longest sequence" : "a usual length");
+  }
+  const bool tuning = w.task != Task::kPretrain;
+  if (w.global_batch == 0) {
+    const uint64_t fit = static_cast<uint64_t>(std::max<int64_t>(1, kUsualBatchTokens / w.seq));
+    w.global_batch = tuning ? kTuningBatch : static_cast<int64_t>(std::bit_floor(fit));
+    assume.add("workload.global_batch", fmt::format("{}", w.global_batch),
+               tuning ? "a usual fine-tuning batch" : "about 4 M tokens per step");
+  }
+  if (w.tokens == 0) {
+    w.tokens = tuning ? kTuningTokens : kTokensPerParameter * active_parameters(w.model);
+    assume.add("workload.tokens", short_count(w.tokens),
+               tuning ? "a usual fine-tuning set" : "20 tokens per active parameter");
+  }
+}
+
+void complete_cluster(Cluster& c, const Catalog& catalog, Assumptions& assume) {
+  if (c.price.v == 0 && c.accelerator.price.v > 0) {
+    c.price = c.accelerator.price;
+    assume.add("cluster.price", format_quantity(c.price.v, Dimension::kDollarRate),
+               "the accelerator's usual price");
+  }
+  if (!assume.stated("cluster.pue")) {
+    assume.add("cluster.pue", fmt::format("{}", c.pue), "a modern air-cooled hall");
+  }
+  if (!assume.stated("cluster.fabric.kind")) complete_fabric(c, catalog, assume);
+}
+
+const Stack* default_stack(const Accelerator& accelerator, const Catalog& catalog) {
+  const std::string vendor = normalised(accelerator.vendor);
+  const char* name = vendor == "nvidia" || vendor == "amd" ? "megatron-core"
+                     : vendor == "google"                  ? "maxtext"
+                     : vendor == "aws"                     ? "nxd"
+                                                           : "pytorch-fsdp2";
+  const Stack* stack = find_stack(catalog, name);
+  if (stack != nullptr) return stack;
+  return catalog.stacks.empty() ? nullptr : &catalog.stacks.front();
+}
+
+void check_model(const Model& m, const std::string& path, const Mark& at, Diagnostics& problems) {
+  ModelCheck check(path, at, problems);
+  if (m.kind == ModelKind::kDlrm) {
+    check_dlrm(m, check);
+    return;
+  }
+  check.need(m.layers, "layers");
+  check.need(m.hidden, "hidden");
+  check.need(m.heads, "heads");
+  check.need(m.vocab, "vocab");
+  check_experts(m, check);
+  check_attention(m, check);
+}
+
+void check_workload(const Workload& w, const Mark& at, Diagnostics& problems) {
+  const bool limited = w.model.max_positions > 0 && w.model.kind == ModelKind::kTransformer;
+  if (limited && w.seq > w.model.max_positions) {
+    Diagnostic d = problem_at(at, fmt::format("workload.seq {} is longer than the {} positions the "
+                                              "model was built for", w.seq, w.model.max_positions));
+    d.severity = Severity::kWarning;
+    problems.push_back(d);
+  }
+}
+
+void check_cluster(const Cluster& c, const Mark& at, Diagnostics& problems) {
+  const auto refuse = [&](bool wrong, std::string message, std::string help = "") {
+    if (wrong) problems.push_back(problem_at(at, std::move(message), std::move(help)));
+  };
+  const bool unknown = c.node.accelerator.empty() && c.accelerator.name.empty();
+  if (unknown && c.accelerator.memory.v == 0) {
+    refuse(true, "cluster.node is not stated",
+           "name a node of the catalog, as in `node: dgx-h100`");
+    return;
+  }
+  const Accelerator& a = c.accelerator;
+  const double peak = std::max({a.fp32.v, a.tf32.v, a.fp16.v, a.bf16.v, a.fp8.v});
+  refuse(peak == 0, "cluster.accelerator has no peak: state bf16 or another");
+  refuse(a.memory.v == 0, "cluster.accelerator.memory is not stated");
+  refuse(a.memory_bandwidth.v == 0, "cluster.accelerator.memory_bandwidth is not stated");
+  const bool one_domain = c.accelerators() <= c.scaleup_domain();
+  refuse(!one_domain && (c.node.nics == 0 || c.node.nic_bandwidth.v == 0),
+         fmt::format("the {} nodes are not connected: cluster.node has no NICs", c.nodes),
+         "state node.nics and node.nic_bandwidth, or use one node");
+  const int64_t domain = c.scaleup_domain();
+  const int64_t per_node = c.node.accelerators;
+  refuse(domain > 0 && domain % per_node != 0 && per_node % domain != 0,
+         fmt::format("a scale-up domain of {} does not fit nodes of {}", domain, per_node));
+}
+
+}  // namespace assay

@@ -1,0 +1,36 @@
+// What Assay does where a description says nothing, and what it refuses although every single value
+// is within its limits. Each rule notes what it assumed and why.
+#pragma once
+
+#include "config/value.h"
+#include "world/describe.h"
+
+namespace assay {
+
+// Collects assumptions, with an origin marked `a` for each.
+class Assumptions {
+ public:
+  Assumptions(std::vector<Assumption>& list, Origins& origins) : list_(list), origins_(origins) {}
+  void add(const std::string& path, std::string value, std::string why);
+  bool stated(const std::string& path) const { return origins_.contains(path); }
+
+ private:
+  std::vector<Assumption>& list_;
+  Origins& origins_;
+};
+
+// Fills sequence, batch and tokens. REQUIRES: a model that check_model finds nothing wrong with.
+void complete_workload(Workload&, Assumptions&);
+
+// Fills price, facility and fabric.
+void complete_cluster(Cluster&, const Catalog&, Assumptions&);
+
+// The stack that clusters of this vendor usually run; null when the catalog has none at all.
+const Stack* default_stack(const Accelerator&, const Catalog&);
+
+// Contradictions, placed at `at`; `path` is what messages call the thing.
+void check_model(const Model&, const std::string& path, const Mark& at, Diagnostics&);
+void check_workload(const Workload&, const Mark& at, Diagnostics&);
+void check_cluster(const Cluster&, const Mark& at, Diagnostics&);
+
+}  // namespace assay
