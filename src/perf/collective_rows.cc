@@ -44,7 +44,7 @@ constexpr std::array kMachines = {
     Machine{"H200 node", "nvlink4", 450, kSwitch, 8, 8},
     Machine{"H800 node", "nvlink4", 200, kSwitch, 8, 8},
     Machine{"A100 node", "nvlink3", 300, kSwitch, 8, 8},
-    Machine{"MI300X node", "xgmi3", 448, Wiring::kMesh, 8, 8},
+    Machine{"MI300X node", "xgmi4", 448, Wiring::kMesh, 8, 8},
     Machine{"248 x 8 H200", "nvlink4", 450, kSwitch, 8, 8, "infiniband", 400, 50},
     Machine{"OCI BM.GPU.B4.8", "nvlink3", 300, kSwitch, 8, 8, "roce", 200, 12.5},
     Machine{"2x8 H200 Dell", "nvlink4", 450, kSwitch, 8, 8, "roce", 400, 50},

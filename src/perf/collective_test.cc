@@ -245,7 +245,7 @@ TEST(Collective, PairOnAMeshHasOneLink) {
   Links l = h100_links();
   l.wiring = Wiring::kMesh;
   l.scaleup = Bandwidth(448e9);
-  l.scaleup_params = entry("xgmi3");
+  l.scaleup_params = entry("xgmi4");
   const double pair = busbw(Collective::kAllReduce, {2, 2, 1}, l);
   EXPECT_LT(pair, 64);
   EXPECT_GT(busbw(Collective::kAllReduce, {8, 8, 1}, l), 5 * pair);
