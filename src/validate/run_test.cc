@@ -1,0 +1,75 @@
+#include "validate/run.h"
+
+#include <gtest/gtest.h>
+
+namespace assay {
+namespace {
+
+using TrainingRun = assay::Run;  // inside a test body, Run is a function of gtest
+
+std::vector<TrainingRun> runs_of(const std::string& text) { return read_runs(parse_csv(text, "runs.csv")); }
+
+TEST(Runs, ColumnsInAnyOrderUnknownOnesIgnored) {
+  const std::vector<TrainingRun> runs = runs_of("hidden,colour,id,layers\n4096,red,a,32\n");
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].id, "a");
+  EXPECT_EQ(runs[0].layers, 32);
+  EXPECT_EQ(runs[0].hidden, 4096);
+  EXPECT_FALSE(runs[0].heads);
+  EXPECT_FALSE(runs[0].usable());
+}
+
+TEST(Runs, BlankIsNotStated) {
+  const std::vector<TrainingRun> runs = runs_of("id,layers,hidden,gated_mlp\na,,N/A,\n");
+  EXPECT_FALSE(runs[0].layers);
+  EXPECT_FALSE(runs[0].hidden);
+  EXPECT_FALSE(runs[0].gated_mlp);
+  EXPECT_TRUE(runs[0].unreadable.empty());
+}
+
+TEST(Runs, NumbersThatCannotBe) {
+  for (const char* bad : {"abc", "-3", "0", "1e30", "1e999", "2.5", "0x10", "8/2", "inf"}) {
+    const std::vector<TrainingRun> runs = runs_of(std::string("id,layers\na,") + bad + "\n");
+    EXPECT_FALSE(runs[0].layers) << bad;
+    EXPECT_EQ(runs[0].unreadable.size(), 1u) << bad;
+  }
+  const std::vector<TrainingRun> runs = runs_of("id,step_time_norm_s,peak_mem_gb\na,-3,0\n");
+  EXPECT_EQ(runs[0].unreadable.size(), 2u);
+}
+
+TEST(Runs, ARowWithoutIdIsNamedByItsLine) {
+  const std::vector<TrainingRun> runs = runs_of("id,layers\n,1\n\"\",2\n");
+  ASSERT_EQ(runs.size(), 2u);
+  EXPECT_EQ(runs[0].id, "line 2");
+  EXPECT_EQ(runs[1].id, "line 3");
+}
+
+TEST(Runs, MeasuredTimeFromWhatIsStated) {
+  const std::vector<TrainingRun> runs = runs_of(
+      "id,step_time_norm_s,step_time_s,tokens_per_s_per_gpu,n_gpus,global_batch,seq_len\n"
+      "a,2,3,,,,\nb,,3,,,,\nc,,,1000,8,16,2048\nd,,,1000,8,,2048\n");
+  EXPECT_EQ(runs[0].measured_s(), 2);
+  EXPECT_EQ(runs[1].measured_s(), 3);
+  EXPECT_NEAR(runs[2].measured_s().value_or(0), 16 * 2048 / 8000.0, 1e-12);
+  EXPECT_FALSE(runs[3].measured_s());
+}
+
+TEST(Runs, UsableIsTheScorersRule) {
+  const std::string head =
+      "id,quality,check,n_gpus,seq_len,layers,hidden,micro_batch,global_batch,step_time_norm_s\n";
+  EXPECT_TRUE(runs_of(head + "a,A,ok,8,1,1,1,1,8,1\n")[0].usable());
+  EXPECT_TRUE(runs_of(head + "a,B,single_metric,8,1,1,1,1,8,1\n")[0].usable());
+  EXPECT_FALSE(runs_of(head + "a,C,ok,8,1,1,1,1,8,1\n")[0].usable());
+  EXPECT_FALSE(runs_of(head + "a,A,loose,8,1,1,1,1,8,1\n")[0].usable());
+  EXPECT_FALSE(runs_of(head + "a,A,ok,8,1,1,1,,8,1\n")[0].usable());
+}
+
+TEST(Runs, ChunksInWords) {
+  const std::vector<TrainingRun> runs = runs_of("id,vpp\na,interleaved (degree not stated)\nb,4\n");
+  EXPECT_FALSE(runs[0].vpp);
+  EXPECT_TRUE(runs[0].unreadable.empty());
+  EXPECT_EQ(runs[1].vpp, 4);
+}
+
+}  // namespace
+}  // namespace assay

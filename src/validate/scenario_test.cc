@@ -1,0 +1,303 @@
+#include "validate/scenario.h"
+
+#include <algorithm>
+
+#include <gtest/gtest.h>
+
+#include "perf/predict.h"
+
+namespace assay {
+namespace {
+
+using TrainingRun = assay::Run;  // inside a test body, Run is a function of gtest
+
+// A complete run of a dense model; tests change what they are about.
+TrainingRun base() {
+  TrainingRun r;
+  r.id = "x";
+  r.model_name = "Llama-3.1-8B";
+  r.layers = 32;
+  r.hidden = 4096;
+  r.ffn = 14336;
+  r.heads = 32;
+  r.kv_heads = 8;
+  r.vocab = 128256;
+  r.seq = 8192;
+  r.gpu = "H100";
+  r.accelerators = 64;
+  r.per_node = 8;
+  r.framework = "NeMo 24.07";
+  r.tp = 2;
+  r.pp = 1;
+  r.micro_batch = 1;
+  r.global_batch = 128;
+  r.task = "pretrain";
+  return r;
+}
+
+Scenario mapped(const TrainingRun& run) {
+  const tl::expected<Scenario, Refusal> s = to_scenario(run, catalog());
+  EXPECT_TRUE(s) << (s ? "" : s.error().reason);
+  return s ? *s : Scenario{};
+}
+
+bool assumes(const Scenario& s, const std::string& part) {
+  return std::any_of(s.assumed.begin(), s.assumed.end(),
+                     [&](const std::string& a) { return a.find(part) != std::string::npos; });
+}
+
+TEST(Scenario, StatedCellsArriveInThePlan) {
+  TrainingRun r = base();
+  r.pp = 4;
+  r.vpp = 2;
+  r.cp = 2;
+  r.recompute = "full, 4 layers";
+  r.precision = "FP8-CS";
+  r.zero = "distributed optimizer";
+  r.flash_attention = "no";
+  r.overlap_notes = "no grad-bucket overlap";
+  const Scenario s = mapped(r);
+  EXPECT_EQ(s.plan.tp, 2);
+  EXPECT_EQ(s.plan.pp, 4);
+  EXPECT_EQ(s.plan.vpp, 2);
+  EXPECT_EQ(s.plan.cp, 2);
+  EXPECT_EQ(s.plan.dp, 4);
+  EXPECT_EQ(s.plan.schedule, Schedule::kInterleaved);
+  EXPECT_EQ(s.plan.recompute, Recompute::kFull);
+  EXPECT_EQ(s.plan.recompute_layers, 0.5);
+  EXPECT_EQ(s.plan.precision, Precision::kFp8);
+  EXPECT_EQ(s.plan.zero, 1);
+  EXPECT_FALSE(s.plan.flash_attention);
+  EXPECT_FALSE(s.plan.overlap_grad);
+  EXPECT_EQ(s.setting.stack.name, "megatron-core");
+  EXPECT_EQ(s.kind, RunClass::kLongContext);
+  EXPECT_FALSE(assumes(s, "precision"));
+}
+
+TEST(Scenario, BlankCellsAreTheStacksDefaultsAndSaidSo) {
+  const Scenario s = mapped(base());
+  const Stack* stack = find_stack(catalog(), "megatron-core");
+  ASSERT_TRUE(stack);
+  EXPECT_EQ(s.plan.precision, stack->defaults.precision);
+  EXPECT_EQ(s.plan.recompute, stack->defaults.recompute);
+  EXPECT_TRUE(assumes(s, "precision"));
+  EXPECT_TRUE(assumes(s, "recompute"));
+  EXPECT_TRUE(assumes(s, "network"));
+}
+
+TEST(Scenario, Frameworks) {
+  struct Row {
+    const char* framework;
+    const char* zero;
+    int64_t tp, pp;
+    const char* gpu;
+    const char* stack;
+  };
+  const Row rows[] = {
+      {"NeMo 24.07", "", 2, 1, "H100", "megatron-core"},
+      {"Megatron-Bridge (NeMo 26.08)", "", 1, 1, "H100", "megatron-core"},
+      {"Megatron-LM", "", 8, 1, "H100", "megatron-core"},
+      {"Megatron-DeepSpeed", "ZeRO-1", 4, 2, "A100", "megatron-deepspeed"},
+      {"Megatron-LM/Megatron-DeepSpeed", "", 4, 1, "V100", "megatron-deepspeed"},
+      {"Megatron-DeepSpeed ZeRO-3", "ZeRO-3", 1, 1, "A100", "deepspeed-zero"},
+      {"DeepSpeed ZeRO-3 + HF + Liger", "ZeRO-3 + CPU optimizer offload", 1, 1, "H200", "deepspeed-zero"},
+      {"torchtitan FSDP2+TP", "FSDP2", 8, 1, "H100", "pytorch-fsdp2"},
+      {"PyTorch FSDP (fms-fsdp)", "FSDP", 1, 1, "A100", "pytorch-fsdp"},
+      {"MaxText/JAX", "", 1, 1, "TPUv6e", "maxtext"},
+      {"levanter", "", 1, 1, "TPUv4", "maxtext"},
+      {"PAX", "", 1, 1, "TPUv5e", "maxtext"},
+      {"NeuronX (SDK 2.20.0)", "", 8, 1, "Trn1-NeuronCore", "nxd"},
+      {"PyTorch NVIDIA Release 25.09", "distributed optimizer", 4, 1, "B200", "megatron-core"},
+      {"Frobnicator 3", "", 4, 4, "H100", "megatron-core"},
+      {"Frobnicator 3", "FSDP", 1, 1, "H100", "pytorch-fsdp"},
+      {"Frobnicator 3", "ZeRO-3", 1, 1, "H100", "deepspeed-zero"},
+      {"Frobnicator 3", "", 1, 1, "TPUv5p", "maxtext"},
+      {"Axolotl", "ZeRO-3", 1, 1, "A100", "pytorch-fsdp"},
+      {"LLaMA-Factory", "", 1, 1, "RTX 4090", "pytorch-fsdp"},
+      {"nanotron v0.5", "ZeRO-1", 4, 1, "H100", "megatron-core"},
+      {"picotron", "", 2, 2, "H100", "megatron-core"},
+      {"GPT-NeoX", "ZeRO-1", 2, 4, "A100", "megatron-deepspeed"},
+  };
+  for (const Row& row : rows) {
+    TrainingRun r = base();
+    r.framework = row.framework;
+    r.zero = row.zero;
+    r.tp = row.tp;
+    r.pp = row.pp;
+    r.gpu = row.gpu;
+    const Accelerator* a = choose_accelerator(r, catalog());
+    ASSERT_TRUE(a) << row.gpu;
+    const StackChoice choice = choose_stack(r, *a, catalog());
+    ASSERT_TRUE(choice.stack) << row.framework;
+    EXPECT_EQ(choice.stack->name, row.stack) << row.framework << " " << row.zero;
+    const bool unknown = std::string(row.framework).starts_with("Frob");
+    EXPECT_EQ(!choice.assumed.empty(), unknown || !choice.assumed.empty());
+  }
+}
+
+TEST(Scenario, OneAcceleratorOfAnyFrameworkIsEager) {
+  TrainingRun r = base();
+  r.accelerators = 1;
+  r.per_node = 1;
+  r.tp = 1;
+  r.global_batch = 1;
+  r.framework = "PyTorch 2.11 eager";
+  EXPECT_EQ(mapped(r).setting.stack.name, "pytorch-eager");
+  r.framework = "homemade";
+  EXPECT_EQ(mapped(r).setting.stack.name, "pytorch-eager");
+}
+
+TEST(Scenario, AcceleratorsByAnyName) {
+  struct Row {
+    const char* gpu;
+    std::optional<double> memory;
+    const char* name;
+  };
+  const Row rows[] = {
+      {"A100", {}, "a100-sxm4-80gb"},     {"A100", 40.0, "a100-sxm4-40gb"},
+      {"A100-40GB", {}, "a100-sxm4-40gb"}, {"NVIDIA H100 80GB HBM3", {}, "h100-sxm5-80gb"},
+      {"H800", {}, "h800-sxm5-80gb"},     {"H100-96GB-HBM2e", {}, "h100-96gb-hbm2e"},
+      {"TPU v5e", {}, "tpu-v5e"},         {"Trillium", {}, "tpu-v6e"},
+      {"TPU7x", {}, "tpu-v7"},            {"MI300X", 192.0, "mi300x-192gb"},
+      {"8x H200 SXM (cloud)", {}, "h200-sxm5-141gb"}, {"Gaudi2", {}, "gaudi2-96gb"},
+      {"RTX 4090", {}, "rtx-4090"},       {"V100-16GB", 16.0, "v100-sxm2-16gb"},
+  };
+  for (const Row& row : rows) {
+    TrainingRun r = base();
+    r.gpu = row.gpu;
+    r.gpu_mem_gb = row.memory;
+    const Accelerator* a = choose_accelerator(r, catalog());
+    ASSERT_TRUE(a) << row.gpu;
+    EXPECT_EQ(a->name, row.name) << row.gpu;
+  }
+  TrainingRun r = base();
+  for (const char* none : {"", "hetero:RTX-3090x8,RTX-2080x8", "Cerebras WSE-3"}) {
+    r.gpu = none;
+    EXPECT_FALSE(choose_accelerator(r, catalog())) << none;
+  }
+}
+
+TEST(Scenario, NetworksOfNodes) {
+  TrainingRun r = base();
+  Scenario s = mapped(r);
+  EXPECT_EQ(s.setting.cluster.nodes, 8);
+  EXPECT_EQ(s.setting.cluster.node.nics, 8);
+  EXPECT_NEAR(s.setting.cluster.node.nic_bandwidth.v, 50e9, 1);
+  r.inter_link = "800 Gbps/node";
+  s = mapped(r);
+  EXPECT_EQ(s.setting.cluster.node.nics, 2);
+  EXPECT_NEAR(s.setting.cluster.node.nic_bandwidth.v, 50e9, 1);
+  r.inter_link = "10G Ethernet";  // a management port: nobody trains 64 H100 over it
+  EXPECT_EQ(mapped(r).setting.cluster.node.nics, 8);
+}
+
+TEST(Scenario, RacksAndTori) {
+  TrainingRun r = base();
+  r.gpu = "GB200";
+  r.per_node = 4;
+  EXPECT_EQ(mapped(r).setting.cluster.scaleup_domain(), 72);
+  r.accelerators = 256;
+  r.global_batch = 1024;
+  EXPECT_EQ(mapped(r).setting.cluster.scaleup_domain(), 64);
+  r.gpu = "TPUv5p";
+  r.framework = "MaxText";
+  EXPECT_EQ(mapped(r).setting.cluster.fabric.kind, FabricKind::kTorus);
+}
+
+TEST(Scenario, ShapeFromTheNameWhereBlank) {
+  TrainingRun r = base();
+  r.layers = r.hidden = r.ffn = r.heads = r.kv_heads = r.vocab = {};
+  const Model m = mapped(r).setting.workload.model;
+  EXPECT_EQ(m.layers, 32);
+  EXPECT_EQ(m.kv_heads, 8);
+  r.model_name = "Nobody's model";
+  const tl::expected<Scenario, Refusal> s = to_scenario(r, catalog());
+  ASSERT_FALSE(s);
+  EXPECT_EQ(s.error().status, RunStatus::kIncomplete);
+  EXPECT_EQ(s.error().reason, "not stated: layers, hidden");
+}
+
+TEST(Scenario, ShapeByConvention) {
+  TrainingRun r = base();
+  r.model_name = "GPT h2048";
+  r.layers = 24;
+  r.hidden = 2048;
+  r.ffn = r.heads = r.kv_heads = r.vocab = {};
+  const Scenario s = mapped(r);
+  EXPECT_EQ(s.setting.workload.model.heads, 16);
+  EXPECT_EQ(s.setting.workload.model.ffn, 8192);
+  EXPECT_FALSE(s.setting.workload.model.gated_mlp);
+  EXPECT_EQ(s.setting.workload.model.vocab, 51200);
+  EXPECT_TRUE(assumes(s, "heads"));
+}
+
+TEST(Scenario, LatentAttentionComesWithTheName) {
+  TrainingRun r = base();
+  r.model_name = "DeepSeek-V3";
+  r.layers = 61;
+  r.hidden = 7168;
+  r.heads = r.kv_heads = 128;
+  r.experts = 256;
+  r.experts_per_token = 8;
+  r.expert_ffn = 2048;
+  r.ep = 8;
+  const Scenario s = mapped(r);
+  EXPECT_GT(s.setting.workload.model.kv_lora_rank, 0);
+  EXPECT_EQ(s.setting.workload.model.mtp_layers, 1);
+  EXPECT_EQ(s.kind, RunClass::kMoe);
+  r.notes = "w/o MTP";
+  EXPECT_EQ(mapped(r).setting.workload.model.mtp_layers, 0);
+}
+
+TEST(Scenario, BatchFromWhatIsStated) {
+  TrainingRun r = base();
+  r.micro_batch = {};
+  r.grad_accum = 2;
+  EXPECT_EQ(mapped(r).plan.micro_batch, 2);  // 128 / dp 32 / 2
+  r.global_batch = {};
+  r.micro_batch = 3;
+  EXPECT_EQ(mapped(r).setting.workload.global_batch, 3 * 32 * 2);
+  r.global_batch = 128;
+  r.micro_batch = 3;  // does not come out even: the next smaller that does
+  EXPECT_EQ(mapped(r).plan.micro_batch, 2);
+  r.global_batch = r.micro_batch = {};
+  EXPECT_EQ(to_scenario(r, catalog()).error().reason, "not stated: micro_batch, global_batch");
+}
+
+TEST(Scenario, DegreesMustMultiplyOut) {
+  TrainingRun r = base();
+  r.tp = 3;
+  EXPECT_EQ(to_scenario(r, catalog()).error().status, RunStatus::kUnsupported);
+  r = base();
+  r.dp = 7;
+  EXPECT_TRUE(assumes(mapped(r), "dp 32 (stated 7)"));
+  r = base();
+  r.tp = r.pp = {};
+  r.dp = 4;
+  const Scenario s = mapped(r);
+  EXPECT_EQ(s.plan.tp * s.plan.pp, 16);
+}
+
+TEST(Scenario, HybridSharding) {
+  TrainingRun r = base();
+  r.tp = 1;
+  r.framework = "PyTorch FSDP";
+  r.zero = "HSDP";
+  EXPECT_EQ(mapped(r).plan.sharding_group, 8);
+  r.sharding_group = 16;
+  EXPECT_EQ(mapped(r).plan.sharding_group, 16);
+  r.sharding_group = 64;
+  EXPECT_EQ(mapped(r).plan.sharding_group, 0);
+}
+
+TEST(Scenario, MemoryCounters) {
+  TrainingRun r = base();
+  EXPECT_FALSE(choose_counter(r).reserved);
+  EXPECT_EQ(choose_counter(r).unit, kGB);
+  r.framework = "torchtitan FSDP2";
+  EXPECT_TRUE(choose_counter(r).reserved);
+  EXPECT_EQ(choose_counter(r).unit, kGiB);
+}
+
+}  // namespace
+}  // namespace assay

@@ -1,0 +1,133 @@
+#include "validate/validate.h"
+
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+namespace assay {
+namespace {
+
+std::string data_file(const std::string& name) { return std::string(ASSAY_ROOT) + "/test/data/" + name; }
+
+ValidateReport report_of(const std::string& text) {
+  return run_validate(parse_csv(text, "runs.csv"), catalog());
+}
+
+ValidateReport five() {
+  const Result<CsvTable> table = read_csv(data_file("runs_five.csv"));
+  EXPECT_TRUE(table);
+  return run_validate(*table, catalog());
+}
+
+TEST(Validate, EveryRowAppears) {
+  const ValidateReport report = five();
+  ASSERT_EQ(report.rows.size(), 5u);
+  EXPECT_EQ(report.rows[0].status, RunStatus::kOk);
+  EXPECT_EQ(report.rows[1].status, RunStatus::kOk);
+  EXPECT_EQ(report.rows[2].status, RunStatus::kOk);
+  EXPECT_EQ(report.rows[3].status, RunStatus::kUnsupported);
+  EXPECT_EQ(report.rows[4].status, RunStatus::kIncomplete);
+  EXPECT_NE(report.rows[4].reason.find("hidden \"abc\""), std::string::npos);
+}
+
+TEST(Validate, JsonHasTheSchemaOfTheScorer) {
+  const nlohmann::json json = nlohmann::json::parse(to_json(five()));
+  EXPECT_EQ(json["schema"], "assay.validate/1");
+  ASSERT_EQ(json["rows"].size(), 5u);
+  for (const nlohmann::json& row : json["rows"]) {
+    for (const char* key : {"id", "status", "reason", "measured_s", "predicted_s", "low_s", "high_s",
+                            "measured_mem_gb", "predicted_mem_gb"}) {
+      EXPECT_TRUE(row.contains(key)) << key;
+    }
+    if (row["status"] == "ok") {
+      EXPECT_GT(row["predicted_s"], 0);
+      EXPECT_LE(row["low_s"], row["predicted_s"]);
+      EXPECT_GE(row["high_s"], row["predicted_s"]);
+    } else {
+      EXPECT_TRUE(row["predicted_s"].is_null());
+      EXPECT_FALSE(row["reason"].is_null());
+    }
+  }
+  EXPECT_EQ(json["groups"][0]["kind"], "all");
+}
+
+// Figures that the model predicts are masked, so that this golden shows changes of mapping and shape
+// only; changes of predictions show in the accuracy tests.
+std::string masked(const std::string& text) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::parse(text);
+  for (const char* list : {"rows", "groups"}) {
+    for (nlohmann::ordered_json& item : json[list]) {
+      for (auto& [key, value] : item.items()) {
+        const bool given = key.starts_with("measured");
+        if (value.is_number_float() && !given) value = "#";
+        if (key == "predicted_s" && value.is_number()) value = "#";
+        if (key == "reason" && value.is_string() && item["status"] == "ok") value = "#";
+        if (key == "reason" && value.is_null() && item["status"] == "ok") value = "#";
+      }
+    }
+  }
+  return json.dump(1) + "\n";
+}
+
+TEST(Validate, GoldenJson) {
+  const std::string path = data_file("runs_five.json");
+  const std::string now = masked(to_json(five()));
+  if (std::getenv("ASSAY_UPDATE_GOLDEN") != nullptr) std::ofstream(path) << now;
+  std::ifstream in(path);
+  std::stringstream expected;
+  expected << in.rdbuf();
+  EXPECT_EQ(now, expected.str()) << "run with ASSAY_UPDATE_GOLDEN=1 if this change is meant";
+}
+
+TEST(Validate, TextEndsWithTheVerdictAndIsNarrow) {
+  const std::string text = to_text(five());
+  std::istringstream lines(text);
+  std::string line, last;
+  while (std::getline(lines, line)) {
+    EXPECT_LE(line.size(), 100u) << line;
+    if (!line.empty()) last = line;
+  }
+  EXPECT_EQ(last.rfind("Median error", 0), 0u) << last;
+}
+
+TEST(Validate, SameBytesEveryTime) { EXPECT_EQ(to_json(five()), to_json(five())); }
+
+TEST(Validate, EmptyAndHeaderlessTables) {
+  for (const char* text : {"", "id\n", "nothing,known\n1,2\n", "id,layers\n\"unterminated"}) {
+    const ValidateReport report = report_of(text);
+    EXPECT_TRUE(nlohmann::json::accept(to_json(report))) << text;
+    EXPECT_FALSE(to_text(report).empty());
+  }
+}
+
+TEST(Validate, TextFromOutsideCannotBreakTheJson) {
+  const std::string id = "\"a\"\"b\\c\x01\x1b[31m\xff\"";
+  const ValidateReport report = report_of("id,gpu,n_gpus,seq_len\n" + id + ",x,1,1\n");
+  EXPECT_TRUE(nlohmann::json::accept(to_json(report)));
+}
+
+TEST(Validate, ExtremeButReadableRows) {
+  const std::string head =
+      "id,source,layers,hidden,heads,seq_len,gpu,n_gpus,framework,parallel_tp,pp,micro_batch,global_batch\n";
+  const std::string rows =
+      "a,s,1000000000000,4096,32,2048,H100,8,x,1,1,1,8\n"
+      "b,s,32,1000000000000,32,2048,H100,8,x,1,1,1,8\n"
+      "c,s,32,4096,1000000000000,2048,H100,8,x,1,1,1,8\n"
+      "d,s,32,4096,32,1000000000000,H100,8,x,1,1,1,8\n"
+      "e,s,32,4096,32,2048,H100,1000000000000,x,1,1,1,8\n"
+      "f,s,32,4096,32,2048,H100,8,x,1000000000000,1000000000000,1,8\n"
+      "g,s,32,4096,32,2048,H100,8,x,1,1,1000000000000,1000000000000\n"
+      "h,s,1,1,1,1,H100,1,x,1,1,1,1\n";
+  const ValidateReport report = report_of(head + rows);
+  ASSERT_EQ(report.rows.size(), 8u);
+  for (const RowResult& r : report.rows) {
+    EXPECT_GT(r.predicted_s.value_or(1), 0) << r.id;
+  }
+  EXPECT_TRUE(nlohmann::json::accept(to_json(report)));
+}
+
+}  // namespace
+}  // namespace assay
