@@ -13,3 +13,8 @@ target_compile_definitions(assay_cli PRIVATE ASSAY_VERSION="${PROJECT_VERSION}")
 
 add_executable(assay ${CMAKE_SOURCE_DIR}/src/cli/main.cc)
 target_link_libraries(assay PRIVATE assay_cli)
+
+include(cmake/fuzz.cmake)
+
+add_executable(calibrate tools/calibrate.cc)
+target_link_libraries(calibrate PRIVATE assay_validate)

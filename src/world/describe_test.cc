@@ -179,7 +179,8 @@ TEST(Describe, BadSets) {
   EXPECT_EQ(error(set("workload.model.layers=1e30")),
             "workload.model.layers must be at most 100000");
   EXPECT_EQ(error(set("workload.tokens=nan")), "workload.tokens must be a number, not `nan`");
-  EXPECT_EQ(error(set("workload.seq=8k")), "workload.seq must be a whole number, `8k` is ambiguous");
+  EXPECT_EQ(error(set("workload.seq=8k")),
+            "workload.seq must be a whole number, `8k` is ambiguous");
   EXPECT_FALSE(set(std::string(100000, 'a') + "=1"));
   EXPECT_FALSE(set("cluster" + std::string(100000, '.') + "=1"));
 }
@@ -259,7 +260,8 @@ TEST(Describe, AllProblemsAtOnce) {
 }
 
 TEST(Check, TheScreenEverybodyMeetsFirst) {
-  const TemporaryYaml file("cluster:\n  node: dgx-h100\n  ndoes: 8\n  accelerator:\n    tdp: 700\n");
+  const TemporaryYaml file(
+      "cluster:\n  node: dgx-h100\n  ndoes: 8\n  accelerator:\n    tdp: 700\n");
   const CheckReport report = check_file(file.path(), catalog());
   std::string text = render(report.problems);
   for (size_t at; (at = text.find(file.path())) != std::string::npos;) {
