@@ -43,7 +43,8 @@ void* accelerator_new(const double* peaks, double bandwidth, long units) {
 }
 
 // shapes: rows of m, n, k, batch, precision, pass. out: seconds.
-void times(const void* accelerator, const void* params, const long* shapes, long rows, double* out) {
+void times(const void* accelerator, const void* params, const long* shapes, long rows,
+           double* out) {
   for (long i = 0; i < rows; ++i) {
     const long* s = shapes + 6 * i;
     out[i] = matmul_time({s[0], s[1], s[2], s[3], static_cast<assay::Precision>(s[4]),

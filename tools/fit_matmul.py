@@ -34,12 +34,12 @@ SCALE = {"TFLOPS": 1e12, "GB/s": 1e9, "TB/s": 1e12}
 
 # Start, least and most of each parameter.
 PARAMETERS = {
-    "efficiency": (0.8, 0.2, 1.5), "efficiency_fp8": (0.7, 0.1, 1.5),
-    "efficiency_fp4": (0.6, 0.1, 1.5), "efficiency_int8": (0.5, 0.1, 1.5),
-    "efficiency_tf32": (0.75, 0.1, 1.5), "efficiency_fp32": (0.75, 0.1, 1.5),
+    "efficiency": (0.8, 0.2, 1.0), "efficiency_fp8": (0.7, 0.1, 1.0),
+    "efficiency_fp4": (0.6, 0.1, 1.0), "efficiency_int8": (0.5, 0.1, 1.0),
+    "efficiency_tf32": (0.75, 0.1, 1.0), "efficiency_fp32": (0.75, 0.1, 1.0),
     "tile_half": (20, 0, 400), "fill": (200, 0, 6000), "quantisation": (0.4, 0, 1),
     "split": (2000, 0, 60000), "quantisation_fp4": (0.9, 0, 1), "fill_fp4": (100, 0, 3000),
-    "memory_efficiency": (0.85, 0.2, 1.2),
+    "memory_efficiency": (0.85, 0.2, 1.0),
     "memory_latency": (1e-6, 0, 2e-5), "overlap_loss": (0.1, 0, 1), "latency": (2e-6, 5e-7, 2e-5),
     "aligned_partly": (0.35, 0.02, 1), "aligned_element": (0.18, 0.02, 1),
     "aligned_output": (0.12, 0.02, 1),

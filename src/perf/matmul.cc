@@ -1,12 +1,12 @@
 // A matmul is cut into tiles of the output; each compute unit works on one tile at a time, so tiles
-// run in waves of as many as there are units. The library knows several tile sizes: large ones reuse
-// operands better, small ones fill the last wave better. The model tries them all, as the library
-// does, and takes the fastest. Example: 4096 x 4096 on 132 units is 512 tiles of 256 x 128, that is
-// 3.88 waves; unsmoothed it would take 4.
+// run in waves of as many as there are units. The library knows several tile sizes: large ones
+// reuse operands better, small ones fill the last wave better. The model tries them all, as the
+// library does, and takes the fastest. Example: 4096 x 4096 on 132 units is 512 tiles of 256 x 128,
+// that is 3.88 waves; unsmoothed it would take 4.
 //
 // Libraries smooth the last wave by cutting k (split-k, stream-k). For a tile this is the second
-// branch below: no rounding of waves at all, but a fixed price in k. Hence a small output with a
-// long k costs its fraction of a wave plus that price.
+// branch of wave_work: no rounding of waves at all, but a fixed price in k. Hence a small output
+// with a long k costs its fraction of a wave plus that price.
 //
 // Every term grows with m, n and k, and a minimum of growing functions grows: more work is never
 // predicted to be faster, except where it moves a row length onto an alignment that loads faster.
@@ -104,7 +104,7 @@ double alignment_rate(const MatmulShape& s, const Path& path, const MatmulParams
   return operand == 1 ? p.aligned_element : p.aligned_output;
 }
 
-// For positive x below 2^62; std::ceil is a call where the baseline instruction set has no rounding.
+// For positive x below 2^62. std::ceil would be a call: baseline x86-64 cannot round.
 double round_up(double x) {
   const double whole = static_cast<double>(static_cast<int64_t>(x));
   return whole + (x > whole ? 1.0 : 0.0);

@@ -1,5 +1,6 @@
-// Parameters of the matmul model (src/perf/matmul.h), one set per architecture. docs/models/matmul.md
-// says how each was fitted and to what error. Shares of a peak may exceed what any shape reaches.
+// Parameters of the matmul model (src/perf/matmul.h), one set per architecture.
+// docs/models/matmul.md says how each was fitted and to what error. The shares of a peak are limits
+// of a tile's main loop: no shape quite reaches them.
 #pragma once
 
 #include "world/fields.h"
@@ -17,7 +18,7 @@ struct MatmulParams {
   // Tiles and waves.
   double tile_half = 20;      // m n / (m + n) of a tile at which its rate is half of the limit
   double fill = 150;          // bytes of k per operand row: prologue and epilogue of one tile
-  double quantisation = 0.5;  // of a partial wave's idle units that stay idle; 0: perfectly smoothed
+  double quantisation = 0.5;  // of a partial wave's idle units that stay idle; 0: smoothed
   double split = 2000;        // bytes of k: the price of splitting k over units
   // The 4-bit kernels are kernels of their own: no split k, start and end of tiles not overlapped.
   double quantisation_fp4 = 0.9;
@@ -25,7 +26,7 @@ struct MatmulParams {
   // Memory.
   double memory_efficiency = 0.85;  // of the data sheet's bandwidth
   Seconds memory_latency{1.5e-6};   // until the streams flow
-  double overlap_loss = 0.1;        // of the shorter of arithmetic and memory, not hidden by the longer
+  double overlap_loss = 0.1;        // of the shorter of arithmetic and memory: not hidden
   Seconds latency{2e-6};            // start to end of a kernel without work
   // Leading dimensions that the fast load path refuses: rate over that of the aligned path.
   double aligned_partly = 0.4;      // multiples of 4 or 8 bytes
@@ -36,7 +37,7 @@ struct MatmulParams {
 template <class T, class V>
   requires std::is_same_v<std::remove_const_t<T>, MatmulParams>
 void fields(T& m, V&& visit) {
-  constexpr Limits kShare{0.01, 2};
+  constexpr Limits kShare{0.01, 1};
   visit("efficiency", m.efficiency, kShare, "16-bit: of the dense peak, in the main loop");
   visit("efficiency_fp8", m.efficiency_fp8, kShare, "the same, fp8");
   visit("efficiency_fp4", m.efficiency_fp4, kShare, "the same, fp4");

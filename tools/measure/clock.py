@@ -1,10 +1,10 @@
 """Timing shared by the measuring scripts: device events, a flushed L2, medians.
 
-Before every timed call the L2 is overwritten and the device is put to sleep for a while, so that the
-host has queued the call and both events before the device reaches them: short kernels are then timed
-without the launch gap. After every call the host rests several times as long as the device worked:
-without that, a large matmul leaves the device under its power cap and slows the next shapes by up to
-20 %. So the clocks are those of a short burst, not those that a training run holds.
+Before every timed call the L2 is overwritten and the device is put to sleep for a while, so that
+the host has queued the call and both events before the device reaches them: short kernels are then
+timed without the launch gap. After every call the host rests several times as long as the device
+worked: without that, a large matmul leaves the device under its power cap and slows the next shapes
+by up to 20 %. So the clocks are those of a short burst, not those that a training run holds.
 """
 import csv
 import os

@@ -15,7 +15,8 @@ import torch
 from clock import Table, timed
 
 PASSES = ("forward", "input_grad", "weight_grad")
-TORCH = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32, "tf32": torch.float32}
+TORCH = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32,
+         "tf32": torch.float32}
 
 
 def rand(rows, columns, dtype, batch=0):
@@ -94,7 +95,8 @@ def aligned():
         yield "bf16", "forward", 1, s, s, s
     # The three passes of the linear layers of common models.
     layers = ((2048, 2048), (6144, 2048), (11008, 2048), (4096, 4096), (12288, 4096), (6144, 4096),
-              (28672, 4096), (4096, 14336), (4096, 11008), (5120, 5120), (27648, 5120), (5120, 13824),
+              (28672, 4096), (4096, 14336), (4096, 11008), (5120, 5120), (27648, 5120),
+              (5120, 13824),
               (8192, 8192), (10240, 8192), (8192, 28672), (57344, 8192), (3072, 768), (2304, 768),
               (1024, 1024), (4096, 1024), (128256, 4096), (50304, 1600), (32000, 2560))
     for out, inner in layers:

@@ -20,7 +20,8 @@ def leaf(*size, dtype=BF16):
 def both(table, name, make, inputs, elements, forward_bytes, backward_bytes, wait_us=1500):
     with torch.no_grad():
         ms = timed(lambda: make(*inputs))
-    table.add(name + "_fwd", elements, forward_bytes, f"{ms:.5f}", f"{1e-6 * forward_bytes / ms:.1f}")
+    table.add(name + "_fwd", elements, forward_bytes, f"{ms:.5f}",
+              f"{1e-6 * forward_bytes / ms:.1f}")
     y = make(*inputs)
     g = torch.randn_like(y)
     ms = timed(lambda: torch.autograd.grad(y, inputs, g, retain_graph=True), wait_us=wait_us)
@@ -39,8 +40,8 @@ def activations(table):
                         (16384, 5120), (8192, 14336), (32768, 4096)):
         e = rows * width
         weight, bias = leaf(width), leaf(width)
-        both(table, "rms_norm", lambda x, w: F.rms_norm(x, (width,), w), (leaf(rows, width), weight),
-             e, 4 * e, 6 * e)
+        both(table, "rms_norm", lambda x, w: F.rms_norm(x, (width,), w),
+             (leaf(rows, width), weight), e, 4 * e, 6 * e)
         both(table, "layer_norm", lambda x, w, b: F.layer_norm(x, (width,), w, b),
              (leaf(rows, width), weight, bias), e, 4 * e, 6 * e)
         both(table, "silu_mul", lambda a, b: F.silu(a) * b, (leaf(rows, width), leaf(rows, width)),
@@ -76,8 +77,8 @@ def losses(table):
             x = leaf(tokens, vocab)
             both(table, "cross_entropy_bf16", lambda z: F.cross_entropy(z, target), (x,), e, 2 * e,
                  4 * e)
-            both(table, "cross_entropy_float", lambda z: F.cross_entropy(z.float(), target), (x,), e,
-                 2 * e, 4 * e)
+            both(table, "cross_entropy_float", lambda z: F.cross_entropy(z.float(), target), (x,),
+                 e, 2 * e, 4 * e)
 
 
 def optimizers(table):
