@@ -29,14 +29,19 @@ constexpr std::array kFormats = {
 // How narrow a format is: what matmuls run in is the narrowest of those named together.
 int width(Precision p) {
   switch (p) {
-    case Precision::kNvfp4: return 4;
+    case Precision::kNvfp4:
+      return 4;
     case Precision::kMxfp8:
     case Precision::kFp8:
-    case Precision::kInt8: return 8;
+    case Precision::kInt8:
+      return 8;
     case Precision::kFp16:
-    case Precision::kBf16: return 16;
-    case Precision::kTf32: return 19;
-    case Precision::kFp32: return 32;
+    case Precision::kBf16:
+      return 16;
+    case Precision::kTf32:
+      return 19;
+    case Precision::kFp32:
+      return 32;
   }
   return 32;
 }
@@ -59,8 +64,9 @@ std::optional<double> fraction_in(const std::string& cell) {
 }
 
 // The parts of a layer that `selective: norm+act` names. The shares are those of a transformer
-// layer's forward pass: the MLP holds about 60 % of the matmul work (8 h^2 of 12 h^2 multiplications
-// without, 0.6 with grouped queries and gating), norms and activations about half of the traffic.
+// layer's forward pass: the MLP holds about 60 % of the matmul work (8 h^2 of 12 h^2
+// multiplications without, 0.6 with grouped queries and gating), norms and activations about half
+// of the traffic.
 std::optional<SelectiveShares> named_parts(const std::string& words) {
   SelectiveShares shares;
   bool named = false;
@@ -117,24 +123,28 @@ std::optional<bool> claims_any(const std::string& words,
   return said;
 }
 
-// Load of the busiest expert rank over the mean where tokens go where the router sends them and none
-// is dropped. Early-training routers of public recipes; pairs of the same plan with and without
-// forced balance (Megatron-MoE-ModelZoo, Qwen3-235B: the step is 21-25 % longer) ask for about this.
+// Load of the busiest expert rank over the mean where tokens go where the router sends them and
+// none is dropped. Early-training routers of public recipes; pairs of the same plan with and
+// without forced balance (Megatron-MoE-ModelZoo, Qwen3-235B: the step is 21-25 % longer) ask for
+// about this.
 constexpr double kNaturalRoutingSkew = 1.5;
 
 void read_overlaps(const std::string& words, Remarks& out) {
-  out.overlap_tp = claims_any(words, {"asynctp", "async tp", "async tensor parallel", "tp comm overlap",
-                                      "tp dp comm overlap", "tp overlap", "ub overlap", "overlap tp"});
+  out.overlap_tp =
+      claims_any(words, {"asynctp", "async tp", "async tensor parallel", "tp comm overlap",
+                         "tp dp comm overlap", "tp overlap", "ub overlap", "overlap tp"});
   if (!out.overlap_tp && says(words, "vanilla tp")) out.overlap_tp = false;
-  out.overlap_grad = claims_any(words, {"overlap grad reduce", "grad reduce overlap",
-                                        "grad bucket overlap", "gradient bucketing", "dp comm overlap",
-                                        "overlap grad", "overlap comm", "grad overlap"});
+  out.overlap_grad =
+      claims_any(words, {"overlap grad reduce", "grad reduce overlap", "grad bucket overlap",
+                         "gradient bucketing", "dp comm overlap", "overlap grad", "overlap comm",
+                         "grad overlap"});
   out.overlap_param = claims_any(words, {"overlap param gather", "param gather overlap",
                                          "dp comm overlap", "overlap param", "fsdp prefetch"});
-  out.overlap_expert = claims_any(words, {"a2a overlap", "overlap a2a", "ep overlap", "dualpipe",
-                                          "overlap moe expert parallel comm", "all to all overlap"});
-  const bool none = says_any(words, {"no overlap", "without overlap", "no comm overlap",
-                                     "no communication overlap"});
+  out.overlap_expert =
+      claims_any(words, {"a2a overlap", "overlap a2a", "ep overlap", "dualpipe",
+                         "overlap moe expert parallel comm", "all to all overlap"});
+  const bool none = says_any(
+      words, {"no overlap", "without overlap", "no comm overlap", "no communication overlap"});
   if (none) {
     out.overlap_tp = out.overlap_grad = out.overlap_param = out.overlap_expert = false;
   }
@@ -161,14 +171,14 @@ void read_state_bytes(const std::string& words, Remarks& out) {
                        "optimizer in bwd", "fused backward", "lomo"})) {
     out.gradients_resident = false;
   }
-  out.fused_loss = says_any(words, {"liger", "fused linear cross entropy", "chunked cross entropy",
-                                    "cut cross entropy", "chunked loss", "fused cross entropy",
-                                    "unsloth"});
+  out.fused_loss =
+      says_any(words, {"liger", "fused linear cross entropy", "chunked cross entropy",
+                       "cut cross entropy", "chunked loss", "fused cross entropy", "unsloth"});
 }
 
 void read_offloads(const std::string& words, Remarks& out) {
-  out.offload_layers = count_after(words, {"cpu offload layers", "offload layers",
-                                           "cpu offloading num layers"}, 1e5);
+  out.offload_layers = count_after(
+      words, {"cpu offload layers", "offload layers", "cpu offloading num layers"}, 1e5);
   if (says_any(words, {"activation offload", "activation offloading", "offload activations",
                        "activations offloaded", "activation cpu offload"})) {
     out.offload_activations = 1;
@@ -189,9 +199,8 @@ PrecisionCell read_precision(const std::string& cell) {
   const bool only_possible = says_any(words, {"possible", "optional", "optionally"});
   int named = 0;
   for (const std::string& word : split_any(words, " ")) {
-    const auto format = std::find_if(kFormats.begin(), kFormats.end(), [&](const Format& f) {
-      return word.starts_with(f.begin);
-    });
+    const auto format = std::find_if(kFormats.begin(), kFormats.end(),
+                                     [&](const Format& f) { return word.starts_with(f.begin); });
     if (format == kFormats.end()) continue;
     ++named;
     if (!out.precision) {
@@ -214,10 +223,11 @@ RecomputeCell read_recompute(const std::string& cell) {
     out.early_stop = early;
   }
   if (says_any(words, {"offloaded", "offload"})) out.offload_activations = 0.5;
-  const bool selective = says_any(words, {"selective", "sac", "minimal", "save dot", "partial",
-                                          "core attn", "dots saveable"});
+  const bool selective = says_any(
+      words, {"selective", "sac", "minimal", "save dot", "partial", "core attn", "dots saveable"});
   const bool denied = says_any(words, {"none", "no", "off", "false", "0", "disabled"});
-  if (says_any(words, {"every other layer", "every second layer", "alternate layers", "selective 2"})) {
+  if (says_any(words,
+               {"every other layer", "every second layer", "alternate layers", "selective 2"})) {
     out.kind = Recompute::kFull;
     out.fraction = 0.5;
   } else if (says(words, "full")) {
@@ -228,8 +238,8 @@ RecomputeCell read_recompute(const std::string& cell) {
     out.kind = Recompute::kSelective;
     if (!says_any(words, {"op", "per op"})) out.shares = named_parts(words);
   } else {
-    // Everything else that people write here (`full`, `yes`, `block`, `uniform`, a remat policy that
-    // keeps little) recomputes whole layers.
+    // Everything else that people write here (`full`, `yes`, `block`, `uniform`, a remat policy
+    // that keeps little) recomputes whole layers.
     out.kind = Recompute::kFull;
   }
   if (out.kind == Recompute::kFull && !out.fraction) {
@@ -239,9 +249,12 @@ RecomputeCell read_recompute(const std::string& cell) {
       const std::optional<double> m = number_before(words, "layer");
       const std::optional<int64_t> named =
           count_after(words, {"num layers", "recompute num layers", "block", "layers"}, 1e5);
-      if (n && *n >= 1) out.layer_count = static_cast<int64_t>(std::min(*n, 1e5));
-      else if (m && *m >= 1) out.layer_count = static_cast<int64_t>(std::min(*m, 1e5));
-      else if (named) out.layer_count = named;
+      if (n && *n >= 1)
+        out.layer_count = static_cast<int64_t>(std::min(*n, 1e5));
+      else if (m && *m >= 1)
+        out.layer_count = static_cast<int64_t>(std::min(*m, 1e5));
+      else if (named)
+        out.layer_count = named;
     }
   }
   return out;
@@ -250,13 +263,14 @@ RecomputeCell read_recompute(const std::string& cell) {
 RecomputeCell read_recompute_notes(const std::string& notes) {
   RecomputeCell out;
   const std::string words = plain_words(notes);
-  const std::optional<bool> said = claims_any(
-      words, {"use checkpoint", "full activation checkpointing", "activation checkpointing",
-              "gradient checkpointing", "activation recomputation", "full recompute",
-              "activation recompute"});
+  const std::optional<bool> said =
+      claims_any(words, {"use checkpoint", "full activation checkpointing",
+                         "activation checkpointing", "gradient checkpointing",
+                         "activation recomputation", "full recompute", "activation recompute"});
   if (!said) return out;
-  const bool selective = says_any(words, {"selective activation checkpointing",
-                                          "selective activation recomputation", "selective recompute"});
+  const bool selective =
+      says_any(words, {"selective activation checkpointing", "selective activation recomputation",
+                       "selective recompute"});
   out.kind = !*said ? Recompute::kNone : selective ? Recompute::kSelective : Recompute::kFull;
   return out;
 }
@@ -340,8 +354,10 @@ Remarks read_remarks(const std::string& text) {
     out.expert_skew = kNaturalRoutingSkew;
   }
   out.multi_token_prediction = claims_any(words, {"mtp", "multi token prediction"});
-  out.micro_batch = count_after(words, {"per device batch size", "per device batch", "local batch size",
-                                        "micro batch size", "per device train batch size"}, 1e6);
+  out.micro_batch = count_after(words,
+                                {"per device batch size", "per device batch", "local batch size",
+                                 "micro batch size", "per device train batch size"},
+                                1e6);
   out.lora_rank = count_after(words, {"lora rank", "lora r", "rank"}, 4096);
   out.power_cap_w = power_cap(words);
   read_state_bytes(words, out);

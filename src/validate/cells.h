@@ -1,5 +1,6 @@
-// What single cells mean: each function reads one kind of free text, by its words and without knowing
-// who wrote it. `stated` false: the cell says nothing, and the caller falls back on the stack.
+// What single cells mean: each function reads one kind of free text, by its words and without
+// knowing who wrote it. `stated` false: the cell says nothing, and the caller falls back on the
+// stack.
 #pragma once
 
 #include <optional>
@@ -24,10 +25,10 @@ struct SelectiveShares {
 };
 struct RecomputeCell {
   std::optional<Recompute> kind;
-  std::optional<double> fraction;        // of the layers: `every other layer`, `1/3`
-  std::optional<int64_t> layer_count;    // `full, 12 layers`: of those of one stage
+  std::optional<double> fraction;      // of the layers: `every other layer`, `1/3`
+  std::optional<int64_t> layer_count;  // `full, 12 layers`: of those of one stage
   std::optional<bool> early_stop;
-  std::optional<SelectiveShares> shares; // only where the text names the parts
+  std::optional<SelectiveShares> shares;  // only where the text names the parts
   double offload_activations = 0;
 };
 RecomputeCell read_recompute(const std::string& cell);
@@ -36,8 +37,8 @@ RecomputeCell read_recompute_notes(const std::string& notes);
 
 struct ShardingCell {
   std::optional<int64_t> zero;
-  bool fsdp = false;         // named as FSDP or ZeRO-3: a stack of that family is meant
-  bool hybrid = false;       // HSDP: one copy per sharding group
+  bool fsdp = false;                   // named as FSDP or ZeRO-3: a stack of that family is meant
+  bool hybrid = false;                 // HSDP: one copy per sharding group
   bool distributed_optimizer = false;  // Megatron's word for ZeRO-1
   double offload_optimizer = 0;
 };
@@ -55,20 +56,21 @@ struct Remarks {
   std::optional<Schedule> schedule;
   std::optional<ContextKind> context;
   std::optional<bool> sequence_parallel;
-  std::optional<int64_t> offload_layers;       // activations of that many layers go to the host
+  std::optional<int64_t> offload_layers;  // activations of that many layers go to the host
   std::optional<double> offload_activations, offload_optimizer;
   std::optional<double> expert_skew;
   std::optional<bool> multi_token_prediction;
-  std::optional<int64_t> micro_batch;          // `per_device_batch=3`
+  std::optional<int64_t> micro_batch;  // `per_device_batch=3`
   std::optional<int64_t> lora_rank;
   std::optional<double> power_cap_w;
   // Bytes per parameter that differ from the stack's: 16-bit training, 8-bit optimizer, ...
   std::optional<double> weight_bytes, gradient_bytes, optimizer_bytes, gradient_comm_bytes,
       weight_comm_bytes;
-  std::optional<bool> gradients_resident;      // false: the optimizer steps inside the backward pass
-  bool fused_loss = false;                     // logits are never held whole (Liger, chunked loss)
+  std::optional<bool> gradients_resident;  // false: the optimizer steps inside the backward pass
+  bool fused_loss = false;                 // logits are never held whole (Liger, chunked loss)
 };
-// `text` is everything free that the row holds: remarks, notes, the framework's and precision's words.
+// `text` is everything free that the row holds: remarks, notes, the framework's and precision's
+// words.
 Remarks read_remarks(const std::string& text);
 
 }  // namespace assay

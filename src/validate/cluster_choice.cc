@@ -1,9 +1,9 @@
-// The machine of a run: the accelerator by any of its names, the reference node that carries it, and
-// the network as far as the text says more.
+// The machine of a run: the accelerator by any of its names, the reference node that carries it,
+// and the network as far as the text says more.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
-
-#include <fmt/format.h>
 
 #include "validate/links.h"
 #include "validate/scenario.h"
@@ -45,26 +45,45 @@ const Node* reference_node(const Catalog& catalog, const Accelerator& a, int64_t
 
 std::string port_name(Bandwidth b) { return fmt::format("{:.0f}", b.v / kGbit); }
 
-// The catalog fabric of a kind for ports of a speed; a bare fabric of that kind where none is listed.
+// The catalog fabric of a kind for ports of a speed; a bare fabric of that kind where none is
+// listed.
 Fabric fabric_of(const Catalog& catalog, FabricKind kind, Bandwidth port) {
   const double gbit = port.v / kGbit;
   std::string name;
   switch (kind) {
     case FabricKind::kInfiniband:
-      name = gbit > 500 ? "xdr-800" : gbit > 300 ? "ndr-400-rail" : gbit > 150 ? "hdr-200" : "edr-100";
+      name = gbit > 500   ? "xdr-800"
+             : gbit > 300 ? "ndr-400-rail"
+             : gbit > 150 ? "hdr-200"
+                          : "edr-100";
       break;
     case FabricKind::kRoce:
-      name = gbit > 500 ? "roce-800" : gbit > 300 ? "roce-400" : gbit > 150 ? "roce-200" : "roce-100";
+      name = gbit > 500   ? "roce-800"
+             : gbit > 300 ? "roce-400"
+             : gbit > 150 ? "roce-200"
+                          : "roce-100";
       break;
-    case FabricKind::kEfa: name = gbit > 300 ? "efa-v4" : gbit > 150 ? "efa-v3" : "efa-v1"; break;
+    case FabricKind::kEfa:
+      name = gbit > 300 ? "efa-v4" : gbit > 150 ? "efa-v3" : "efa-v1";
+      break;
     case FabricKind::kTcp:
-      name = gbit > 300 ? "ethernet-400g" : gbit > 50 ? "ethernet-100g"
-             : gbit > 15 ? "ethernet-25g" : "ethernet-10g";
+      name = gbit > 300  ? "ethernet-400g"
+             : gbit > 50 ? "ethernet-100g"
+             : gbit > 15 ? "ethernet-25g"
+                         : "ethernet-10g";
       break;
-    case FabricKind::kSlingshot: name = "slingshot-11"; break;
-    case FabricKind::kOmnipath: name = "omnipath-100"; break;
-    case FabricKind::kTorus: name = "tpu-torus-3d"; break;
-    case FabricKind::kNone: name = "single-node"; break;
+    case FabricKind::kSlingshot:
+      name = "slingshot-11";
+      break;
+    case FabricKind::kOmnipath:
+      name = "omnipath-100";
+      break;
+    case FabricKind::kTorus:
+      name = "tpu-torus-3d";
+      break;
+    case FabricKind::kNone:
+      name = "single-node";
+      break;
   }
   if (const Fabric* f = find_fabric(catalog, name)) return *f;
   Fabric bare;
@@ -92,11 +111,12 @@ Fabric torus_of(const Catalog& catalog, const Accelerator& a) {
   return fabric_of(catalog, FabricKind::kTorus, Bandwidth(0));
 }
 
-// Racks whose scale-up link joins more than one node. A job that does not fill racks of 72 is placed
-// on 16 of the 18 trays of each, so that its groups stay powers of two.
+// Racks whose scale-up link joins more than one node. A job that does not fill racks of 72 is
+// placed on 16 of the 18 trays of each, so that its groups stay powers of two.
 void apply_rack(const Catalog& catalog, const Node& node, int64_t ranks, Fabric& fabric) {
   if (node.name.find("nvl72") == std::string::npos) return;
-  const Fabric* rack = find_fabric(catalog, node.nic_bandwidth.v > 500 * kGbit ? "nvl72-xdr" : "nvl72");
+  const Fabric* rack =
+      find_fabric(catalog, node.nic_bandwidth.v > 500 * kGbit ? "nvl72-xdr" : "nvl72");
   const FabricKind kind = fabric.kind;
   if (rack) fabric = *rack;
   fabric.kind = kind;
@@ -150,7 +170,8 @@ void apply_link(const Run& run, const Accelerator& a, const Catalog& catalog, bo
 const Accelerator* choose_accelerator(const Run& run, const Catalog& catalog) {
   if (run.gpu.empty()) return nullptr;
   const std::string words = plain_words(run.gpu);
-  if (says_any(words, {"hetero", "heterogeneous", "mixed"}) || run.gpu.find(',') != std::string::npos) {
+  if (says_any(words, {"hetero", "heterogeneous", "mixed"}) ||
+      run.gpu.find(',') != std::string::npos) {
     return nullptr;
   }
   if (run.gpu_mem_gb) {

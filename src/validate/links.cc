@@ -18,10 +18,9 @@ struct Unit {
   double bytes_per_s;
 };
 constexpr std::array kUnits = {
-    Unit{"Tbps", 1000 * kGbit}, Unit{"Tb/s", 1000 * kGbit}, Unit{"TB/s", 1e12},
-    Unit{"Gbps", kGbit},        Unit{"Gbit", kGbit},        Unit{"Gb/", kGbit},
-    Unit{"Gbe", kGbit},         Unit{"GbE", kGbit},         Unit{"GBE", kGbit},
-    Unit{"GB/", 1e9},           Unit{"GBps", 1e9},          Unit{"Gb ", kGbit},
+    Unit{"Tbps", 1000 * kGbit}, Unit{"Tb/s", 1000 * kGbit}, Unit{"TB/s", 1e12}, Unit{"Gbps", kGbit},
+    Unit{"Gbit", kGbit},        Unit{"Gb/", kGbit},         Unit{"Gbe", kGbit}, Unit{"GbE", kGbit},
+    Unit{"GBE", kGbit},         Unit{"GB/", 1e9},           Unit{"GBps", 1e9},  Unit{"Gb ", kGbit},
     Unit{"GBASE", kGbit},       Unit{"Gig", kGbit},         Unit{"G ", kGbit},
 };
 
@@ -54,8 +53,8 @@ std::optional<double> first_rate(const std::string& segment) {
     size_t end = 0;
     std::optional<double> rate = rate_at(text, i, &end);
     while (rate) {
-      const std::optional<double> next = end < text.size() && is_digit(text[end])
-                                             ? rate_at(text, end, &end) : std::nullopt;
+      const std::optional<double> next =
+          end < text.size() && is_digit(text[end]) ? rate_at(text, end, &end) : std::nullopt;
       if (!next) return rate;
       rate = next;
     }
@@ -85,12 +84,12 @@ struct Generation {
   double gbit;
 };
 constexpr std::array kGenerations = {
-    Generation{"xdr", 800},        Generation{"ndr", 400},        Generation{"hdr", 200},
-    Generation{"edr", 100},        Generation{"connectx 8", 800}, Generation{"cx8", 800},
-    Generation{"connectx 7", 400}, Generation{"cx7", 400},        Generation{"bluefield 3", 400},
-    Generation{"bf3", 400},        Generation{"connectx 6", 200}, Generation{"cx6", 200},
-    Generation{"slingshot", 200},  Generation{"slingshot 11", 200},
-    Generation{"omni path", 100},  Generation{"omnipath", 100},
+    Generation{"xdr", 800},        Generation{"ndr", 400},          Generation{"hdr", 200},
+    Generation{"edr", 100},        Generation{"connectx 8", 800},   Generation{"cx8", 800},
+    Generation{"connectx 7", 400}, Generation{"cx7", 400},          Generation{"bluefield 3", 400},
+    Generation{"bf3", 400},        Generation{"connectx 6", 200},   Generation{"cx6", 200},
+    Generation{"slingshot", 200},  Generation{"slingshot 11", 200}, Generation{"omni path", 100},
+    Generation{"omnipath", 100},
 };
 
 std::optional<FabricKind> named_kind(const std::string& words) {
@@ -152,8 +151,8 @@ LinkCell::Per uncounted(const std::string& words, const LinkCell& link) {
   constexpr double kFastestPort = 900 * kGbit;
   if (says_any(words, {"node", "per node", "instance", "efa", "host"})) return LinkCell::Per::kNode;
   if (link.rate && link.rate->v > kFastestPort) return LinkCell::Per::kNode;
-  const bool plain_ethernet = says(words, "ethernet") &&
-                              !says_any(words, {"rdma", "roce", "rocev2", "infiniband", "ib"});
+  const bool plain_ethernet =
+      says(words, "ethernet") && !says_any(words, {"rdma", "roce", "rocev2", "infiniband", "ib"});
   const bool rdma = link.kind == FabricKind::kInfiniband || link.kind == FabricKind::kSlingshot ||
                     link.kind == FabricKind::kOmnipath || link.kind == FabricKind::kRoce;
   return rdma && !plain_ethernet ? LinkCell::Per::kAccelerator : LinkCell::Per::kPort;
@@ -186,9 +185,12 @@ LinkCell read_link(const std::string& cell) {
 std::optional<Bandwidth> node_bandwidth(const LinkCell& link, int64_t accelerators) {
   if (!link.rate) return {};
   switch (link.per) {
-    case LinkCell::Per::kNode: return *link.rate;
-    case LinkCell::Per::kAccelerator: return *link.rate * static_cast<double>(accelerators);
-    case LinkCell::Per::kPort: break;
+    case LinkCell::Per::kNode:
+      return *link.rate;
+    case LinkCell::Per::kAccelerator:
+      return *link.rate * static_cast<double>(accelerators);
+    case LinkCell::Per::kPort:
+      break;
   }
   return *link.rate * static_cast<double>(link.ports.value_or(1));
 }

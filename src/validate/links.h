@@ -12,9 +12,9 @@
 namespace assay {
 
 struct LinkCell {
-  std::optional<FabricKind> kind;       // the transport that is named
-  std::optional<Bandwidth> rate;        // of one port, or of the whole node; one direction
-  std::optional<int64_t> ports;         // per node, where counted
+  std::optional<FabricKind> kind;  // the transport that is named
+  std::optional<Bandwidth> rate;   // of one port, or of the whole node; one direction
+  std::optional<int64_t> ports;    // per node, where counted
   enum class Per { kPort, kAccelerator, kNode } per = Per::kPort;
   bool management = false;  // it only names a management or storage network
 };

@@ -32,8 +32,8 @@ TEST(Links, AsPeopleWriteThem) {
       {"Storage: 2x ConnectX-7 IB NDR 400Gb/s, Compute: 8x ConnectX-7 IB NDR 400Gb/s, Management: "
        "100Gb/s Ethernet NIC",
        FabricKind::kInfiniband, 3200},
-      {"1x Ethernet 100Gb/Sec, 8x NVIDIA Quantum-2 CX7 InfiniBand (400Gb/s)", FabricKind::kInfiniband,
-       3200},
+      {"1x Ethernet 100Gb/Sec, 8x NVIDIA Quantum-2 CX7 InfiniBand (400Gb/s)",
+       FabricKind::kInfiniband, 3200},
       {"8x ConnectX-7 IB NDR 400Gb/s + 200Gb/s Ethernet NIC", FabricKind::kInfiniband, 3200},
       {"BF3 200Gbps for NS and 2xBF3 400Gbps for EW", std::nullopt, 800},
       {"InfiniBand; Data bandwidth for GPU-PCIe: 504 GB/s; PCIe-NIC: 500 GB/s",

@@ -1,9 +1,9 @@
 // The shape of a run's model: what the row states, then the catalog model of that name, then the
 // conventions that most published models follow.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
-
-#include <fmt/format.h>
 
 #include "validate/scenario.h"
 #include "validate/text.h"
@@ -18,18 +18,18 @@ struct FamilyShape {
   int64_t vocab;
 };
 constexpr std::array kFamilies = {
-    FamilyShape{"llama", true, 32000},   FamilyShape{"tinyllama", true, 32000},
-    FamilyShape{"mistral", true, 32000}, FamilyShape{"mixtral", true, 32000},
-    FamilyShape{"qwen", true, 151936},   FamilyShape{"gemma", true, 256000},
-    FamilyShape{"deepseek", true, 129280}, FamilyShape{"kimi", true, 163840},
-    FamilyShape{"yi", true, 64000},      FamilyShape{"phi", true, 32064},
-    FamilyShape{"olmo", true, 50304},    FamilyShape{"granite", true, 49152},
-    FamilyShape{"smollm", true, 49152},  FamilyShape{"internlm", true, 92544},
-    FamilyShape{"palm", true, 256000},   FamilyShape{"gpt", false, 51200},
-    FamilyShape{"opt", false, 50272},    FamilyShape{"bloom", false, 250880},
-    FamilyShape{"neox", false, 50432},   FamilyShape{"pythia", false, 50304},
-    FamilyShape{"mpt", false, 50368},    FamilyShape{"falcon", false, 65024},
-    FamilyShape{"bert", false, 30528},   FamilyShape{"nemotron", false, 256000},
+    FamilyShape{"llama", true, 32000},      FamilyShape{"tinyllama", true, 32000},
+    FamilyShape{"mistral", true, 32000},    FamilyShape{"mixtral", true, 32000},
+    FamilyShape{"qwen", true, 151936},      FamilyShape{"gemma", true, 256000},
+    FamilyShape{"deepseek", true, 129280},  FamilyShape{"kimi", true, 163840},
+    FamilyShape{"yi", true, 64000},         FamilyShape{"phi", true, 32064},
+    FamilyShape{"olmo", true, 50304},       FamilyShape{"granite", true, 49152},
+    FamilyShape{"smollm", true, 49152},     FamilyShape{"internlm", true, 92544},
+    FamilyShape{"palm", true, 256000},      FamilyShape{"gpt", false, 51200},
+    FamilyShape{"opt", false, 50272},       FamilyShape{"bloom", false, 250880},
+    FamilyShape{"neox", false, 50432},      FamilyShape{"pythia", false, 50304},
+    FamilyShape{"mpt", false, 50368},       FamilyShape{"falcon", false, 65024},
+    FamilyShape{"bert", false, 30528},      FamilyShape{"nemotron", false, 256000},
     FamilyShape{"starcoder", false, 49152},
 };
 
@@ -119,7 +119,8 @@ tl::expected<Model, Refusal> choose_model(const Run& run, const Catalog& catalog
   std::string missing;
   if (m.layers == 0) missing += "layers";
   if (m.hidden == 0) missing += missing.empty() ? "hidden" : ", hidden";
-  if (!missing.empty()) return tl::unexpected(Refusal{RunStatus::kIncomplete, "not stated: " + missing});
+  if (!missing.empty())
+    return tl::unexpected(Refusal{RunStatus::kIncomplete, "not stated: " + missing});
 
   const bool other_heads = run.heads && *run.heads != m.heads;
   take(m.heads, run.heads);

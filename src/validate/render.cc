@@ -1,9 +1,9 @@
 // The report as a screen and as JSON.
+#include <fmt/format.h>
+
 #include <array>
 #include <cmath>
 #include <map>
-
-#include <fmt/format.h>
 
 #include "validate/validate.h"
 
@@ -21,7 +21,8 @@ std::string thousands(int64_t n) {
 std::string share(const std::optional<double>& x) {
   if (!x || !std::isfinite(*x)) return "-";
   const double percent = *x * 100;
-  return std::abs(percent) >= 99.95 ? fmt::format("{:.0f}", percent) : fmt::format("{:.1f}", percent);
+  return std::abs(percent) >= 99.95 ? fmt::format("{:.0f}", percent)
+                                    : fmt::format("{:.1f}", percent);
 }
 
 std::string signed_share(const std::optional<double>& x) {
@@ -31,14 +32,14 @@ std::string signed_share(const std::optional<double>& x) {
 
 std::string table_row(const GroupStats& g) {
   return fmt::format("  {:<24}{:>6}{:>7}{:>8}{:>8}{:>8}{:>8}{:>8}{:>8}{:>8}\n",
-                     sanitize(g.name, 23), thousands(g.rows), thousands(g.predicted), share(g.median),
-                     share(g.mean), share(g.p90), signed_share(g.bias), share(g.coverage),
-                     share(g.memory_median), share(g.regret_max));
+                     sanitize(g.name, 23), thousands(g.rows), thousands(g.predicted),
+                     share(g.median), share(g.mean), share(g.p90), signed_share(g.bias),
+                     share(g.coverage), share(g.memory_median), share(g.regret_max));
 }
 
 std::string table_head(const std::string& title) {
-  return fmt::format("\n{:<26}{:>6}{:>7}{:>8}{:>8}{:>8}{:>8}{:>8}{:>8}{:>8}\n", title, "rows", "scored",
-                     "median", "mean", "p90", "bias", "cover", "memory", "regret");
+  return fmt::format("\n{:<26}{:>6}{:>7}{:>8}{:>8}{:>8}{:>8}{:>8}{:>8}{:>8}\n", title, "rows",
+                     "scored", "median", "mean", "p90", "bias", "cover", "memory", "regret");
 }
 
 std::string status_counts(const ValidateReport& report) {
@@ -58,9 +59,10 @@ std::string status_counts(const ValidateReport& report) {
 
 std::string verdict(const GroupStats& all) {
   if (!all.median) return "No usable row could be scored.\n";
-  std::string out = fmt::format("Median error {} %, p90 {} %, bias {} %; ranges cover {} % of rows and are {} % wide",
-                                share(all.median), share(all.p90), signed_share(all.bias),
-                                share(all.coverage), share(all.range_width));
+  std::string out = fmt::format(
+      "Median error {} %, p90 {} %, bias {} %; ranges cover {} % of rows and are {} % wide",
+      share(all.median), share(all.p90), signed_share(all.bias), share(all.coverage),
+      share(all.range_width));
   out += all.memory_median ? fmt::format("; memory {} %.\n", share(all.memory_median)) : ".\n";
   return out;
 }
@@ -89,8 +91,8 @@ std::string strings(const std::vector<std::string>& list) {
 
 std::string row_json(const RowResult& r) {
   return fmt::format(
-      R"({{"id":{},"status":"{}","reason":{},"measured_s":{},"predicted_s":{},"low_s":{},"high_s":{},)"
-      R"("measured_mem_gb":{},"predicted_mem_gb":{},"assumed":{}}})",
+      R"({{"id":{},"status":"{}","reason":{},"measured_s":{},"predicted_s":{},"low_s":{},)"
+      R"("high_s":{},"measured_mem_gb":{},"predicted_mem_gb":{},"assumed":{}}})",
       quoted(r.id), enum_names(RunStatus{})[static_cast<size_t>(r.status)],
       r.reason.empty() ? "null" : quoted(r.reason), number(r.measured_s), number(r.predicted_s),
       number(r.low_s), number(r.high_s), number(r.measured_mem_gb), number(r.predicted_mem_gb),
@@ -100,8 +102,8 @@ std::string row_json(const RowResult& r) {
 std::string group_json(const GroupStats& g) {
   return fmt::format(
       R"({{"kind":"{}","name":{},"rows":{},"usable":{},"predicted":{},"sources":{},)"
-      R"("median_error":{},"mean_error":{},"p90_error":{},"bias":{},"coverage":{},"range_width":{},)"
-      R"("memory_rows":{},"memory_median_error":{},"sweeps":{},"regret_max":{},"regret_mean":{},)"
+      R"("median_error":{},"mean_error":{},"p90_error":{},"bias":{},"coverage":{},)"
+      R"("range_width":{},"memory_rows":{},"memory_median_error":{},"sweeps":{},"regret_max":{},"regret_mean":{},)"
       R"("oom_rows":{},"oom_called_fitting":{}}})",
       g.kind, quoted(g.name), g.rows, g.usable, g.predicted, g.sources, number(g.median),
       number(g.mean), number(g.p90), number(g.bias), number(g.coverage), number(g.range_width),
@@ -114,13 +116,15 @@ std::string group_json(const GroupStats& g) {
 std::string to_text(const ValidateReport& report) {
   static const GroupStats kNone;
   const GroupStats& all = report.groups.empty() ? kNone : report.groups.front();
-  std::string out = fmt::format("Validate  {}: {} rows, {} usable, {} scored\nStatus    {}\n",
-                                sanitize(report.file, 60), thousands(all.rows), thousands(all.usable),
-                                thousands(all.predicted), status_counts(report));
+  std::string out = fmt::format(
+      "Validate  {}: {} rows, {} usable, {} scored\nStatus    {}\n", sanitize(report.file, 60),
+      thousands(all.rows), thousands(all.usable), thousands(all.predicted), status_counts(report));
   out += "Figures   errors of step time in %; a row is scored when it is usable and predicted\n";
-  static constexpr std::array<std::array<std::string_view, 2>, 4> kTables = {{
-      {"source", "By source"}, {"class", "By class"}, {"accelerator", "By accelerator"},
-      {"size", "By accelerators"}}};
+  static constexpr std::array<std::array<std::string_view, 2>, 4> kTables = {
+      {{"source", "By source"},
+       {"class", "By class"},
+       {"accelerator", "By accelerator"},
+       {"size", "By accelerators"}}};
   for (const auto& [kind, title] : kTables) {
     std::string body;
     for (const GroupStats& g : report.groups) {

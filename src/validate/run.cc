@@ -1,16 +1,17 @@
 #include "validate/run.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <array>
 #include <cmath>
-
-#include <fmt/format.h>
 
 #include "validate/text.h"
 
 namespace assay {
 namespace {
 
-constexpr double kLargestCount = 1e12;  // no honest count of a training run is larger
+constexpr double kLargestNumber = 1e12;  // no honest figure of a training run is larger
 
 struct TextColumn {
   std::string_view name;
@@ -49,35 +50,37 @@ constexpr std::array kNumberColumns = {
     NumberColumn{"tokens_per_s_per_gpu", &Run::tokens_per_s_per_gpu},
 };
 
+// Limits as in world/workload.h and world/plan.h; beyond them nobody trains, and sums would
+// overflow.
 struct CountColumn {
   std::string_view name;
   std::optional<int64_t> Run::*to;
-  bool zero_allowed = false;
+  double least = 1, most = 1e6;
 };
 constexpr std::array kCountColumns = {
-    CountColumn{"layers", &Run::layers},
-    CountColumn{"hidden", &Run::hidden},
-    CountColumn{"ffn_hidden", &Run::ffn},
-    CountColumn{"heads", &Run::heads},
-    CountColumn{"kv_heads", &Run::kv_heads},
-    CountColumn{"vocab", &Run::vocab},
-    CountColumn{"seq_len", &Run::seq},
+    CountColumn{"layers", &Run::layers, 1, 1e5},
+    CountColumn{"hidden", &Run::hidden, 1, 1e7},
+    CountColumn{"ffn_hidden", &Run::ffn, 1, 1e7},
+    CountColumn{"heads", &Run::heads, 1, 65536},
+    CountColumn{"kv_heads", &Run::kv_heads, 1, 65536},
+    CountColumn{"vocab", &Run::vocab, 1, 1e8},
+    CountColumn{"seq_len", &Run::seq, 1, 1e9},
     CountColumn{"n_gpus", &Run::accelerators},
     CountColumn{"gpus_per_node", &Run::per_node},
     CountColumn{"parallel_tp", &Run::tp},
     CountColumn{"pp", &Run::pp},
     CountColumn{"cp", &Run::cp},
-    CountColumn{"ep", &Run::ep, true},
+    CountColumn{"ep", &Run::ep, 0, 1e6},
     CountColumn{"dp", &Run::dp},
-    CountColumn{"sharding_group", &Run::sharding_group, true},
-    CountColumn{"micro_batch", &Run::micro_batch},
-    CountColumn{"global_batch", &Run::global_batch},
-    CountColumn{"grad_accum", &Run::grad_accum},
-    CountColumn{"moe_experts", &Run::experts, true},
-    CountColumn{"moe_topk", &Run::experts_per_token, true},
-    CountColumn{"moe_expert_ffn", &Run::expert_ffn, true},
-    CountColumn{"moe_shared_ffn", &Run::shared_ffn, true},
-    CountColumn{"moe_dense_layers", &Run::dense_layers, true},
+    CountColumn{"sharding_group", &Run::sharding_group, 0, 1e6},
+    CountColumn{"micro_batch", &Run::micro_batch, 1, 1e9},
+    CountColumn{"global_batch", &Run::global_batch, 1, 1e9},
+    CountColumn{"grad_accum", &Run::grad_accum, 1, 1e9},
+    CountColumn{"moe_experts", &Run::experts, 0, 1e6},
+    CountColumn{"moe_topk", &Run::experts_per_token, 0, 1e6},
+    CountColumn{"moe_expert_ffn", &Run::expert_ffn, 0, 1e7},
+    CountColumn{"moe_shared_ffn", &Run::shared_ffn, 0, 1e7},
+    CountColumn{"moe_dense_layers", &Run::dense_layers, 0, 1e5},
 };
 
 struct FlagColumn {
@@ -100,15 +103,26 @@ std::string quoted(std::string_view column, std::string_view cell) {
   return fmt::format("{} \"{}\"", column, sanitize(std::string(cell.substr(0, 64)), 40));
 }
 
+// Columns that decide what ran; any other cell that cannot be read is taken as blank.
+bool is_needed(std::string_view column) {
+  static constexpr std::array<std::string_view, 9> kNeeded = {
+      "layers", "hidden", "seq_len", "n_gpus", "parallel_tp", "pp", "cp", "ep", "global_batch"};
+  return std::find(kNeeded.begin(), kNeeded.end(), column) != kNeeded.end();
+}
+
+void note_unreadable(std::string_view column, std::string_view cell, Run& run) {
+  (is_needed(column) ? run.unreadable : run.ignored).push_back(quoted(column, cell));
+}
+
 void read_numbers(const CsvTable& table, const CsvRow& row, Run& run) {
   for (const NumberColumn& c : kNumberColumns) {
     const std::string_view cell = table.cell(row, c.name);
     if (is_blank(cell)) continue;
     const std::optional<double> value = cell_number(cell);
-    if (value && *value > 0 && *value <= kLargestCount) {
+    if (value && *value > 0 && *value <= kLargestNumber) {
       run.*c.to = *value;
     } else {
-      run.unreadable.push_back(quoted(c.name, cell));
+      note_unreadable(c.name, cell, run);
     }
   }
 }
@@ -118,11 +132,10 @@ void read_counts(const CsvTable& table, const CsvRow& row, Run& run) {
     const std::string_view cell = table.cell(row, c.name);
     if (is_blank(cell)) continue;
     const std::optional<double> value = cell_number(cell);
-    const double least = c.zero_allowed ? 0 : 1;
-    if (value && *value >= least && *value <= kLargestCount && std::floor(*value) == *value) {
+    if (value && *value >= c.least && *value <= c.most && std::floor(*value) == *value) {
       run.*c.to = static_cast<int64_t>(*value);
     } else {
-      run.unreadable.push_back(quoted(c.name, cell));
+      note_unreadable(c.name, cell, run);
     }
   }
   // Model chunks may be described in words instead of counted.

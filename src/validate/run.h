@@ -1,6 +1,6 @@
 // One measured training run as somebody wrote it down: a row of a table with the columns of
-// data/training_runs.csv. Columns may stand in any order, be missing or be unknown; a blank cell was
-// not stated. Nothing is guessed here: see scenario.h for what the cells are taken to mean.
+// data/training_runs.csv. Columns may stand in any order, be missing or be unknown; a blank cell
+// was not stated. Nothing is guessed here: see scenario.h for what the cells are taken to mean.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,9 @@ struct Run {
   std::optional<int64_t> experts, experts_per_token, expert_ffn, shared_ffn, dense_layers;
   std::optional<bool> gated_mlp, tied_embeddings;
 
-  std::vector<std::string> unreadable;  // `layers "abc"`: cells that hold no possible value
+  // Cells that hold no possible value, as `layers "abc"`: those without which a run is unknown, and
+  // those that are taken as blank.
+  std::vector<std::string> unreadable, ignored;
 
   // Measured seconds of one step: as normalised, as stated, or from tokens per second.
   std::optional<double> measured_s() const;

@@ -7,7 +7,9 @@ namespace {
 
 using TrainingRun = assay::Run;  // inside a test body, Run is a function of gtest
 
-std::vector<TrainingRun> runs_of(const std::string& text) { return read_runs(parse_csv(text, "runs.csv")); }
+std::vector<TrainingRun> runs_of(const std::string& text) {
+  return read_runs(parse_csv(text, "runs.csv"));
+}
 
 TEST(Runs, ColumnsInAnyOrderUnknownOnesIgnored) {
   const std::vector<TrainingRun> runs = runs_of("hidden,colour,id,layers\n4096,red,a,32\n");
@@ -34,7 +36,9 @@ TEST(Runs, NumbersThatCannotBe) {
     EXPECT_EQ(runs[0].unreadable.size(), 1u) << bad;
   }
   const std::vector<TrainingRun> runs = runs_of("id,step_time_norm_s,peak_mem_gb\na,-3,0\n");
-  EXPECT_EQ(runs[0].unreadable.size(), 2u);
+  EXPECT_TRUE(runs[0].unreadable.empty());
+  EXPECT_EQ(runs[0].ignored.size(), 2u);
+  EXPECT_FALSE(runs[0].measured_s());
 }
 
 TEST(Runs, ARowWithoutIdIsNamedByItsLine) {

@@ -1,10 +1,10 @@
 #include "validate/scenario.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
-
-#include <fmt/format.h>
 
 #include "validate/text.h"
 
@@ -24,8 +24,8 @@ std::string joined(const std::vector<std::string>& parts, const std::string& bet
 
 // Everything free that the row holds, for remarks.
 std::string free_text(const Run& run) {
-  return run.overlap_notes + " ; " + run.framework + " ; " + run.precision + " ; " + run.zero + " ; " +
-         run.notes;
+  return run.overlap_notes + " ; " + run.framework + " ; " + run.precision + " ; " + run.zero +
+         " ; " + run.notes;
 }
 
 // --- policy: precision, recompute, sharding, overlap -------------------------------------------
@@ -39,13 +39,13 @@ void apply_precision(const Run& run, Scenario& s) {
         "precision {}", enum_names(Precision{})[static_cast<size_t>(s.plan.precision)]));
   }
   if (cell.ambiguous) {
-    s.assumed.push_back(fmt::format(
-        "of several precisions, {}",
-        enum_names(Precision{})[static_cast<size_t>(s.plan.precision)]));
+    s.assumed.push_back(
+        fmt::format("of several precisions, {}",
+                    enum_names(Precision{})[static_cast<size_t>(s.plan.precision)]));
   }
   if (s.plan.precision == Precision::kFp32 || s.plan.precision == Precision::kTf32) {
-    // Single precision keeps no second copy of the weights. The memory model counts every word twice
-    // as long, so these are half of what is resident.
+    // Single precision keeps no second copy of the weights. The memory model counts every word
+    // twice as long, so these are half of what is resident.
     Stack& stack = s.setting.stack;
     stack.weight_bytes = stack.gradient_bytes = 2;
     stack.optimizer_bytes = 4;
@@ -174,16 +174,18 @@ tl::expected<void, Refusal> apply_degrees(const Run& run, Scenario& s) {
   } else if (unstated && three_d && n > 1 && !run.micro_batch) {
     return tl::unexpected(incomplete("not stated: parallel_tp, pp, micro_batch"));
   }
-  const int64_t model_parallel = p.tp * p.pp * p.cp;
-  if (model_parallel > n || n % model_parallel != 0) {
-    return tl::unexpected(unsupported(fmt::format("tp {} x pp {} x cp {} does not divide {} accelerators",
-                                                  p.tp, p.pp, p.cp, n)));
+  const bool too_many = p.tp > n || p.pp > n / p.tp || p.cp > n / (p.tp * p.pp);
+  const int64_t model_parallel = too_many ? 0 : p.tp * p.pp * p.cp;
+  if (too_many || n % model_parallel != 0) {
+    return tl::unexpected(unsupported(
+        fmt::format("tp {} x pp {} x cp {} does not divide {} accelerators", p.tp, p.pp, p.cp, n)));
   }
   p.dp = n / model_parallel;
   if (run.dp && *run.dp != p.dp && !(unstated && three_d)) {
     s.assumed.push_back(fmt::format("dp {} (stated {})", p.dp, *run.dp));
   }
-  if (!run.vpp && !run.vpp_text.empty() && p.pp > 1 && says(plain_words(run.vpp_text), "interleaved")) {
+  if (!run.vpp && !run.vpp_text.empty() && p.pp > 1 &&
+      says(plain_words(run.vpp_text), "interleaved")) {
     p.vpp = 2;
     s.assumed.push_back("2 model chunks per stage");
   }
@@ -208,7 +210,8 @@ tl::expected<void, Refusal> apply_batch(const Run& run, const Remarks& remarks, 
     return tl::unexpected(incomplete("not stated: micro_batch, global_batch"));
   }
   if (!run.global_batch) {
-    if (static_cast<double>(*micro) * static_cast<double>(p.dp) * static_cast<double>(accumulate) > 1e9) {
+    if (static_cast<double>(*micro) * static_cast<double>(p.dp) * static_cast<double>(accumulate) >
+        1e9) {
       return tl::unexpected(unsupported("the batch is not a possible number of sequences"));
     }
     w.global_batch = *micro * p.dp * accumulate;
@@ -268,7 +271,8 @@ tl::expected<void, Refusal> check_stated(const Run& run) {
 MemoryCounter choose_counter(const Run& run) {
   MemoryCounter out;
   const std::string words = plain_words(run.notes + " ; " + run.overlap_notes);
-  // torchtitan prints the peak of what the allocator reserved, in GiB (its metrics: max_reserved_gib).
+  // torchtitan prints the peak of what the allocator reserved, in GiB (its metrics:
+  // max_reserved_gib).
   if (says(plain_words(run.framework), "torchtitan")) return {true, kGiB};
   if (says(words, "gib")) out.unit = kGiB;
   out.reserved = says_any(words, {"reserved", "nvidia smi", "memory reserved"});
@@ -278,10 +282,11 @@ MemoryCounter choose_counter(const Run& run) {
 tl::expected<Scenario, Refusal> to_scenario(const Run& run, const Catalog& catalog) {
   if (const auto checked = check_stated(run); !checked) return tl::unexpected(checked.error());
   Scenario s;
+  for (const std::string& cell : run.ignored) s.assumed.push_back("as if blank: " + cell);
   const Accelerator* accelerator = choose_accelerator(run, catalog);
   if (!accelerator) {
-    return tl::unexpected(unsupported(fmt::format("no single known accelerator in \"{}\"",
-                                                  sanitize(run.gpu, 60))));
+    return tl::unexpected(
+        unsupported(fmt::format("no single known accelerator in \"{}\"", sanitize(run.gpu, 60))));
   }
   tl::expected<Model, Refusal> model = choose_model(run, catalog, s.assumed);
   if (!model) return tl::unexpected(model.error());

@@ -1,10 +1,13 @@
-// From a run as written to something the model can predict: a Setting and a Plan, with everything that
-// was not stated filled in from the catalog, the stack's defaults or a rule, and said in `assumed`.
+// From a run as written to something the model can predict: a Setting and a Plan, with everything
+// that was not stated filled in from the catalog, the stack's defaults or a rule, and said in
+// `assumed`.
 //
 // The rules, in the order they apply:
 //   accelerator  by any of its names; memory stated beside it picks or corrects the variant.
-//   stack        a word of the framework's name that a stack lists as alias; the longest wins. A name
-//                that nobody knows goes to the nearest stack by how it shards (3d, fsdp, zero, jax).
+//   stack        a word of the framework's name that a stack lists as alias; the longest wins. A
+//   name
+//                that nobody knows goes to the nearest stack by how it shards (3d, fsdp, zero,
+//                jax).
 //   model        the row's shape; what it leaves blank from the catalog model of that name when the
 //                width agrees, else by convention.
 //   cluster      the reference node of that accelerator; ports and transport from the link's text.
@@ -13,9 +16,8 @@
 #pragma once
 
 #include <string>
-#include <vector>
-
 #include <tl/expected.hpp>
+#include <vector>
 
 #include "validate/cells.h"
 #include "validate/run.h"
@@ -41,8 +43,8 @@ constexpr std::array<std::string_view, 5> enum_names(RunClass) {
 
 // Which counter a measured peak is, so that the prediction is printed in the same.
 struct MemoryCounter {
-  bool reserved = false;    // else allocated
-  Bytes unit = kGB;         // what one of the column's figures stands for
+  bool reserved = false;  // else allocated
+  Bytes unit = kGB;       // what one of the column's figures stands for
 };
 
 struct Scenario {

@@ -1,8 +1,8 @@
 #include "validate/scenario.h"
 
-#include <algorithm>
-
 #include <gtest/gtest.h>
+
+#include <algorithm>
 
 #include "perf/predict.h"
 
@@ -95,12 +95,13 @@ TEST(Scenario, Frameworks) {
   };
   const Row rows[] = {
       {"NeMo 24.07", "", 2, 1, "H100", "megatron-core"},
-      {"Megatron-Bridge (NeMo 26.08)", "", 1, 1, "H100", "megatron-core"},
+      {"Megatron-Bridge (NeMo 25.11)", "", 1, 1, "H100", "megatron-core"},
       {"Megatron-LM", "", 8, 1, "H100", "megatron-core"},
       {"Megatron-DeepSpeed", "ZeRO-1", 4, 2, "A100", "megatron-deepspeed"},
       {"Megatron-LM/Megatron-DeepSpeed", "", 4, 1, "V100", "megatron-deepspeed"},
       {"Megatron-DeepSpeed ZeRO-3", "ZeRO-3", 1, 1, "A100", "deepspeed-zero"},
-      {"DeepSpeed ZeRO-3 + HF + Liger", "ZeRO-3 + CPU optimizer offload", 1, 1, "H200", "deepspeed-zero"},
+      {"DeepSpeed ZeRO-3 + HF + Liger", "ZeRO-3 + CPU optimizer offload", 1, 1, "H200",
+       "deepspeed-zero"},
       {"torchtitan FSDP2+TP", "FSDP2", 8, 1, "H100", "pytorch-fsdp2"},
       {"PyTorch FSDP (fms-fsdp)", "FSDP", 1, 1, "A100", "pytorch-fsdp"},
       {"MaxText/JAX", "", 1, 1, "TPUv6e", "maxtext"},
@@ -130,8 +131,9 @@ TEST(Scenario, Frameworks) {
     const StackChoice choice = choose_stack(r, *a, catalog());
     ASSERT_TRUE(choice.stack) << row.framework;
     EXPECT_EQ(choice.stack->name, row.stack) << row.framework << " " << row.zero;
-    const bool unknown = std::string(row.framework).starts_with("Frob");
-    EXPECT_EQ(!choice.assumed.empty(), unknown || !choice.assumed.empty());
+    if (std::string(row.framework).starts_with("Frob")) {
+      EXPECT_FALSE(choice.assumed.empty());
+    }
   }
 }
 
@@ -154,13 +156,20 @@ TEST(Scenario, AcceleratorsByAnyName) {
     const char* name;
   };
   const Row rows[] = {
-      {"A100", {}, "a100-sxm4-80gb"},     {"A100", 40.0, "a100-sxm4-40gb"},
-      {"A100-40GB", {}, "a100-sxm4-40gb"}, {"NVIDIA H100 80GB HBM3", {}, "h100-sxm5-80gb"},
-      {"H800", {}, "h800-sxm5-80gb"},     {"H100-96GB-HBM2e", {}, "h100-96gb-hbm2e"},
-      {"TPU v5e", {}, "tpu-v5e"},         {"Trillium", {}, "tpu-v6e"},
-      {"TPU7x", {}, "tpu-v7"},            {"MI300X", 192.0, "mi300x-192gb"},
-      {"8x H200 SXM (cloud)", {}, "h200-sxm5-141gb"}, {"Gaudi2", {}, "gaudi2-96gb"},
-      {"RTX 4090", {}, "rtx-4090"},       {"V100-16GB", 16.0, "v100-sxm2-16gb"},
+      {"A100", {}, "a100-sxm4-80gb"},
+      {"A100", 40.0, "a100-sxm4-40gb"},
+      {"A100-40GB", {}, "a100-sxm4-40gb"},
+      {"NVIDIA H100 80GB HBM3", {}, "h100-sxm5-80gb"},
+      {"H800", {}, "h800-sxm5-80gb"},
+      {"H100-96GB-HBM2e", {}, "h100-96gb-hbm2e"},
+      {"TPU v5e", {}, "tpu-v5e"},
+      {"Trillium", {}, "tpu-v6e"},
+      {"TPU7x", {}, "tpu-v7"},
+      {"MI300X", 192.0, "mi300x-192gb"},
+      {"8x H200 SXM (cloud)", {}, "h200-sxm5-141gb"},
+      {"Gaudi2", {}, "gaudi2-96gb"},
+      {"RTX 4090", {}, "rtx-4090"},
+      {"V100-16GB", 16.0, "v100-sxm2-16gb"},
   };
   for (const Row& row : rows) {
     TrainingRun r = base();

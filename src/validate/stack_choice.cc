@@ -1,9 +1,9 @@
-// Which stack a framework's name means. Known names are aliases in catalog/stacks.yaml; what is here is
-// only how an unknown name is brought to the nearest of them.
+// Which stack a framework's name means. Known names are aliases in catalog/stacks.yaml; what is
+// here is only how an unknown name is brought to the nearest of them.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
-
-#include <fmt/format.h>
 
 #include "validate/scenario.h"
 #include "validate/text.h"
@@ -17,32 +17,58 @@ struct KnownName {
   std::string_view sharding;
 };
 constexpr std::array kKnownNames = {
-    KnownName{"jax", "jax"},           KnownName{"pax", "jax"},
-    KnownName{"paxml", "jax"},         KnownName{"flax", "jax"},
-    KnownName{"t5x", "jax"},           KnownName{"levanter", "jax"},
-    KnownName{"xla", "jax"},           KnownName{"easydel", "jax"},
-    KnownName{"easylm", "jax"},        KnownName{"alpa", "jax"},
-    KnownName{"mesh tensorflow", "jax"}, KnownName{"midgpt", "jax"},
-    KnownName{"megatron", "3d"},       KnownName{"mcore", "3d"},
-    KnownName{"nemo", "3d"},           KnownName{"gpt neox", "3d"},
-    KnownName{"neox", "3d"},           KnownName{"nanotron", "3d"},
-    KnownName{"picotron", "3d"},       KnownName{"primus", "3d"},
-    KnownName{"megascale", "3d"},      KnownName{"hai llm", "3d"},
-    KnownName{"colossalai", "3d"},     KnownName{"colossal ai", "3d"},
-    KnownName{"internevo", "3d"},      KnownName{"mindspeed", "3d"},
-    KnownName{"mindspore", "3d"},      KnownName{"oneflow", "3d"},
-    KnownName{"paddle", "3d"},         KnownName{"paddlenlp", "3d"},
-    KnownName{"deepspeed", "zero"},    KnownName{"optimum habana", "zero"},
-    KnownName{"bmtrain", "zero"},      KnownName{"fairscale", "fsdp"},
-    KnownName{"torchtune", "fsdp"},    KnownName{"torchtitan", "fsdp"},
-    KnownName{"axolotl", "fsdp"},      KnownName{"llama factory", "fsdp"},
-    KnownName{"llamafactory", "fsdp"}, KnownName{"composer", "fsdp"},
-    KnownName{"llm foundry", "fsdp"},  KnownName{"litgpt", "fsdp"},
-    KnownName{"lightning", "fsdp"},    KnownName{"accelerate", "fsdp"},
-    KnownName{"trl", "fsdp"},          KnownName{"transformers", "fsdp"},
-    KnownName{"unsloth", "fsdp"},      KnownName{"olmo", "fsdp"},
-    KnownName{"metaseq", "fsdp"},      KnownName{"veomni", "fsdp"},
-    KnownName{"fsdp", "fsdp"},         KnownName{"fsdp2", "fsdp"},
+    KnownName{"jax", "jax"},
+    KnownName{"pax", "jax"},
+    KnownName{"paxml", "jax"},
+    KnownName{"flax", "jax"},
+    KnownName{"t5x", "jax"},
+    KnownName{"levanter", "jax"},
+    KnownName{"xla", "jax"},
+    KnownName{"easydel", "jax"},
+    KnownName{"easylm", "jax"},
+    KnownName{"alpa", "jax"},
+    KnownName{"mesh tensorflow", "jax"},
+    KnownName{"midgpt", "jax"},
+    KnownName{"megatron", "3d"},
+    KnownName{"mcore", "3d"},
+    KnownName{"nemo", "3d"},
+    KnownName{"gpt neox", "3d"},
+    KnownName{"neox", "3d"},
+    KnownName{"nanotron", "3d"},
+    KnownName{"picotron", "3d"},
+    KnownName{"primus", "3d"},
+    KnownName{"megascale", "3d"},
+    KnownName{"hai llm", "3d"},
+    KnownName{"colossalai", "3d"},
+    KnownName{"colossal ai", "3d"},
+    KnownName{"internevo", "3d"},
+    KnownName{"mindspeed", "3d"},
+    KnownName{"mindspore", "3d"},
+    KnownName{"oneflow", "3d"},
+    KnownName{"paddle", "3d"},
+    KnownName{"paddlenlp", "3d"},
+    KnownName{"deepspeed", "zero"},
+    KnownName{"optimum habana", "zero"},
+    KnownName{"bmtrain", "zero"},
+    KnownName{"fairscale", "fsdp"},
+    KnownName{"torchtune", "fsdp"},
+    KnownName{"torchtitan", "fsdp"},
+    KnownName{"axolotl", "fsdp"},
+    KnownName{"llama factory", "fsdp"},
+    KnownName{"llamafactory", "fsdp"},
+    KnownName{"composer", "fsdp"},
+    KnownName{"llm foundry", "fsdp"},
+    KnownName{"litgpt", "fsdp"},
+    KnownName{"lightning", "fsdp"},
+    KnownName{"accelerate", "fsdp"},
+    KnownName{"trl", "fsdp"},
+    KnownName{"transformers", "fsdp"},
+    KnownName{"unsloth", "fsdp"},
+    KnownName{"olmo", "fsdp"},
+    KnownName{"metaseq", "fsdp"},
+    KnownName{"veomni", "fsdp"},
+    KnownName{"fsdp", "fsdp"},
+    KnownName{"fsdp2", "fsdp"},
 };
 
 int year_of(const std::string& date) {
@@ -158,7 +184,8 @@ StackChoice choose_stack(const Run& run, const Accelerator& accelerator, const C
 
   // DeepSpeed shards weights with its own engine, whatever model code runs on it.
   const Stack* zero = first_of(catalog, "zero");
-  if (zero && sharding.zero == 3 && says(words, "deepspeed") && run.pp.value_or(1) == 1) stack = zero;
+  if (zero && sharding.zero == 3 && says(words, "deepspeed") && run.pp.value_or(1) == 1)
+    stack = zero;
 
   // The same name before selective recompute and flash attention existed.
   const Stack* old = early_megatron(catalog);

@@ -74,7 +74,8 @@ GroupStats stats_of(const std::string& kind, const std::string& name,
     count_row(*r, out);
     if (!r->counts()) continue;
     ++out.predicted;
-    const bool covered = r->low_s && r->high_s && *r->low_s <= *r->measured_s && *r->measured_s <= *r->high_s;
+    const bool covered =
+        r->low_s && r->high_s && *r->low_s <= *r->measured_s && *r->measured_s <= *r->high_s;
     for (SourceErrors* s : {&by_source[r->source], &pooled}) {
       s->errors.push_back(r->error());
       s->absolute.push_back(std::abs(r->error()));

@@ -37,20 +37,20 @@ struct RowResult {
 };
 
 struct GroupStats {
-  std::string kind, name;      // `source`, `vtrain-multi`
+  std::string kind, name;  // `source`, `vtrain-multi`
   int64_t rows = 0, usable = 0, predicted = 0;
-  int64_t sources = 0;         // with enough rows to weigh; 0: rows are pooled
-  std::optional<double> median, mean, p90, bias;     // of |error|; bias is the median error
+  int64_t sources = 0;                            // with enough rows to weigh; 0: rows are pooled
+  std::optional<double> median, mean, p90, bias;  // of |error|; bias is the median error
   std::optional<double> coverage, range_width;
   int64_t memory_rows = 0;
   std::optional<double> memory_median;
-  int64_t sweeps = 0;          // groups of rows that differ only in their plan
+  int64_t sweeps = 0;  // groups of rows that differ only in their plan
   std::optional<double> regret_max, regret_mean;
   int64_t oom_rows = 0, oom_called_fitting = 0;
 };
 
-double median_of(std::vector<double>);                // REQUIRES: not empty
-double quantile_of(std::vector<double>, double q);    // the int(q n)-th smallest; REQUIRES: not empty
+double median_of(std::vector<double>);              // REQUIRES: not empty
+double quantile_of(std::vector<double>, double q);  // the int(q n)-th smallest; REQUIRES: not empty
 
 // Statistics of a group. Rows of several sources weigh by source.
 GroupStats stats_of(const std::string& kind, const std::string& name,

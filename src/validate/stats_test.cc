@@ -38,11 +38,11 @@ TEST(Stats, OneSourceByHand) {
   const GroupStats g = stats_of("source", "a", pointers(rows));
   EXPECT_EQ(g.predicted, 5);
   EXPECT_EQ(g.sources, 1);
-  EXPECT_NEAR(*g.median, 0.1, 1e-12);          // of 0, .05, .1, .2, .3
+  EXPECT_NEAR(*g.median, 0.1, 1e-12);  // of 0, .05, .1, .2, .3
   EXPECT_NEAR(*g.mean, 0.13, 1e-12);
   EXPECT_NEAR(*g.p90, 0.3, 1e-12);
-  EXPECT_NEAR(*g.bias, 0.0, 1e-12);            // of -.2, -.05, 0, .1, .3
-  EXPECT_NEAR(*g.coverage, 0.6, 1e-12);        // 0.99-1.21, 0.9-1.1 and 0.855-1.045 hold 1
+  EXPECT_NEAR(*g.bias, 0.0, 1e-12);      // of -.2, -.05, 0, .1, .3
+  EXPECT_NEAR(*g.coverage, 0.6, 1e-12);  // 0.99-1.21, 0.9-1.1 and 0.855-1.045 hold 1
   EXPECT_NEAR(*g.range_width, 0.2, 1e-12);
 }
 
@@ -73,7 +73,7 @@ TEST(Stats, UnusableAndFailedRowsDoNotCount) {
 TEST(Stats, RegretOfThePickedPlan) {
   const std::vector<RowResult> rows = {
       row("a", 10, 11, "x"), row("a", 12, 10, "x"), row("a", 20, 30, "x"),  // picks 12, best 10
-      row("a", 5, 5, "y"), row("a", 6, 7, "y"),                             // picks the best
+      row("a", 5, 5, "y"),   row("a", 6, 7, "y"),                           // picks the best
       row("a", 1, 1, "z")};                                                 // no choice
   const std::vector<double> r = regrets(pointers(rows));
   ASSERT_EQ(r.size(), 2u);

@@ -71,8 +71,8 @@ bool says_any(const std::string& words, const std::vector<std::string_view>& phr
 std::optional<bool> claims(const std::string& words, std::string_view phrase) {
   static constexpr std::array<std::string_view, 7> kDenyBefore = {
       "no", "without", "not", "non", "disable", "disabled", "wo"};
-  static constexpr std::array<std::string_view, 7> kDenyAfter = {
-      "off", "false", "0", "none", "no", "disabled", "not"};
+  static constexpr std::array<std::string_view, 7> kDenyAfter = {"off", "false",    "0",  "none",
+                                                                 "no",  "disabled", "not"};
   const size_t at = find_phrase(words, phrase);
   if (at == std::string::npos) return {};
   const std::string_view before = word_before(words, at);
@@ -112,8 +112,8 @@ std::optional<double> cell_number(std::string_view cell) {
     const char c = text[i];
     const bool exponent = (c == 'e' || c == 'E') && !digits.empty() && i + 1 < text.size() &&
                           (is_digit(text[i + 1]) || text[i + 1] == '+' || text[i + 1] == '-');
-    const bool sign = (c == '-' || c == '+') &&
-                      (i == 0 || text[i - 1] == 'e' || text[i - 1] == 'E');
+    const bool sign =
+        (c == '-' || c == '+') && (i == 0 || text[i - 1] == 'e' || text[i - 1] == 'E');
     const bool comma = c == ',' && i > 0 && is_digit(text[i - 1]) && i + 3 < text.size() &&
                        is_digit(text[i + 1]) && is_digit(text[i + 2]) && is_digit(text[i + 3]);
     if (is_digit(c) || c == '.' || exponent || (sign && c == '-')) {

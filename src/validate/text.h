@@ -1,5 +1,5 @@
-// Reading what people write in free text: words without case or punctuation, whether a thing is said
-// or denied, and numbers in front of a unit. Inputs are untrusted; nothing here can fail.
+// Reading what people write in free text: words without case or punctuation, whether a thing is
+// said or denied, and numbers in front of a unit. Inputs are untrusted; nothing here can fail.
 #pragma once
 
 #include <optional>
@@ -9,8 +9,9 @@
 
 namespace assay {
 
-// Lower-case runs of letters and digits, one space between them and one at each end, so that a phrase
-// can be found as whole words: `ZeRO-3 + CPU` becomes ` zero 3 cpu `. Other bytes separate words.
+// Lower-case runs of letters and digits, one space between them and one at each end, so that a
+// phrase can be found as whole words: `ZeRO-3 + CPU` becomes ` zero 3 cpu `. Other bytes separate
+// words.
 std::string plain_words(std::string_view text);
 
 // Whether the phrase (already plain, without spaces at its ends) stands in the words.
@@ -24,8 +25,8 @@ std::optional<bool> claims(const std::string& words, std::string_view phrase);
 std::optional<double> number_after(const std::string& words, std::string_view phrase);
 std::optional<double> number_before(const std::string& words, std::string_view phrase);
 
-// A whole cell as a number: blanks around it, thousands commas and a trailing word or parenthesis are
-// allowed (`1,024`, `80 GB`, `8 (per node)`). Nothing for text, NaN and infinities.
+// A whole cell as a number: blanks around it, thousands commas and a trailing word or parenthesis
+// are allowed (`1,024`, `80 GB`, `8 (per node)`). Nothing for text, NaN and infinities.
 std::optional<double> cell_number(std::string_view cell);
 
 std::string_view trimmed(std::string_view text);

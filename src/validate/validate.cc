@@ -1,10 +1,10 @@
 #include "validate/validate.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <map>
-
-#include <fmt/format.h>
 
 #include "perf/predict.h"
 
@@ -55,8 +55,10 @@ void set_times(const Run& run, const Scenario& s, const Prediction& p, RowResult
   out.predicted_mem_gb = peak / s.counter.unit;
   out.fits = p.memory.fits();
   if (!out.measured_s && run.tokens_per_s_per_gpu) {
-    const double tokens = static_cast<double>(s.setting.workload.global_batch * s.setting.workload.seq);
-    out.measured_s = tokens / (*run.tokens_per_s_per_gpu * static_cast<double>(s.setting.accelerators));
+    const double tokens = static_cast<double>(s.setting.workload.global_batch) *
+                          static_cast<double>(s.setting.workload.seq);
+    out.measured_s =
+        tokens / (*run.tokens_per_s_per_gpu * static_cast<double>(s.setting.accelerators));
   }
   if (!*out.fits) {
     out.reason = fmt::format("needs {:.1f} GB of {:.1f} GB", p.memory.reserved / kGB,
@@ -140,19 +142,24 @@ ValidateReport run_validate(const std::vector<Case>& cases) {
   std::vector<const RowResult*> all;
   for (const RowResult& r : out.rows) all.push_back(&r);
   out.groups.push_back(stats_of("all", "all", all));
-  add_groups(out.rows, "source", {}, [](const RowResult& r) { return r.source; }, out.groups);
-  add_groups(out.rows, "class", {"dense 3D", "FSDP", "MoE", "long context", "LoRA"},
-             [](const RowResult& r) {
-               return r.accelerator.empty() ? std::string()
-                                            : std::string(enum_names(RunClass{})[static_cast<size_t>(r.kind)]);
-             },
-             out.groups);
-  add_groups(out.rows, "accelerator", {}, [](const RowResult& r) { return r.accelerator; }, out.groups);
-  add_groups(out.rows, "size", {"1-8", "9-1024", ">1024"},
-             [](const RowResult& r) {
-               return r.accelerators > 0 ? size_class(r.accelerators) : std::string();
-             },
-             out.groups);
+  add_groups(
+      out.rows, "source", {}, [](const RowResult& r) { return r.source; }, out.groups);
+  add_groups(
+      out.rows, "class", {"dense 3D", "FSDP", "MoE", "long context", "LoRA"},
+      [](const RowResult& r) {
+        return r.accelerator.empty()
+                   ? std::string()
+                   : std::string(enum_names(RunClass{})[static_cast<size_t>(r.kind)]);
+      },
+      out.groups);
+  add_groups(
+      out.rows, "accelerator", {}, [](const RowResult& r) { return r.accelerator; }, out.groups);
+  add_groups(
+      out.rows, "size", {"1-8", "9-1024", ">1024"},
+      [](const RowResult& r) {
+        return r.accelerators > 0 ? size_class(r.accelerators) : std::string();
+      },
+      out.groups);
   return out;
 }
 

@@ -16,9 +16,10 @@ struct Case {
 };
 std::vector<Case> read_cases(const CsvTable&, const Catalog&);
 
-// One row predicted. Plans that the model calls impossible are first brought to the nearest possible
-// one where that is plain: experts over fewer ranks, fewer model chunks. A measured step proves that a
-// run fitted, so a predicted misfit is then only a remark; without one the row is `oom`.
+// One row predicted. Plans that the model calls impossible are first brought to the nearest
+// possible one where that is plain: experts over fewer ranks, fewer model chunks. A measured step
+// proves that a run fitted, so a predicted misfit is then only a remark; without one the row is
+// `oom`.
 RowResult predict_case(const Case&);
 
 struct ValidateReport {
