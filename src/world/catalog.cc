@@ -86,10 +86,8 @@ class Loader {
     }
     reader.read_struct(body, item, path);
     item.name = entry.key;
-    if (find_spelling<T>(catalog_, normalised(item.name)) != nullptr) {
-      problems_.push_back(problem_at(entry.key_at, path + " is the name of another entry, too"));
-    }
     (catalog_.*CatalogOf<T>::kEntries).push_back(item);
+    add_alias(section, item.name, item.name, entry);
     if constexpr (HasAliases<T>) {
       for (const std::string& alias : item.aliases) add_alias(section, alias, item.name, entry);
     }
@@ -115,7 +113,7 @@ class Loader {
     const auto [at, fresh] = catalog_.aliases.emplace(section + "." + normalised(alias), name);
     if (!fresh && at->second != name) {
       problems_.push_back(problem_at(
-          entry.key_at, fmt::format("alias `{}` belongs to {} already", alias, at->second)));
+          entry.key_at, fmt::format("the name `{}` belongs to {} already", alias, at->second)));
     }
   }
 

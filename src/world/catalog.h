@@ -2,8 +2,8 @@
 //
 // A catalog file is a mapping from name to entry; an entry has the keys of the struct's `fields`,
 // plus `source:` (where its figures come from), `mark:` (one letter for the whole entry) and, where
-// single fields differ, `sources: {key: text}` and `marks: {key: letter}`. `base: other-name` copies
-// another, earlier entry of the same file first; `aliases: [other, spellings]` add names.
+// single fields differ, `sources: {key: text}` and `marks: {key: letter}`. `base: other-name`
+// copies another, earlier entry of the same file first; `aliases: [other, spellings]` add names.
 #pragma once
 
 #include <map>
@@ -32,7 +32,7 @@ struct Catalog {
   std::vector<Kernels> kernels;
   std::vector<CollectiveParams> collectives;
   Origins origins;
-  // `models.llama370b` -> `llama-3-70b`: other spellings, normalised, by section.
+  // `models.llama370b` -> `llama-3-70b`: names and aliases, normalised, by section.
   std::map<std::string, std::string> aliases;
   std::string date;  // version of the catalog: the latest top-level `date:` of its files
 };

@@ -63,13 +63,11 @@ template <InCatalog T>
 const T* find_spelling(const Catalog& catalog, const std::string& wanted) {
   if (wanted.empty()) return nullptr;
   const std::vector<T>& entries = catalog.*CatalogOf<T>::kEntries;
+  const auto known = catalog.aliases.find(std::string(CatalogOf<T>::kSection) + "." + wanted);
   for (const T& entry : entries) {
-    if (normalised(entry.name) == wanted) return &entry;
-  }
-  const auto alias = catalog.aliases.find(std::string(CatalogOf<T>::kSection) + "." + wanted);
-  if (alias == catalog.aliases.end()) return nullptr;
-  for (const T& entry : entries) {
-    if (entry.name == alias->second) return &entry;
+    const bool same = known != catalog.aliases.end() ? entry.name == known->second
+                                                     : normalised(entry.name) == wanted;
+    if (same) return &entry;
   }
   return nullptr;
 }
