@@ -74,8 +74,8 @@ AttentionTime unfused(const AttentionShape& s, const Accelerator& a, const Kerne
   const double mask = s.causal ? 0.5 : 1.0;
   AttentionTime t;
   t.flops = Flops(2 * elements * mask * (s.qk_dim + s.v_dim));
-  t.forward = mm + Bytes(elements * kScoreBytesForward) / memory + 4 * k.kernel_floor;
-  t.backward = 2 * mm + Bytes(elements * kScoreBytesBackward) / memory + 6 * k.kernel_floor;
+  t.forward = mm + Bytes(elements * kScoreBytesForward * s.score_traffic) / memory + 4 * k.kernel_floor;
+  t.backward = 2 * mm + Bytes(elements * kScoreBytesBackward * s.score_traffic) / memory + 6 * k.kernel_floor;
   t.saved = Bytes(elements * kScoreBytesSaved);
   return t;
 }

@@ -17,6 +17,7 @@ struct AttentionShape {
   double keys = 0;       // tokens they attend to, before the causal mask and the window
   bool causal = true;
   Precision precision = Precision::kBf16;
+  double score_traffic = 1;  // Stack::score_traffic
 };
 
 struct AttentionTime {

@@ -99,7 +99,8 @@ void linear(const Rank& r, LayerCost& c, double tokens, double n, double k, doub
   c.backward.matmul_peak += ideal * (weight_gradient ? 2.0 : 1.0);
   if (quantised(precision)) {
     const double once = r.p.zero >= 3 ? 1.0 : 1.0 / static_cast<double>(r.l.microbatches);
-    const double q = r.s.stack.quantize_traffic;
+    const bool blocks = precision == Precision::kMxfp8 || precision == Precision::kNvfp4;
+    const double q = blocks ? r.s.stack.quantize_blocks : r.s.stack.quantize_traffic;
     const double weights = n * k * groups * once;
     c.forward.memory += Bytes((tokens * k * groups + weights) * q) / r.memory;
     c.backward.memory += Bytes(tokens * n * groups * q) / r.memory;
@@ -170,6 +171,7 @@ void attention_core(const Rank& r, LayerCost& c, const HeadSizes& z, double tp) 
   shape.keys = r.seq;
   shape.causal = m.causal;
   shape.precision = unquantised(r.p.precision);
+  shape.score_traffic = r.s.stack.score_traffic;
   AttentionTime t = attention_time(shape, kernel, r.s.cluster.accelerator, r.s.kernels);
   if (m.window > 0 && m.window_layers > 0 && static_cast<double>(m.window) < r.seq) {
     AttentionShape local = shape;
@@ -287,12 +289,13 @@ void dense_mlp(const Rank& r, LayerCost& c) {
   c.saved += Bytes(r.own * h * (r.s.stack.saved_hidden / 2) * r.word);
 }
 
-// Share of a token's copies that must cross between scale-up domains when a token is sent to a
-// domain once, however many of its experts live there.
-double distinct_domains(double domains, double copies) {
-  if (domains <= 1) return 1;
-  return domains * (1 - std::pow(1 - 1 / domains, copies)) / copies;
+// Expected number of `places` that at least one of a token's `copies` experts lives in, when experts
+// are spread evenly: a dispatcher that sends a token to each place once sends so many copies.
+double distinct_places(double places, double copies) {
+  return places * (1 - std::pow(1 - 1 / places, copies));
 }
+
+constexpr double kExpertPad = 32;  // tokens: the block of MX formats, a multiple of every alignment
 
 void expert_mlp(const Rank& r, LayerCost& c) {
   const Model& m = r.s.workload.model;
@@ -305,24 +308,25 @@ void expert_mlp(const Rank& r, LayerCost& c) {
   const double routed = mine * k * etp;  // copies that arrive here, balanced
   linear(r, c, mine, static_cast<double>(m.experts), h, 1, unquantised(r.p.precision));
   c.parameters += h * static_cast<double>(m.experts) + 2 * h;
-  mlp(r, c, routed / local, static_cast<double>(m.expert_ffn), local, etp, true);
+  // Grouped kernels pad every expert's tokens to whole rows of a quantisation block.
+  const double each = std::ceil(routed / local / kExpertPad) * kExpertPad;
+  mlp(r, c, each, static_cast<double>(m.expert_ffn), local, etp, true);
   if (m.shared_expert_ffn > 0) {
     mlp(r, c, r.tokens, static_cast<double>(m.shared_expert_ffn), 1, static_cast<double>(r.l.tp), false);
     tensor_region(r, c);
   }
   // Permute before and after the exchange, and again for the weighted sum.
-  const double passes = r.l.ep > 1 ? 2 : 1;
+  const double passes = r.l.ep > 1 ? r.s.stack.permute_passes : 1;
   stream(r, c, mine * k * h * 4 * r.word * passes, mine * k * h * 4 * r.word * passes);
   stream(r, c, r.own * h * 5 * r.word, r.own * h * 6 * r.word);
   c.saved += Bytes(mine * k * h * 2 * r.word + r.own * h * (r.s.stack.saved_hidden / 2) * r.word);
   c.forward.launches += r.s.stack.launches_moe * r.launches;
   c.backward.launches += 2 * r.s.stack.launches_moe * r.launches;
   if (r.l.ep > 1) {
-    double bytes = mine * k * h * r.word;
-    if (r.s.stack.expert_dedup) {
-      const double domains = static_cast<double>(r.l.expert.ranks / r.l.expert.per_domain);
-      bytes *= distinct_domains(domains, k);
-    }
+    const double domains = static_cast<double>(r.l.expert.ranks / r.l.expert.per_domain);
+    const double places = domains > 1 ? domains : static_cast<double>(r.l.ep);
+    const double copies = r.s.stack.expert_dedup ? std::min(k, distinct_places(places, k)) : k;
+    const double bytes = mine * copies * h * r.word;
     const Seconds once = collective_time(Collective::kAllToAll, Bytes(bytes), r.l.expert, r.links);
     const double left = r.p.overlap_expert ? 1 - r.s.stack.overlap_expert : 1.0;
     c.forward.expert += 2 * once * left;
@@ -467,7 +471,8 @@ MicrobatchCost microbatch_cost(const Setting& s, const Plan& p, const Layout& l,
   r.layer = "head";
   c.head = head_cost(r);
   c.embedding = embedding_cost(r);
-  c.boundary = Bytes(r.own * static_cast<double>(s.workload.model.hidden) * r.word);
+  // With tensor parallel every rank sends its share and the receivers gather it inside the node.
+  c.boundary = Bytes(r.tokens / static_cast<double>(l.tp) * static_cast<double>(s.workload.model.hidden) * r.word);
   return c;
 }
 

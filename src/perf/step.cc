@@ -65,16 +65,26 @@ struct Clocked {
   double draw = 0;
 };
 
+// Vector arithmetic draws less than tensor cores at their own peak: a held fp32 matmul keeps the
+// burst clock on the H200 (data/h200/sustained.csv), bf16 and fp8 do not.
+double precision_draw(Precision p) {
+  return p == Precision::kFp32 ? 0.5 : p == Precision::kTf32 ? 0.7 : 1.0;
+}
+
 // Mean draw of a step whose device kernels are `p` (forward and backward together) out of `total`
 // seconds, and the clock that the cap allows.
-Clocked held_clock(const Kernels& k, const PassCost& p, double total) {
-  const double linear_share = p.matmul.v > 0 ? p.matmul_peak / p.matmul : 0;
+Clocked held_clock(const Setting& s, Precision precision, const PassCost& p, double total) {
+  const Kernels& k = s.kernels;
+  const Accelerator& a = s.cluster.accelerator;
+  const double unit = k.power_unit * peak(a, Precision::kBf16).v / 1e12 / (a.tdp - a.idle).v;
+  const double linear_share =
+      p.matmul.v > 0 ? p.matmul_peak / p.matmul * precision_draw(precision) : 0;
   const double busy = p.matmul.v + p.attention.v + p.memory.v;
   const double idle = std::max(0.0, total - busy);
   const auto energy = [&](double f) {  // of (tdp - idle) x seconds, at clock f
     const double scale = std::pow(f, k.power_exponent - 1);  // time stretches by 1/f
-    return (p.matmul.v * k.power_matmul * linear_share + p.attention.v * k.power_attention) * scale +
-           p.memory.v * k.power_memory + idle * k.power_idle_wait;
+    const double cores = p.matmul.v * k.power_matmul * linear_share + p.attention.v * k.power_attention;
+    return unit * (cores * scale + p.memory.v * k.power_memory + idle * k.power_idle_wait);
   };
   const auto time = [&](double f) {
     return (p.matmul.v + p.attention.v) / f + p.memory.v + idle;
@@ -234,7 +244,7 @@ struct PipelineTimes {
   double clock = 1, draw = 0;
 };
 
-PipelineTimes time_stages(const Setting& s, const Layout& l, const MicrobatchCost& c, double extra) {
+PipelineTimes time_stages(const Setting& s, const Plan& p, const Layout& l, const MicrobatchCost& c, double extra) {
   PipelineTimes t;
   const Model& m = s.workload.model;
   const double launch = s.stack.launch.v / s.cluster.node.host_speed;
@@ -248,7 +258,7 @@ PipelineTimes time_stages(const Setting& s, const Layout& l, const MicrobatchCos
     const double host_b = st.backward.launches * launch + per_pass;
     double wait = 0;
     const double rough = pass_time(st.forward, 1, host_f, wait) + pass_time(st.backward, 1, host_b, wait);
-    const Clocked k = held_clock(s.kernels, both, rough + extra);
+    const Clocked k = held_clock(s, p.precision, both, rough + extra);
     wait = 0;
     st.forward_s = pass_time(st.forward, k.clock, host_f, wait);
     st.backward_s = pass_time(st.backward, k.clock, host_b, wait);
@@ -289,7 +299,7 @@ Step assemble_step(const Setting& s, const Plan& p, const Layout& l, const Links
     hop = 2 * vpp * (1 - st.overlap_pipeline) *
           collective_time(Collective::kSendRecv, c.boundary, l.pipeline, links).v;
   }
-  PipelineTimes t = time_stages(s, l, c, hop);
+  PipelineTimes t = time_stages(s, p, l, c, hop);
   out.clock = t.clock;
   out.draw = t.draw;
   const StageParameters q = stage_parameters(c, t.heavy_content, s.workload.model);

@@ -21,8 +21,10 @@ struct Kernels {
   // Memory-bound kernels.
   double memory_efficiency = 0.85;  // streaming kernels, of the data sheet's bandwidth
   Seconds kernel_floor{2e-6};       // device time per kernel that no work explains
-  // Power: what a kernel class would draw at boost clocks, of (tdp - idle). Above one, the cap bites
-  // and clocks settle where the mean power of the step is the cap: f = u^(-1/power_exponent).
+  // Power at burst clocks, in units of `power_unit` x the accelerator's 16-bit peak: what a kernel of
+  // each kind would draw above idle. Where the mean over a step exceeds (tdp - idle), clocks settle so
+  // that it does not; the same silicon under a lower cap (an H100 at 500 W) therefore clocks lower.
+  double power_unit = 0.6;          // W per TFLOPS of 16-bit dense peak
   double power_matmul = 1.5;        // at the dense peak; scales with the achieved share of it
   double power_attention = 1.2;
   double power_memory = 0.6;
@@ -42,7 +44,8 @@ void fields(T& k, V&& visit) {
   visit("attention_half_backward", k.attention_half_backward, kNotNegative, "tokens for half of it");
   visit("memory_efficiency", k.memory_efficiency, kFraction, "streaming, of spec bandwidth");
   visit("kernel_floor", k.kernel_floor, kNotNegative, "device time per kernel without work");
-  visit("power_matmul", k.power_matmul, Limits{0, 10}, "draw at peak rate, of tdp - idle");
+  visit("power_unit", k.power_unit, kPositive, "W per TFLOPS of 16-bit peak");
+  visit("power_matmul", k.power_matmul, Limits{0, 10}, "draw at peak rate, in units");
   visit("power_attention", k.power_attention, Limits{0, 10}, "draw of attention");
   visit("power_memory", k.power_memory, Limits{0, 10}, "draw of memory-bound kernels");
   visit("power_idle_wait", k.power_idle_wait, Limits{0, 10}, "draw while waiting");

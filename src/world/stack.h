@@ -27,10 +27,14 @@ struct Stack {
   double matmul_quality = 1;       // over the best library for the device
   double traffic = 1;              // bytes moved by memory-bound ops over the fully fused minimum
   double traffic_compiled = 1;     // the same under the graph compiler
+  double score_traffic = 1;        // unfused attention: bytes moved per score over a fused softmax
   double loss_traffic = 16;        // bytes moved per logit, forward and backward
-  double quantize_traffic = 8;     // bytes moved per element quantised to 8 or 4 bits
+  double quantize_traffic = 8;     // bytes moved per element quantised with one scale per tensor
+  double quantize_blocks = 10;     // the same with a scale per row or block
   double optimizer_traffic = 1.2;  // bytes moved by the optimizer over reading and writing its state
   double accumulate_bytes = 6;     // moved per parameter and micro-batch to add up gradients
+
+  double chunk_layers = 0;         // layers per interleaved chunk in its recipes; zero: no interleaving
 
   // Selective recompute: the shares of a layer's forward that run again.
   double selective_matmul = 0;
@@ -61,7 +65,8 @@ struct Stack {
   double contention = 0.1;         // computation lost per second of hidden transfer
   double gradient_comm_bytes = 4;  // per parameter on the wire
   double weight_comm_bytes = 2;
-  bool expert_dedup = false;       // a token crosses to a node once, whatever its experts there
+  bool expert_dedup = false;       // a token travels once to each rank or node, not to each expert
+  double permute_passes = 2;       // times routed tokens are copied around the exchange
 
   // Memory.
   double weight_bytes = 2;         // per parameter, resident
@@ -92,10 +97,13 @@ void fields(T& s, V&& visit) {
   visit("matmul_quality", s.matmul_quality, Limits{0.01, 2}, "over the best library");
   visit("traffic", s.traffic, kPositive, "memory-bound traffic over the fused minimum");
   visit("traffic_compiled", s.traffic_compiled, kPositive, "the same when compiled");
+  visit("score_traffic", s.score_traffic, kPositive, "unfused attention, over a fused softmax");
   visit("loss_traffic", s.loss_traffic, kNotNegative, "bytes per logit, forward and backward");
   visit("quantize_traffic", s.quantize_traffic, kNotNegative, "bytes per quantised element");
+  visit("quantize_blocks", s.quantize_blocks, kNotNegative, "the same with scales per block");
   visit("optimizer_traffic", s.optimizer_traffic, kPositive, "over reading and writing the state");
   visit("accumulate_bytes", s.accumulate_bytes, kNotNegative, "to add up gradients, per parameter");
+  visit("chunk_layers", s.chunk_layers, kNotNegative, "layers per interleaved chunk by default");
   visit("selective_matmul", s.selective_matmul, kFraction, "matmuls run again by selective");
   visit("selective_attention", s.selective_attention, kFraction, "attention run again by selective");
   visit("selective_memory", s.selective_memory, kFraction, "memory-bound ops run again by selective");
@@ -120,7 +128,8 @@ void fields(T& s, V&& visit) {
   visit("contention", s.contention, kFraction, "compute lost per second of hidden transfer");
   visit("gradient_comm_bytes", s.gradient_comm_bytes, kNotNegative, "per parameter on the wire");
   visit("weight_comm_bytes", s.weight_comm_bytes, kNotNegative, "per parameter on the wire");
-  visit("expert_dedup", s.expert_dedup, kAny, "a token crosses to a node once");
+  visit("expert_dedup", s.expert_dedup, kAny, "a token travels once to each rank or node");
+  visit("permute_passes", s.permute_passes, kNotNegative, "copies of routed tokens per exchange");
   visit("weight_bytes", s.weight_bytes, kNotNegative, "resident bytes per parameter");
   visit("gradient_bytes", s.gradient_bytes, kNotNegative, "bytes per parameter");
   visit("optimizer_bytes", s.optimizer_bytes, kNotNegative, "bytes per parameter");
