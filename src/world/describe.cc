@@ -101,12 +101,12 @@ int64_t Describer::take_gpus(Value& cluster) {
 
 void Describer::size_cluster(int64_t gpus, bool nodes_stated, const Mark& at) {
   Cluster& c = result_.setting.cluster;
-  constexpr int64_t kMost = 100'000'000;
-  if (gpus < 0 || gpus > kMost) {
-    problem(at, fmt::format("the number of GPUs must be between 1 and {}", kMost));
+  const int64_t per_node = std::max<int64_t>(1, c.node.accelerators);
+  const int64_t most = 1'000'000 * per_node;  // the limit of cluster.nodes
+  if (gpus < 0 || gpus > most) {
+    problem(at, fmt::format("the number of GPUs must be between 1 and {}", most));
     return;
   }
-  const int64_t per_node = std::max<int64_t>(1, c.node.accelerators);
   const bool follows = !nodes_stated && gpus > 0;
   if (follows) {
     c.nodes = (gpus + per_node - 1) / per_node;

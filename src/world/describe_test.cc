@@ -151,6 +151,15 @@ TEST(Describe, SetChangesAnything) {
   EXPECT_EQ(d->origins.at("cluster.nodes").file, "--set cluster.nodes=64");
 }
 
+TEST(Describe, AnAcceleratorAloneBringsItsUsualNode) {
+  const TemporaryYaml file("workload: llama-3.1-8b\ncluster: {accelerator: h200, nodes: 4}\n");
+  const Described d = of({file.path()});
+  ASSERT_TRUE(d) << render(d.error());
+  EXPECT_EQ(d->setting.cluster.node.name, "dgx-h200");
+  EXPECT_EQ(d->setting.cluster.accelerators(), 32);
+  EXPECT_EQ(of({"Llama 3.1 8B", "H100"})->workload_name, "llama-3.1-8b");
+}
+
 TEST(Describe, SetReplacesParts) {
   const Described d = of({"llama-3.1-8b", "h100-64"}, {"cluster.node=mi300x-8"});
   ASSERT_TRUE(d) << render(d.error());
@@ -305,6 +314,13 @@ TEST(Check, HostileFiles) {
     EXPECT_TRUE(has_errors(report.problems)) << text.substr(0, 40);
     EXPECT_LT(render(report.problems).size(), 100000u);
   }
+}
+
+TEST(Check, ManyProblemsEndQuickly) {
+  std::string text = "plan:\n";
+  for (int i = 0; i < 60000; ++i) text += "  recompute" + std::to_string(i) + ": 1\n";
+  const TemporaryYaml file(text);
+  EXPECT_EQ(check_file(file.path(), catalog()).problems.size(), 100u);
 }
 
 TEST(Check, AGigabyteIsRefusedAtOnce) {

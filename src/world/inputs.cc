@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "config/yaml.h"
 #include "world/read.h"
+#include "world/rules.h"
 
 namespace assay {
 namespace {
@@ -83,7 +84,8 @@ class Gatherer {
     const Source* source = inputs_.sources.add(shown, text.substr(equals + 1));
     std::vector<std::string> parts = split(text.substr(0, equals));
     Section* section = find_section(parts[0]);
-    if (section == nullptr || parts.size() < 2) {
+    constexpr size_t kDeepest = 8;  // no setting lies deeper, and hostile paths do
+    if (section == nullptr || parts.size() < 2 || parts.size() > kDeepest) {
       bad_path(parts, *source);
       return;
     }
@@ -142,15 +144,16 @@ class Gatherer {
   bool catalog_name(const std::string& text) {
     const Mark at{inputs_.sources.add(text, text)};
     const Value name = scalar_value(text, at);
-    const bool hardware = find_entry<Cluster>(catalog_, text) != nullptr ||
-                          find_entry<Node>(catalog_, text) != nullptr ||
-                          find_entry<Accelerator>(catalog_, text) != nullptr;
-    if (hardware) {
-      give("cluster", name, text);
-    } else if (find_entry<Model>(catalog_, text) != nullptr) {
-      give("workload", map_of("model", name), text);
-    } else if (find_entry<Stack>(catalog_, text) != nullptr) {
-      give("stack", map_of("base", name), text);
+    if (const Cluster* cluster = find_entry<Cluster>(catalog_, text)) {
+      give("cluster", name, cluster->name);
+    } else if (const Node* node = find_entry<Node>(catalog_, text)) {
+      give("cluster", name, node->name);
+    } else if (const Accelerator* accelerator = find_entry<Accelerator>(catalog_, text)) {
+      give("cluster", name, accelerator->name);
+    } else if (const Model* model = find_entry<Model>(catalog_, text)) {
+      give("workload", map_of("model", name), model->name);
+    } else if (const Stack* stack = find_entry<Stack>(catalog_, text)) {
+      give("stack", map_of("base", name), stack->name);
     } else {
       return false;
     }
@@ -163,19 +166,9 @@ class Gatherer {
     if (find_entry<Cluster>(catalog_, name.text) != nullptr) return map_of("base", name);
     const Node* node = find_entry<Node>(catalog_, name.text);
     const Accelerator* accelerator = find_entry<Accelerator>(catalog_, name.text);
-    if (node == nullptr && accelerator != nullptr) node = usual_node(accelerator->name);
+    if (node == nullptr && accelerator != nullptr) node = usual_node(accelerator->name, catalog_);
     if (node == nullptr) return map_of("base", name);  // the reader says that there is none
     return map_of("node", scalar_value(node->name, name.at));
-  }
-
-  const Node* usual_node(const std::string& accelerator) const {
-    for (const Node& node : catalog_.nodes) {
-      if (node.accelerator == accelerator && node.accelerators > 1) return &node;
-    }
-    for (const Node& node : catalog_.nodes) {
-      if (node.accelerator == accelerator) return &node;
-    }
-    return nullptr;
   }
 
   void unknown(const std::string& text) {

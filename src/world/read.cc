@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "world/describe.h"
 #include "world/inputs.h"
+#include "world/rules.h"
 
 namespace assay {
 namespace {
@@ -184,6 +185,7 @@ int Reader::choice(const Value& value, const std::vector<std::string_view>& name
 
 void Reader::unknown_key(const Entry& entry, const std::vector<std::string>& known,
                          const std::string& path) {
+  if (problems_.size() >= kMaxProblems) return;  // a suggestion costs time, and nobody would see it
   const std::string near = nearest(entry.key, known);
   std::string help;
   if (!near.empty()) {
@@ -206,6 +208,7 @@ void Reader::check_field_names(const Value& map, const std::vector<std::string>&
 
 void Reader::unknown_name(const Value& value, std::string_view section,
                           const std::vector<std::string>& known, const std::string& path) {
+  if (problems_.size() >= kMaxProblems) return;
   const std::string near = nearest(value.text, known);
   problem(value.at,
           fmt::format("{}: no entry {} in the catalog of {}", path, kind_name(value), section),
@@ -314,7 +317,13 @@ void Reader::read_cluster_accelerator(const Value& map, Cluster& into, const std
   if (accelerator == nullptr) return;
   read_struct(accelerator->value, into.accelerator, path + ".accelerator");
   const bool named = accelerator->value.is_scalar() || accelerator->value.find("base") != nullptr;
-  if (named) into.node.accelerator = into.accelerator.name;
+  if (!named) return;
+  const Node* usual = usual_node(into.accelerator.name, catalog_);
+  const bool no_node = into.node.name.empty() && map.find("node") == nullptr;
+  if (no_node && usual != nullptr) {
+    read_name(scalar_value(usual->name, accelerator->value.at), into.node, path + ".node");
+  }
+  into.node.accelerator = into.accelerator.name;
 }
 
 }  // namespace assay

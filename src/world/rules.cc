@@ -201,6 +201,16 @@ const Stack* default_stack(const Accelerator& accelerator, const Catalog& catalo
   return catalog.stacks.empty() ? nullptr : &catalog.stacks.front();
 }
 
+const Node* usual_node(const std::string& accelerator, const Catalog& catalog) {
+  const Node* any = nullptr;
+  for (const Node& node : catalog.nodes) {
+    if (node.accelerator != accelerator) continue;
+    if (node.accelerators > 1) return &node;
+    if (any == nullptr) any = &node;
+  }
+  return any;
+}
+
 void check_model(const Model& m, const std::string& path, const Mark& at, Diagnostics& problems) {
   ModelCheck check(path, at, problems);
   if (m.kind == ModelKind::kDlrm) {

@@ -28,6 +28,9 @@ void complete_cluster(Cluster&, const Catalog&, Assumptions&);
 // The stack that clusters of this vendor usually run; null when the catalog has none at all.
 const Stack* default_stack(const Accelerator&, const Catalog&);
 
+// The node that an accelerator usually sits in; null when the catalog has none.
+const Node* usual_node(const std::string& accelerator, const Catalog&);
+
 // Contradictions, placed at `at`; `path` is what messages call the thing.
 void check_model(const Model&, const std::string& path, const Mark& at, Diagnostics&);
 void check_workload(const Workload&, const Mark& at, Diagnostics&);
