@@ -356,7 +356,8 @@ TEST(MatmulData, OurH200InOtherPrecisions) {
   }
 }
 
-// An older table, read without rest between the calls: the clocks were those of a warm device.
+// An older table, slower than the one above on the same shapes: `clock` is fitted to it, so only the
+// spread is tested here. Taken as it is, the median error is 15 %.
 TEST(MatmulData, OurWarmH200) {
   Conditions c;
   c.event_s = kEventSeconds;
@@ -375,19 +376,20 @@ struct Published {
   Conditions conditions;
 };
 
-// event_s, clock, droop, quantise_s, quantise_bytes
+// 16-bit rows are compared as they are, except on the L40S, which a long kernel drives deep into its
+// power cap. Narrow rows include the conversion of x. event_s, clock, droop, quantise_s and _bytes.
 const Published kPublished[] = {
-    {"A100", "bf16", "a100-sxm4-80gb", 0.05, {0, 1, 0.145, 0, 0}},
-    {"H100", "bf16", "h100-sxm5-80gb", 0.05, {0, 1, 0.140, 0, 0}},
-    {"H100", "fp8", "h100-sxm5-80gb", 0.05, {0, 1, 0.170, 8.58e-6, 7.86}},
-    {"B200", "bf16", "b200-sxm-180gb", 0.05, {0, 1, 0.170, 0, 0}},
-    {"B200", "fp8", "b200-sxm-180gb", 0.05, {0, 1, 0.046, 12.7e-6, 8.78}},
-    {"B200", "nvfp4", "b200-sxm-180gb", 0.05, {0, 1, 0.5, 3.9e-6, 5.44}},
-    {"GB200", "bf16", "gb200-186gb", 0.055, {0, 1, 0.248, 0, 0}},
-    {"GB200", "fp8", "gb200-186gb", 0.05, {0, 1, 0.056, 12.3e-6, 9.84}},
-    {"GB200", "nvfp4", "gb200-186gb", 0.05, {0, 1, 0.5, 3.74e-6, 5.73}},
+    {"A100", "bf16", "a100-sxm4-80gb", 0.05, {}},
+    {"H100", "bf16", "h100-sxm5-80gb", 0.05, {}},
+    {"H100", "fp8", "h100-sxm5-80gb", 0.05, {0, 1, 0, 8.58e-6, 7.86}},
+    {"B200", "bf16", "b200-sxm-180gb", 0.05, {}},
+    {"B200", "fp8", "b200-sxm-180gb", 0.05, {0, 1, 0, 12.7e-6, 8.78}},
+    {"B200", "nvfp4", "b200-sxm-180gb", 0.05, {0, 1, 0, 3.9e-6, 5.44}},
+    {"GB200", "bf16", "gb200-186gb", 0.05, {}},
+    {"GB200", "fp8", "gb200-186gb", 0.05, {0, 1, 0, 12.3e-6, 9.84}},
+    {"GB200", "nvfp4", "gb200-186gb", 0.05, {0, 1, 0, 3.74e-6, 5.73}},
     {"L40S", "bf16", "l40s", 0.06, {0, 1, 0.344, 0, 0}},
-    {"RTX-PRO-6000", "bf16", "rtx-pro-6000-server", 0.05, {0, 1, 0.047, 0, 0}},
+    {"RTX-PRO-6000", "bf16", "rtx-pro-6000-server", 0.05, {}},
 };
 
 TEST(MatmulData, PublishedMeasurements) {
