@@ -14,7 +14,17 @@ target_compile_definitions(assay_cli PRIVATE ASSAY_VERSION="${PROJECT_VERSION}")
 add_executable(assay ${CMAKE_SOURCE_DIR}/src/cli/main.cc)
 target_link_libraries(assay PRIVATE assay_cli)
 
+add_executable(golden_test test/golden_test.cc)
+target_link_libraries(golden_test PRIVATE GTest::gtest)
+target_compile_definitions(golden_test PRIVATE ASSAY_ROOT="${CMAKE_SOURCE_DIR}"
+                           ASSAY_BINARY="$<TARGET_FILE:assay>")
+add_dependencies(golden_test assay)
+add_test(NAME golden COMMAND golden_test)
+
 include(cmake/fuzz.cmake)
 
 add_executable(calibrate tools/calibrate.cc)
 target_link_libraries(calibrate PRIVATE assay_validate)
+
+# Last: it looks at every target and test above.
+include(cmake/sanitized.cmake)
