@@ -22,10 +22,10 @@ struct Stop {};
 // number are checked while it parses, and that duplicate keys are seen at all.
 class Builder : public YAML::EventHandler {
  public:
-  Builder(const Source& source, const YamlLimits& limits) : source_(source), limits_(limits) {}
+  Builder(const Source& source, const YamlLimits& limits, Diagnostics& problems)
+      : source_(source), limits_(limits), problems_(problems) {}
 
   Value take() { return std::move(root_); }
-  Diagnostics& problems() { return problems_; }
 
   void OnDocumentStart(const YAML::Mark& mark) override {
     if (++documents_ > 1) {
@@ -183,9 +183,9 @@ class Builder : public YAML::EventHandler {
 
   const Source& source_;
   const YamlLimits& limits_;
+  Diagnostics& problems_;
   std::vector<Open> stack_;
   Value root_;
-  Diagnostics problems_;
   size_t nodes_ = 0;
   int documents_ = 0;
 };
@@ -199,24 +199,24 @@ void run_parser(const Source& source, Builder& builder) {
 
 }  // namespace
 
-tl::expected<Value, Diagnostics> parse_yaml(const Source& source, const YamlLimits& limits) {
+std::optional<Value> parse_yaml(const Source& source, Diagnostics& problems,
+                                const YamlLimits& limits) {
   if (std::optional<Diagnostic> d = check_text(source, limits)) {
-    return tl::unexpected(Diagnostics{*d});
+    problems.push_back(std::move(*d));
+    return {};
   }
-  Builder builder(source, limits);
+  Builder builder(source, limits, problems);
   try {
     run_parser(source, builder);
+    return builder.take();
   } catch (const Stop&) {
   } catch (const YAML::Exception& e) {
     const size_t offset = static_cast<size_t>(std::max(0, e.mark.pos));
-    builder.problems().push_back(
-        problem_at({&source, offset}, fmt::format("not valid YAML: {}", e.msg)));
+    problems.push_back(problem_at({&source, offset}, fmt::format("not valid YAML: {}", e.msg)));
   } catch (const std::exception& e) {
-    builder.problems().push_back(
-        problem_at({&source}, fmt::format("not valid YAML: {}", e.what())));
+    problems.push_back(problem_at({&source}, fmt::format("not valid YAML: {}", e.what())));
   }
-  if (!builder.problems().empty()) return tl::unexpected(std::move(builder.problems()));
-  return builder.take();
+  return {};
 }
 
 }  // namespace assay

@@ -6,6 +6,8 @@
 // Hostile text costs time linear in its size and bounded memory; nothing here throws.
 #pragma once
 
+#include <optional>
+
 #include "config/value.h"
 
 namespace assay {
@@ -18,7 +20,9 @@ struct YamlLimits {
   size_t indicators = 1000000;
 };
 
-// An empty text (or only comments) is a null value.
-tl::expected<Value, Diagnostics> parse_yaml(const Source&, const YamlLimits& = {});
+// The tree, or nothing when the text cannot be parsed. Duplicate keys are problems, too, but the tree
+// (with the first of each) is still returned, so that the rest of the text can be checked. An empty
+// text (or only comments) is a null value.
+std::optional<Value> parse_yaml(const Source&, Diagnostics& problems, const YamlLimits& = {});
 
 }  // namespace assay

@@ -53,12 +53,8 @@ class Loader {
       return;
     }
     const Source* source = sources_.add("catalog/" + section + ".yaml", *text);
-    const tl::expected<Value, Diagnostics> root = parse_yaml(*source);
-    if (!root) {
-      problems_.insert(problems_.end(), root.error().begin(), root.error().end());
-      return;
-    }
-    if (root->is_null()) return;
+    const std::optional<Value> root = parse_yaml(*source, problems_);
+    if (!root || root->is_null()) return;
     if (!root->is_map()) {
       problems_.push_back(problem_at(root->at, section + " must be a mapping of names"));
       return;

@@ -199,11 +199,8 @@ class Gatherer {
 
   void yaml(std::string text, const std::string& file, const std::string& stem) {
     const Source* source = inputs_.sources.add(file, std::move(text));
-    tl::expected<Value, Diagnostics> root = parse_yaml(*source);
-    if (!root) {
-      problems_.insert(problems_.end(), root.error().begin(), root.error().end());
-      return;
-    }
+    std::optional<Value> root = parse_yaml(*source, problems_);
+    if (!root) return;
     if (!root->is_map()) {
       problem({source}, root->is_null() ? "the file is empty" : "a mapping is expected",
               fmt::format("write one of the sections {}", fmt::join(kSections, ", ")));
@@ -292,13 +289,9 @@ class Gatherer {
       if (first == std::string::npos) value.kind = Value::Kind::kNull;
       return true;
     }
-    tl::expected<Value, Diagnostics> parsed = parse_yaml(source);
-    if (!parsed) {
-      problems_.insert(problems_.end(), parsed.error().begin(), parsed.error().end());
-      return false;
-    }
-    value = std::move(*parsed);
-    return true;
+    std::optional<Value> parsed = parse_yaml(source, problems_);
+    if (parsed) value = std::move(*parsed);
+    return parsed.has_value();
   }
 
   // The value under a key, made when absent. A name becomes a mapping that starts from it.
