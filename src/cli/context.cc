@@ -123,6 +123,7 @@ tl::expected<Context, UsageError> make_context(const Arguments& args) {
   }
   c.stamp.seed = fmt::format("{}", seed);
   c.stamp.version = ASSAY_VERSION;
+  c.stamp.inputs = fmt::format("{}", fmt::join(args.operands, " "));
   c.stamp.catalog_date = catalog().date;
   return c;
 }

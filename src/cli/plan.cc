@@ -24,7 +24,7 @@ int run(const Context& context, const Arguments& args) {
   options.what_ifs = !args.has("no-what-ifs");
   options.progress = progress.callback();
   const PlanResult result = study(std::move(*description), catalog(), options);
-  if (result.impossible && !result.searched) return reject(context, impossible_problem(*result.impossible));
+  if (result.impossible && !result.miss) return reject(context, impossible_problem(*result.impossible));
 
   int code = result.fits ? kYes : kNo;
   if (result.fits && any_tripped(*gates, result.prediction, result.run)) code = kNo;

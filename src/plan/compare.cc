@@ -59,7 +59,7 @@ std::string bundle_text(const std::string& path, const Side& s) {
   if (path == "stack") return s.setting.stack.name;
   if (path == "cluster.nodes") return count(accelerators_used(s.setting)) + " GPUs";
   ASSERT(path == "plan");
-  return "its best";
+  return s.searched ? "the best for each" : "";
 }
 
 // A copy of one side that leaves can be switched on.

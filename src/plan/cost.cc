@@ -26,6 +26,11 @@ double nodes_used(const Setting& s) {
 
 Interval scale(const Interval& r, double by) { return {r.value * by, r.low * by, r.high * by}; }
 
+bool is_assumed(const Description& d, const std::string& path) {
+  return std::any_of(d.assumed.begin(), d.assumed.end(),
+                     [&path](const Assumption& a) { return a.path == path; });
+}
+
 Derivation leaf(std::string name, double value, std::string unit, char mark, std::string source) {
   Derivation d;
   d.name = std::move(name);
@@ -60,20 +65,28 @@ RunFigures run_figures(const Setting& s, const Prediction& p) {
   return r;
 }
 
+RunFigures run_figures(const Description& d, const Prediction& p) {
+  RunFigures r = run_figures(d.setting, p);
+  r.price_stated = r.price_stated && !is_assumed(d, "cluster.price");
+  return r;
+}
+
 const std::vector<std::string>& run_figure_names() {
   static const std::vector<std::string> names{"days", "gpu_hours", "cost", "energy"};
   return names;
 }
 
-Derivation explain_run(const Setting& s, const Prediction& p, const std::string& figure,
+Derivation explain_run(const Description& d, const Prediction& p, const std::string& figure,
                        Derivation step) {
-  const RunFigures r = run_figures(s, p);
+  const Setting& s = d.setting;
+  const RunFigures r = run_figures(d, p);
   const double n = static_cast<double>(accelerators_used(s));
+  const bool tokens_assumed = s.workload.tokens <= 0 || is_assumed(d, "workload.tokens");
   Derivation days = leaf("days", r.time_s.value / kSecondsPerDay, "days", 'c', "");
   days.equation = "tokens / tokens per step x step time";
-  days.inputs.push_back(leaf("tokens", r.tokens, "tokens", s.workload.tokens > 0 ? 's' : 'a',
-                             s.workload.tokens > 0 ? "workload.tokens"
-                                                   : "20 per active parameter, arXiv:2203.15556"));
+  days.inputs.push_back(leaf("tokens", r.tokens, "tokens", tokens_assumed ? 'a' : 's',
+                             tokens_assumed ? "20 per active parameter, arXiv:2203.15556"
+                                            : "workload.tokens"));
   days.inputs.push_back(leaf("tokens per step", tokens_per_step(s.workload), "tokens", 's',
                              "workload.global_batch x workload.seq"));
   days.inputs.push_back(std::move(step));
@@ -101,7 +114,7 @@ Derivation explain_run(const Setting& s, const Prediction& p, const std::string&
   energy_use.inputs.push_back(
       leaf("host power of a node", s.cluster.node.host_power.v, "W", 's', "cluster.node.host_power"));
   energy_use.inputs.push_back(leaf("nodes", nodes_used(s), "", 's', ""));
-  energy_use.inputs.push_back(leaf("PUE", s.cluster.pue, "", 'a', "cluster.pue"));
+  energy_use.inputs.push_back(leaf("PUE", s.cluster.pue, "", is_assumed(d, "cluster.pue") ? 'a' : 's', "cluster.pue"));
   energy_use.inputs.push_back(std::move(days));
   return energy_use;
 }

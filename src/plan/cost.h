@@ -10,6 +10,7 @@
 #pragma once
 
 #include "plan/words.h"
+#include "world/describe.h"
 
 namespace assay {
 
@@ -24,6 +25,8 @@ struct RunFigures {
 };
 
 RunFigures run_figures(const Setting&, const Prediction&);
+// The same, knowing what was assumed: an assumed price is not a stated one.
+RunFigures run_figures(const Description&, const Prediction&);
 
 // Accelerators that the job uses.
 int64_t accelerators_used(const Setting&);
@@ -31,6 +34,6 @@ int64_t accelerators_used(const Setting&);
 // Figures beyond those of Predictor::figures(): `days`, `gpu_hours`, `cost`, `energy`.
 const std::vector<std::string>& run_figure_names();
 // REQUIRES: `figure` is one of run_figure_names(). `step` is the derivation of the step time.
-Derivation explain_run(const Setting&, const Prediction&, const std::string& figure, Derivation step);
+Derivation explain_run(const Description&, const Prediction&, const std::string& figure, Derivation step);
 
 }  // namespace assay

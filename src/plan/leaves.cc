@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "plan/words.h"
+#include "config/scalar.h"
 
 namespace assay {
 namespace {
@@ -20,13 +20,10 @@ std::string text_of(int64_t v) { return fmt::format("{}", v); }
 std::string text_of(double v) { return fmt::format("{:g}", v); }
 std::string text_of(bool v) { return v ? "on" : "off"; }
 std::string text_of(const std::string& v) { return v; }
-std::string text_of(Seconds v) { return seconds(v.v); }
-std::string text_of(Bytes v) { return gigabytes(v.v); }
-std::string text_of(FlopRate v) { return significant(v.v / 1e12) + " TFLOPS"; }
-std::string text_of(Bandwidth v) { return bandwidth(v.v); }
-std::string text_of(Watts v) { return significant(v.v) + " W"; }
-std::string text_of(Hertz v) { return significant(v.v / 1e6) + " MHz"; }
-std::string text_of(DollarRate v) { return dollars(v.v * kSecondsPerHour) + "/h"; }
+template <class Tag>
+std::string text_of(Quantity<Tag> v) {
+  return format_quantity(v.v, DimensionOf<Quantity<Tag>>::kIs);
+}
 template <class T>
 std::string text_of(const std::vector<T>& v) {
   return fmt::format("{}", fmt::join(v, " "));

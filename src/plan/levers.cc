@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "config/scalar.h"
 #include "plan/cost.h"
 #include "plan/words.h"
 
@@ -29,14 +30,14 @@ std::optional<WhatIf> carry_out(const Attempt& a) {
     if (predictor.impossible(a.plan)) return std::nullopt;
     const Prediction p = predictor.predict(a.plan);
     if (!p.memory.fits()) return std::nullopt;
-    return WhatIf{a.label, a.command, a.plan, p, 0};
+    return WhatIf{a.label, a.command, a.plan, p, false, 0};
   }
   SearchOptions options;
   options.keep = 1;
   options.coarse = true;
   const SearchResult found = search(predictor, a.plan, a.stated, options);
   if (!found.found()) return std::nullopt;
-  return WhatIf{a.label, a.command, found.top[0].plan, found.top[0].prediction, 0};
+  return WhatIf{a.label, a.command, found.top[0].plan, found.top[0].prediction, true, 0};
 }
 
 class LeverList {
@@ -278,7 +279,7 @@ void try_accelerators(FixList& fixes, const Setting& s, const Miss& miss, const 
   });
   int kept = 0;
   for (const Accelerator* a : larger) {
-    Attempt other = fixes.start(fmt::format("{} ({} each)", a->name, gigabytes(a->memory.v)), "");
+    Attempt other = fixes.start(fmt::format("{} ({} each)", a->name, format_quantity(a->memory.v, Dimension::kBytes)), "");
     other.setting.cluster.accelerator = *a;
     other.setting.cluster.node.accelerator = a->name;
     resolve(other.setting, known);

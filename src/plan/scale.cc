@@ -19,7 +19,7 @@ Setting sized(const Setting& s, int64_t accelerators) {
 }
 
 std::string does_not_fit(const MemoryUse& m) {
-  return fmt::format("needs {} of {}", gigabytes(m.reserved.v), gigabytes(m.capacity.v));
+  return fmt::format("needs {} of {}", gibibytes(m.reserved.v), gibibytes(m.capacity.v));
 }
 
 ScalePoint best_at(const Setting& s, const Plan& base, const std::set<std::string>& stated) {

@@ -9,7 +9,6 @@ namespace {
 
 constexpr int64_t kTensorMost = 64;          // the widest tensor parallelism anybody reports
 constexpr int64_t kContextTokensLeast = 1024;  // below this, context parallel only adds latency
-constexpr int64_t kMicroBatchMost = 1024;
 
 bool sharded_by_weights(const Stack& s) { return s.sharding == "fsdp" || s.sharding == "jax"; }
 bool has_pipelines(const Stack& s) { return s.sharding == "3d" || s.sharding.empty(); }
@@ -186,7 +185,6 @@ const std::vector<int64_t>& Space::micro_batches(int64_t dp) const {
     if (known == dp) return values;
   }
   std::vector<int64_t> values = divisors(batch_ / dp);
-  keep_at_most(values, kMicroBatchMost);
   micro_batches_.emplace_back(dp, axis("micro_batch", base_.micro_batch, values));
   return micro_batches_.back().second;
 }

@@ -38,7 +38,7 @@ std::vector<LedgerLine> ledger_lines(Predictor& predictor, const Plan& plan, con
 void fill_found(PlanResult& r, Predictor& predictor, const StudyOptions& options) {
   const Setting& setting = r.description.setting;
   r.fits = true;
-  r.run = run_figures(setting, r.prediction);
+  r.run = run_figures(r.description, r.prediction);
   r.ledger = ledger_lines(predictor, r.plan, r.prediction);
   if (options.what_ifs) {
     r.levers = levers(setting, {r.plan, r.prediction}, r.description.plan_keys);
@@ -122,7 +122,7 @@ Derivation explain_figure(const PlanResult& r, const std::string& figure) {
     step.value = r.prediction.step.v;
     step.unit = "s";
   }
-  return explain_run(r.description.setting, r.prediction, figure, std::move(step));
+  return explain_run(r.description, r.prediction, figure, std::move(step));
 }
 
 }  // namespace assay

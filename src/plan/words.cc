@@ -26,7 +26,8 @@ Unit unit_for(double value, const std::array<Unit, N>& units) {
   return units.back();
 }
 
-constexpr std::array<Unit, 5> kPlain{{{1e12, " T"}, {1e9, " G"}, {1e6, " M"}, {1e3, " k"}, {1, ""}}};
+constexpr std::array<Unit, 5> kPlain{{{1e12, " T"}, {1e9, " B"}, {1e6, " M"}, {1e3, " k"}, {1, ""}}};
+constexpr std::array<Unit, 4> kPower{{{1e9, " GW"}, {1e6, " MW"}, {1e3, " kW"}, {1, " W"}}};
 constexpr std::array<Unit, 4> kMoney{{{1e9, " B"}, {1e6, " M"}, {1e3, " k"}, {1, ""}}};
 constexpr std::array<Unit, 3> kSeconds{{{1, " s"}, {1e-3, " ms"}, {1e-6, " us"}}};
 constexpr std::array<Unit, 5> kDuration{
@@ -71,6 +72,7 @@ std::string significant(double value, int digits) {
 }
 
 std::string scaled(double value) { return with_unit(value, unit_for(value, kPlain)); }
+std::string watts(double w) { return with_unit(w, unit_for(w, kPower)); }
 std::string count(int64_t value) { return grouped(fmt::format("{}", value)); }
 std::string percent(double fraction) { return significant(fraction * 100) + " %"; }
 
@@ -80,7 +82,10 @@ std::string signed_percent(double fraction) {
   return fmt::format("{:+.{}f} %", value, decimals);
 }
 
-std::string points(double fraction) { return fmt::format("{:+.1f}", fraction * 100); }
+std::string points(double fraction) {
+  const std::string text = fmt::format("{:+.1f}", fraction * 100);
+  return text == "-0.0" ? "+0.0" : text;
+}
 std::string seconds(double s) { return with_unit(s, unit_for(s, kSeconds)); }
 std::string duration(double s) { return with_unit(s, unit_for(s, kDuration)); }
 
@@ -91,7 +96,7 @@ std::string dollars(double usd) {
 
 std::string signed_dollars(double usd) { return (usd < 0 ? "" : "+") + dollars(usd); }
 std::string energy(double kwh) { return with_unit(kwh, unit_for(kwh, kEnergy)); }
-std::string gigabytes(double bytes) { return significant(bytes / 1e9) + " GB"; }
+std::string gibibytes(double bytes) { return significant(bytes / kGiB.v) + " GiB"; }
 std::string bandwidth(double bytes_per_s) {
   return with_unit(bytes_per_s, unit_for(bytes_per_s, kBandwidth));
 }
@@ -121,7 +126,8 @@ std::string layout(const Plan& p, int64_t dp, const std::string& gap) {
   std::string pipeline = fmt::format("PP {}", p.pp);
   if (p.vpp > 1) pipeline += fmt::format(" (interleaved x{})", p.vpp);
   if (p.pp > 1 && p.vpp <= 1 && p.schedule == Schedule::kZeroBubble) pipeline += " (zero-bubble)";
-  std::vector<std::string> items{fmt::format("TP {}", p.tp), pipeline};
+  std::vector<std::string> items{fmt::format("TP {}", p.tp)};
+  if (p.pp > 1 || p.zero < 3) items.push_back(pipeline);
   if (p.cp > 1) items.push_back(fmt::format("CP {}", p.cp));
   if (p.ep > 1) items.push_back(fmt::format("EP {}", p.ep));
   if (p.ep > 1 && p.etp > 0 && p.etp != p.tp) items.push_back(fmt::format("ETP {}", p.etp));
@@ -152,6 +158,29 @@ std::string account_name(Account a) {
   const AccountInfo& about = info(a);
   if (about.name.empty()) return std::string(about.group);
   return fmt::format("{}: {}", about.group, about.name);
+}
+
+std::string account_phrase(Account a) {
+  switch (a) {
+    case Account::kMatmul: return "matmuls below peak";
+    case Account::kAttention: return "attention below peak";
+    case Account::kMemoryBound: return "memory-bound kernels";
+    case Account::kRecompute: return "recompute";
+    case Account::kPowerCap: return "the power cap";
+    case Account::kCommTensor: return "tensor-parallel traffic";
+    case Account::kCommContext: return "context-parallel traffic";
+    case Account::kCommExpert: return "expert traffic";
+    case Account::kCommParam: return "gathering sharded weights";
+    case Account::kCommGrad: return "gradient traffic";
+    case Account::kCommPipeline: return "traffic between stages";
+    case Account::kBubble: return "the pipeline bubble";
+    case Account::kStageImbalance: return "unequal pipeline stages";
+    case Account::kExpertImbalance: return "unequal expert load";
+    case Account::kStraggler: return "the slowest of many ranks";
+    case Account::kLaunch: return "the host launching kernels";
+    case Account::kSync: return "host work per step";
+    default: return account_name(a);
+  }
 }
 
 Account largest_loss(const Ledger& ledger) {

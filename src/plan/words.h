@@ -15,7 +15,8 @@ struct Interval {
 };
 
 std::string significant(double value, int digits = 3);  // `4.03`, `46.8`, `1,944`
-std::string scaled(double value);                       // `1.04 M`, `547 k`, `871`
+std::string scaled(double value);                       // `1.04 M`, `547 k`, `2.00 T`; B is 1e9
+std::string watts(double w);                            // `1.31 MW`
 std::string count(int64_t value);                       // `1,944`
 std::string percent(double fraction);                   // `46.8 %`
 std::string signed_percent(double fraction);            // `-19 %`
@@ -25,7 +26,7 @@ std::string duration(double s);                         // `22.2 days`, `5.10 ho
 std::string dollars(double usd);                        // `$1.36 M`, `$2.49`
 std::string signed_dollars(double usd);                 // `-$1.31 M`
 std::string energy(double kwh);                         // `871 MWh`
-std::string gigabytes(double bytes);                    // `58.1 GB`
+std::string gibibytes(double bytes);                    // `58.1 GiB`: device memory, as allocators count
 std::string bandwidth(double bytes_per_s);              // `450 GB/s`
 
 // Two-digit ends of a range in the unit that the value's text uses: `(3.8-4.4)`.
@@ -44,6 +45,8 @@ std::string recompute_words(const Plan&);
 
 // `kernels: matmul`, `useful`.
 std::string account_name(Account);
+// The same in a sentence: `tensor-parallel traffic`.
+std::string account_phrase(Account);
 // The largest account that is not useful work.
 Account largest_loss(const Ledger&);
 

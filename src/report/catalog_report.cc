@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "config/scalar.h"
 #include "perf/predict.h"
 #include "plan/leaves.h"
 #include "plan/words.h"
@@ -13,7 +14,7 @@ namespace {
 std::string tera(FlopRate r) { return r.v > 0 ? significant(r.v / 1e12) + " TFLOPS" : "-"; }
 
 std::string summary(const Accelerator& a) {
-  return fmt::format("{} {} bf16, {}, {}, {} W", a.vendor, tera(a.bf16), gigabytes(a.memory.v),
+  return fmt::format("{} {} bf16, {}, {}, {} W", a.vendor, tera(a.bf16), format_quantity(a.memory.v, Dimension::kBytes),
                      bandwidth(a.memory_bandwidth.v), significant(a.tdp.v));
 }
 std::string summary(const Node& n) {
@@ -68,25 +69,46 @@ std::string place(const Origin& o) {
   return o.line > 0 ? fmt::format("{}:{}", o.file, o.line) : o.file;
 }
 
+// Sources are long and shared: lines carry a number, the texts follow below.
+class Sources {
+ public:
+  std::string number(const std::string& source) {
+    for (size_t i = 0; i < texts_.size(); ++i) {
+      if (texts_[i] == source) return fmt::format("[{}]", i + 1);
+    }
+    texts_.push_back(source);
+    return fmt::format("[{}]", texts_.size());
+  }
+
+  std::string list(const Style& style) const {
+    std::string out;
+    for (size_t i = 0; i < texts_.size(); ++i) {
+      out += wrap(fmt::format("  [{}] {}", i + 1, sanitize(texts_[i], 600)), style.width, 6) + "\n";
+    }
+    return out;
+  }
+
+ private:
+  std::vector<std::string> texts_;
+};
+
 template <class T>
 std::string entry_text(const Catalog& c, const std::string& kind, const T& entry, const Style& style) {
   T copy = entry;
   const std::string prefix = kind + "." + entry.name;
   std::string out = fmt::format("{}  ({})  {}\n", entry.name, kind, summary(entry));
-  const Origin* whole = origin_of(c, prefix);
-  if (whole) out += wrap(fmt::format("  source: {}  ({})", whole->source, place(*whole)), style.width, 4) + "\n";
+  Sources sources;
   for (const Leaf& leaf : leaves(copy)) {
     const std::string text = leaf.text();
-    if (text.empty()) continue;
     const Origin* origin = origin_of(c, prefix + "." + leaf.path);
+    if (text.empty() || (!origin && !style.verbose)) continue;
     std::string line = "  " + left(leaf.path, 30) + left(text, 22);
-    if (origin) line += fmt::format("{}  {}", origin->mark, place(*origin));
+    if (text.size() > 22) line = wrap(line, style.width, 32) + "\n" + std::string(54, ' ');
+    if (origin) line += fmt::format("{}  {} {}", origin->mark, place(*origin), sources.number(origin->source));
+    while (line.back() == ' ') line.pop_back();
     out += line + "\n";
-    if (origin && whole && origin->source != whole->source) {
-      out += std::string(32, ' ') + wrap(origin->source, style.width - 32, 32) + "\n";
-    }
   }
-  return out + "\n";
+  return out + sources.list(style) + "\n";
 }
 
 template <class T>

@@ -105,10 +105,12 @@ std::string changes_text(const Comparison& c, const Style& style) {
   for (const Change& change : c.changes) {
     const std::string before = change.before.empty() ? "-" : change.before;
     const std::string after = change.after.empty() ? "-" : change.after;
-    std::string values = before + " -> " + after;
+    std::string values = before == after ? before : before + " -> " + after;
     if (values.size() > value_columns) values = values.substr(0, value_columns - 2) + "..";
     out += "  ~ " + left(change.path, 28) + left(values, value_columns);
-    out += change.mfu ? right(seconds(*change.step_s), 12) + right("MFU " + points(*change.mfu), 12)
+    const bool idle = change.step_s && std::abs(*change.step_s) < 1e-9;
+    out += idle ? right("no effect on time", 24)
+           : change.mfu ? right(seconds(*change.step_s), 12) + right("MFU " + points(*change.mfu), 12)
                       : right("only with the others", 24);
     out += "\n";
   }
@@ -151,10 +153,10 @@ std::string pair_table(const Comparison& c) {
   out += row("energy", energy(a.run.energy_kwh.value), energy(b.run.energy_kwh.value),
              change(a.run.energy_kwh.value, b.run.energy_kwh.value));
   const double more = (b.prediction.memory.reserved - a.prediction.memory.reserved).v;
-  out += row("memory, worst rank", gigabytes(a.prediction.memory.reserved.v),
-             gigabytes(b.prediction.memory.reserved.v),
-             fmt::format("{}{} ({} available)", more < 0 ? "" : "+", gigabytes(more),
-                         gigabytes(b.prediction.memory.capacity.v)));
+  out += row("memory, worst rank", gibibytes(a.prediction.memory.reserved.v),
+             gibibytes(b.prediction.memory.reserved.v),
+             fmt::format("{}{} ({} available)", more < 0 ? "" : "+", gibibytes(more),
+                         gibibytes(b.prediction.memory.capacity.v)));
   return out + "\n";
 }
 
@@ -163,8 +165,8 @@ std::string fit_warnings(const Comparison& c, const Style& style) {
   for (const Side& s : c.sides) {
     const MemoryUse& m = s.prediction.memory;
     if (!m.fits()) {
-      out += warning(fmt::format("{} does not fit: {} of {}", s.name, gigabytes(m.reserved.v),
-                                 gigabytes(m.capacity.v)),
+      out += warning(fmt::format("{} does not fit: {} of {}", s.name, gibibytes(m.reserved.v),
+                                 gibibytes(m.capacity.v)),
                      style) + "\n";
     }
     if (s.prediction.extrapolated) {
@@ -197,7 +199,7 @@ std::string many_table(const Comparison& c) {
                     seconds(s.prediction.step.v), scaled(s.prediction.tokens_per_s),
                     duration(s.run.time_s.value),
                     s.run.price_known ? dollars(s.run.cost_usd.value) : "-",
-                    energy(s.run.energy_kwh.value), gigabytes(s.prediction.memory.reserved.v)});
+                    energy(s.run.energy_kwh.value), gibibytes(s.prediction.memory.reserved.v)});
   }
   return table(rows) + "\n";
 }
@@ -227,7 +229,8 @@ std::string many_verdict(const Comparison& c) {
 std::string compare_text(const Comparison& c, const Style& style, const Stamp& stamp) {
   std::string out;
   if (c.sides.size() == 2) {
-    out = fmt::format("Compare  {} -> {}: {}\n", c.sides[0].name, c.sides[1].name, what_is_same(c));
+    out = wrap(fmt::format("Compare  {} -> {}: {}", c.sides[0].name, c.sides[1].name, what_is_same(c)),
+               style.width, 9) + "\n";
     out += changes_text(c, style) + pair_table(c);
   } else {
     out = fmt::format("Compare  {} descriptions, the best last\n\n", c.sides.size());
@@ -239,9 +242,9 @@ std::string compare_text(const Comparison& c, const Style& style, const Stamp& s
                 style.width, 22) + "\n";
   }
   out += "\n" + bars(c, style) + "\n" + fit_warnings(c, style);
-  if (!style.quiet) out += footer(stamp) + "\n";
+  if (!style.quiet) out += footer(stamp) + "\n\n";
   const std::string last = c.sides.size() == 2 ? verdict(c) : many_verdict(c);
-  return out + bold(last, style) + "\n";
+  return out + bold(wrap(last, style.width), style) + "\n";
 }
 
 std::string compare_json(const Comparison& c, const Stamp& stamp) {

@@ -13,7 +13,9 @@ namespace {
 // as a number with its unit.
 std::string figure_text(const Derivation& d) {
   if (d.unit == "s") return seconds(d.value);
-  if (d.unit == "B" || d.unit == "bytes") return gigabytes(d.value);
+  if (d.unit == "B" || d.unit == "bytes") return gibibytes(d.value);
+  if (d.unit == "us") return seconds(d.value * 1e-6);
+  if (d.unit == "GB") return gibibytes(d.value * 1e9);
   if (d.unit == "B/s") return bandwidth(d.value);
   if (d.unit == "$") return dollars(d.value);
   if (d.unit == "$/h") return dollars(d.value) + "/h";
@@ -28,7 +30,7 @@ std::string figure_text(const Derivation& d) {
 
 void print_tree(const Derivation& d, size_t depth, const Style& style, std::string& out) {
   const std::string indent(2 + 2 * depth, ' ');
-  std::string line = indent + left(d.name, depth < 12 ? 34 - 2 * depth : 10) + right(figure_text(d), 14) +
+  std::string line = indent + left(d.name, depth < 8 ? 28 - 2 * depth : 12) + right(figure_text(d), 16) +
                      "  " + d.mark;
   std::string rest;
   if (!d.equation.empty()) rest += "= " + d.equation;
@@ -70,7 +72,7 @@ std::string explain_text(const Derivation& d, const std::string& figure, const s
   if (!d.inputs.empty()) out += "\n";
   for (const Derivation& input : d.inputs) print_tree(input, 0, style, out);
   if (!style.quiet) {
-    out += "\nm measured  s vendor spec or stated  c calibrated model  a assumed\n" + footer(stamp);
+    out += "\nm measured  s vendor spec or stated  c calibrated model  a assumed\n" + footer(stamp) + "\n";
   }
   return out;
 }

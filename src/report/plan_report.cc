@@ -23,7 +23,7 @@ std::string task_name(Task t) {
 // Two columns of figures: `  MFU  46.8 %  (43-49)   TFLOPS per GPU  463`.
 std::string figure_row(const std::string& a, const std::string& value, const std::string& extra,
                        const std::string& b, const std::string& value_b) {
-  return "  " + left(a, 19) + left(value, 11) + left(extra, 16) + left(b, 17) + value_b + "\n";
+  return "  " + left(a, 19) + left(value, 11) + left(extra, 15) + left(b, 16) + value_b + "\n";
 }
 
 std::string heading(const PlanResult& r, const Style& style) {
@@ -49,9 +49,8 @@ std::string heading(const PlanResult& r, const Style& style) {
 std::string best_plan(const PlanResult& r, const Style& style) {
   const size_t indent = 21;
   const std::string title = r.searched ? "Best plan" : "Stated plan";
-  std::string out = left(title, indent) + layout(r.plan, r.prediction.dp, "   ") + "\n";
-  out += std::string(indent, ' ') +
-         wrap(policy(r.plan), style.width - static_cast<int>(indent), indent) + "\n";
+  std::string out = wrap(left(title, indent) + layout(r.plan, r.prediction.dp, "   "), style.width, indent) + "\n";
+  out += wrap(std::string(indent, ' ') + policy(r.plan), style.width, indent) + "\n";
   return out;
 }
 
@@ -63,7 +62,7 @@ std::string money_rows(const RunFigures& run, double pue) {
       figure_row("cost", run.price_known ? dollars(run.cost_usd.value) : "-",
                  run.price_known ? dollars_range(run.cost_usd) : "", "price", price);
   out += figure_row("energy", energy(run.energy_kwh.value), energy_range(run.energy_kwh), "power",
-                    fmt::format("{}W, PUE {:g}", scaled(run.power_w), pue));
+                    fmt::format("{}, PUE {:g}", watts(run.power_w), pue));
   return out;
 }
 
@@ -80,25 +79,36 @@ std::string figures(const PlanResult& r) {
                     scaled(r.run.accelerator_hours.value));
   out += money_rows(r.run, s.cluster.pue);
   out += figure_row("memory, worst rank",
-                    fmt::format("{} of {}", significant(p.memory.reserved.v / 1e9),
-                                gigabytes(p.memory.capacity.v)),
-                    "", "headroom", gigabytes((p.memory.capacity - p.memory.reserved).v));
+                    gibibytes(p.memory.reserved.v), "of " + gibibytes(p.memory.capacity.v), "headroom", gibibytes((p.memory.capacity - p.memory.reserved).v));
   return out;
+}
+
+// One unit and one number of decimals for the whole ledger, so that the column reads as a sum.
+struct LedgerUnit {
+  const char* name;
+  double size;
+  int decimals;
+};
+
+LedgerUnit ledger_unit(double step_s) {
+  if (step_s < 0.9995) return {"ms", 1e-3, step_s < 0.0995 ? 2 : 1};
+  return {"seconds", 1, step_s < 99.5 ? 2 : 1};
 }
 
 std::string ledger_text(const PlanResult& r, const Style& style) {
   const size_t width = static_cast<size_t>(style.width);
+  const LedgerUnit unit = ledger_unit(r.prediction.step.v);
   const std::string title = "Where one step goes";
-  std::string out = title + right("seconds  share   ", width - title.size() - 1) + "\n";
-  const size_t shown = style.verbose ? r.ledger.size() : std::min<size_t>(r.ledger.size(), 12);
+  std::string out = title + right(fmt::format("{}   share", unit.name), width - title.size() - 4) + "\n";
   const int columns = std::max(8, std::min(kBarColumns, style.width - 48));
   const auto row = [&](const std::string& name, double secs, double share, char mark) {
-    const std::string figures_text =
-        right(significant(secs), 9) + right(fmt::format("{:.1f} %", share * 100), 8) + "  " + mark;
-    std::string line = "  " + left(name, 20) + bar(share, columns, style);
+    const std::string numbers = right(fmt::format("{:.{}f}", secs / unit.size, unit.decimals), 9) +
+                                right(fmt::format("{:.1f} %", share * 100), 8) + "  " + mark;
     const size_t used = 22 + static_cast<size_t>(columns);
-    out += line + std::string(width > used + 20 ? width - used - 20 : 1, ' ') + figures_text + "\n";
+    out += "  " + left(name, 20) + bar(share, columns, style) +
+           std::string(width > used + 20 ? width - used - 20 : 1, ' ') + numbers + "\n";
   };
+  const size_t shown = style.verbose ? r.ledger.size() : std::min<size_t>(r.ledger.size(), 12);
   double rest = 0, rest_share = 0;
   for (size_t i = 0; i < r.ledger.size(); ++i) {
     const LedgerLine& line = r.ledger[i];
@@ -116,16 +126,14 @@ std::string levers_text(const PlanResult& r, const Style& style) {
   if (r.levers.empty()) return "";
   const size_t width = static_cast<size_t>(style.width);
   const std::string title = "What would move it most";
-  std::string out = "\n" + title + right("step time     MFU   memory", width - title.size()) + "\n";
+  std::string out = "\n" + title + right("time per token   MFU *    memory", width - title.size()) + "\n";
   for (const WhatIf& w : r.levers) {
-    std::string name = "  " + w.label;
-    if (w.label == "the best plan" || w.label == "twice the memory") {
-      name += ": " + layout(w.plan, w.prediction.dp);
-    }
-    const std::string tail = right(signed_percent(w.step_change), 9) + right(percent(w.prediction.mfu), 8) +
-                             right(significant(w.prediction.memory.reserved.v / 1e9) + " GB", 9);
-    if (name.size() + tail.size() + 1 > width) name = name.substr(0, width - tail.size() - 3) + "..";
+    const std::string name = "  " + w.label;
+    const double mfu = r.prediction.mfu / (1 + w.step_change);
+    const std::string tail = right(signed_percent(w.step_change), 9) + right(percent(mfu), 9) +
+                             right(gibibytes(w.prediction.memory.reserved.v), 10);
     out += left(name, width - tail.size()) + tail + "\n";
+    if (w.other_plan) out += "      " + layout(w.plan, w.prediction.dp) + "\n";
   }
   return out;
 }
@@ -152,10 +160,13 @@ std::string assumptions(const PlanResult& r, const Style& style) {
 
 std::string legend(const PlanResult& r, const Style& style, const Stamp& stamp) {
   if (style.quiet) return "";
-  std::string out = fmt::format(
-      "\nm measured  s vendor spec or stated  c calibrated model  a assumed: {} settings (-v lists them)\n",
-      r.description.assumed.size());
-  out += "Ranges hold 90 % of runs.  " + footer(stamp);
+  std::string out = "\n" + wrap(fmt::format(
+      "m measured  s vendor spec or stated  c calibrated model  a assumed: {} {} (-v lists them)",
+      r.description.assumed.size(), r.description.assumed.size() == 1 ? "setting" : "settings"),
+                                 style.width) + "\n";
+  std::string ranges = "Ranges hold 90 % of runs.  ";
+  if (!r.levers.empty()) ranges += "* against the same peak.  ";
+  out += wrap(ranges + footer(stamp), style.width) + "\n";
   return out;
 }
 
@@ -173,20 +184,18 @@ std::string found_text(const PlanResult& r, const Style& style, const Stamp& sta
   }
   out += assumptions(r, style) + legend(r, style, stamp);
   if (!style.quiet) {
-    out += fmt::format("Next:  assay explain {} {} mfu      assay scale {} {} --gpus 16..8192\n",
-                       r.description.workload_name, r.description.cluster_name,
-                       r.description.workload_name, r.description.cluster_name);
+    out += fmt::format("Next:  assay explain {0} mfu\n       assay scale {0} --gpus 16..8192\n", stamp.inputs);
   }
-  return out + "\n" + bold(verdict(r), style) + "\n";
+  return out + "\n" + bold(wrap(verdict(r), style.width), style) + "\n";
 }
 
 std::string memory_sum(const MemoryUse& m) {
-  const auto gb = [](Bytes b) { return fmt::format("{:.1f}", b.v / 1e9); };
+  const auto gb = [](Bytes b) { return fmt::format("{:.1f}", b.v / kGiB.v); };
   return fmt::format(
       "weights {} + gradients {} + optimizer {} + activations {} + buffers {} + framework {} = {}; "
       "{} reserved of {}",
       gb(m.weights), gb(m.gradients), gb(m.optimizer), gb(m.activations), gb(m.buffers),
-      gb(m.framework), gb(m.allocated), gb(m.reserved), gigabytes(m.capacity.v));
+      gb(m.framework), gb(m.allocated), gb(m.reserved), gibibytes(m.capacity.v));
 }
 
 std::string fixes_text(const PlanResult& r, const Style& style) {
@@ -195,7 +204,7 @@ std::string fixes_text(const PlanResult& r, const Style& style) {
   for (const WhatIf& w : r.fixes) {
     std::string name = "  " + (w.command.empty() ? w.label : w.command);
     if (!w.command.empty() && !w.label.empty()) name += "  (" + w.label + ")";
-    const std::string tail = right(gigabytes(w.prediction.memory.reserved.v), 9) + ", " +
+    const std::string tail = right(gibibytes(w.prediction.memory.reserved.v), 9) + ", " +
                              percent(w.prediction.mfu) + " MFU";
     out += left(name, std::max<size_t>(static_cast<size_t>(style.width) - 26, 40)) + tail + "\n";
   }
@@ -204,7 +213,7 @@ std::string fixes_text(const PlanResult& r, const Style& style) {
 
 std::string missed_text(const PlanResult& r, const Style& style, const Stamp& stamp) {
   std::string out = heading(r, style);
-  const std::string over = gigabytes(r.miss->over().v);
+  const std::string over = gibibytes(r.miss->over().v);
   const std::string where = layout(r.miss->plan, r.miss->dp);
   const std::string answer =
       r.searched ? fmt::format("No plan fits. The closest misses by {} per GPU ({}).", over, where)
@@ -213,7 +222,7 @@ std::string missed_text(const PlanResult& r, const Style& style, const Stamp& st
   out += "  " + wrap(memory_sum(r.miss->memory), style.width - 4, 4) + "\n";
   out += fixes_text(r, style);
   out += assumptions(r, style);
-  if (!style.quiet) out += "\n" + footer(stamp);
+  if (!style.quiet) out += "\n" + footer(stamp) + "\n";
   return out + "\n" + bold("Does not fit: " + over + " too much on every GPU.", style) + "\n";
 }
 
@@ -331,7 +340,7 @@ std::string limit_sentence(const Prediction& p) {
     }
   }
   const double share = p.ledger[next] / p.step;
-  const std::string limit = fmt::format("{} ({})", account_name(next), percent(share));
+  const std::string limit = fmt::format("{} ({})", account_phrase(next), percent(share));
   if (share < 0.005) return "Compute-bound.";
   if (compute >= 0.7) return fmt::format("Compute-bound; {} is the next limit.", limit);
   return fmt::format("Held back by {}.", limit);

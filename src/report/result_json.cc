@@ -145,8 +145,10 @@ tl::expected<Description, Diagnostics> read_result(const std::string& text, cons
     return tl::unexpected(problem("only results of `assay plan` hold one plan", file,
                                   "write one with `assay plan ... -o result.json`"));
   }
-  if (!doc.contains("description") || !doc.contains("best") || !doc["best"].is_object()) {
-    return tl::unexpected(problem("this result holds no plan: nothing fitted", file, ""));
+  // Where nothing fitted, the closest miss is still a plan to compare with.
+  const char* holder = doc.contains("best") && doc["best"].is_object() ? "best" : "nearest_miss";
+  if (!doc.contains("description") || !doc.contains(holder)) {
+    return tl::unexpected(problem("this result holds no plan", file, ""));
   }
   Description d;
   Diagnostics problems;
@@ -156,7 +158,7 @@ tl::expected<Description, Diagnostics> read_result(const std::string& text, cons
   reader("cluster", d.setting.cluster, kAny, "");
   reader("stack", d.setting.stack, kAny, "");
   reader("accelerators", d.setting.accelerators, Limits{0, 1e6}, "");
-  FieldReader(doc["best"], "best", file, problems)("plan", d.plan, kAny, "");
+  FieldReader(doc[holder], holder, file, problems)("plan", d.plan, kAny, "");
   if (d.setting.workload.model.kind == ModelKind::kTransformer && d.setting.workload.model.layers < 1) {
     for (Diagnostic& p : problem("`description.workload.model` is incomplete", file, "")) {
       problems.push_back(std::move(p));

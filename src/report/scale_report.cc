@@ -152,7 +152,7 @@ std::string scale_text(const ScaleResult& r, const Setting& s, const Style& styl
   out += "\n" + curve(r.fixed.empty() ? r.best : r.fixed, style);
   out += "\nBest plans\n" + plans_list(r.best);
   out += wrong_choice_text(r) + "\n" + wrap(break_even_text(r), style.width) + "\n";
-  if (!style.quiet) out += footer(stamp);
+  if (!style.quiet) out += footer(stamp) + "\n";
   return out + "\n" + bold(wrap(verdict(r), style.width), style) + "\n";
 }
 

@@ -8,7 +8,7 @@
 namespace assay {
 
 std::string footer(const Stamp& s) {
-  return fmt::format("assay {}, catalog {}, seed {}\n", s.version, s.catalog_date, s.seed);
+  return fmt::format("assay {}, catalog {}, seed {}", s.version, s.catalog_date, s.seed);
 }
 
 std::string bar(double share, int columns, const Style& style) {
@@ -49,18 +49,19 @@ std::string wrap(const std::string& text, int width, size_t indent) {
   std::string out;
   size_t column = 0;
   for (size_t at = 0; at < text.size();) {
-    const size_t end = std::min(text.find(' ', at), text.size());
-    const size_t length = end - at;
-    if (column > 0 && column + 1 + length > static_cast<size_t>(width)) {
+    const size_t word = std::min(text.find_first_not_of(' ', at), text.size());
+    const size_t end = std::min(text.find(' ', word), text.size());
+    if (word == end) break;
+    const bool first = column == 0;
+    if (!first && column + (end - at) > static_cast<size_t>(width)) {
       out += "\n" + std::string(indent, ' ');
-      column = indent;
-    } else if (column > 0) {
-      out += ' ';
-      ++column;
+      out.append(text, word, end - word);
+      column = indent + (end - word);
+    } else {
+      out.append(text, at, end - at);
+      column += end - at;
     }
-    out.append(text, at, length);
-    column += length;
-    at = end + 1;
+    at = end;
   }
   return out;
 }

@@ -23,6 +23,7 @@ struct Stamp {
   std::string version;
   std::string catalog_date;
   std::string seed;
+  std::string inputs;  // operands as written, for suggested commands
 };
 std::string footer(const Stamp&);
 
@@ -34,7 +35,8 @@ std::string right(const std::string& text, size_t columns);  // padded on the le
 std::string bold(const std::string& text, const Style&);
 std::string warning(const std::string& text, const Style&);  // yellow, with a leading `! `
 
-// Words over lines of at most `width` columns; lines after the first start with `indent` spaces.
+// Words over lines of at most `width` columns; lines after the first start with `indent` spaces. Spaces
+// at the start and between words stay.
 std::string wrap(const std::string& text, int width, size_t indent = 0);
 
 // Columns of text, each as wide as its widest cell; the first column is left-aligned, the others

@@ -1,0 +1,73 @@
+#include "cli/options.h"
+
+#include <gtest/gtest.h>
+
+#include "base/file.h"
+#include "cli/commands.h"
+#include "cli/gate.h"
+
+namespace assay {
+namespace {
+
+TEST(Options, AnyOrderAndBothForms) {
+  const auto args = parse(plan_command(), {"w", "--gpus", "8", "--set=a=b", "c", "-q", "-ofile", "--set", "d=e"});
+  ASSERT_TRUE(args);
+  EXPECT_EQ(args->operands, (std::vector<std::string>{"w", "c"}));
+  EXPECT_EQ(args->get("gpus"), "8");
+  EXPECT_EQ(args->get("output"), "file");
+  EXPECT_EQ(args->all("set"), (std::vector<std::string>{"a=b", "d=e"}));
+  EXPECT_TRUE(args->has("quiet"));
+}
+
+TEST(Options, DashAndDoubleDash) {
+  const auto args = parse(plan_command(), {"-", "--", "--gpus"});
+  ASSERT_TRUE(args);
+  EXPECT_EQ(args->operands, (std::vector<std::string>{"-", "--gpus"}));
+}
+
+TEST(Options, MistakesAreNamed) {
+  EXPECT_EQ(parse(plan_command(), {"--gpu", "8"}).error().help, "did you mean `--gpus`?");
+  EXPECT_FALSE(parse(plan_command(), {"--gpus"}));
+  EXPECT_FALSE(parse(plan_command(), {"--json=1"}));
+  EXPECT_FALSE(parse(plan_command(), {"-qx"}));
+  EXPECT_FALSE(parse(plan_command(), {"-Z"}));
+}
+
+TEST(Options, EveryOptionHasOneNameAndHelpFits) {
+  for (const Command& c : commands()) {
+    for (const Option& o : c.options) {
+      for (const Option& g : global_options()) EXPECT_NE(o.name, g.name);
+      EXPECT_FALSE(o.brief.empty()) << o.name;
+    }
+    const std::string text = short_help(c) + long_help(c);
+    for (size_t start = 0; start < text.size();) {
+      const size_t end = text.find('\n', start);
+      EXPECT_LE(end - start, 100u) << text.substr(start, end - start);
+      start = end + 1;
+    }
+  }
+}
+
+// docs/reference/cli.md is written by `assay help --markdown > docs/reference/cli.md`.
+TEST(Options, ReferencePageIsCurrent) {
+  const Result<std::string> page = read_file(std::string(ASSAY_ROOT) + "/docs/reference/cli.md");
+  ASSERT_TRUE(page) << page.error().message;
+  EXPECT_TRUE(*page == reference_page(commands())) << "run: assay help --markdown > docs/reference/cli.md";
+}
+
+TEST(Gate, ReadsConditions) {
+  Prediction p;
+  p.mfu = 0.4;
+  RunFigures r;
+  r.cost_usd.value = 2e6;
+  EXPECT_TRUE(tripped(*parse_gate("mfu < 0.5"), p, r));
+  EXPECT_FALSE(tripped(*parse_gate("mfu<0.4"), p, r));
+  EXPECT_TRUE(tripped(*parse_gate("mfu <= 0.4"), p, r));
+  EXPECT_TRUE(tripped(*parse_gate(" cost > 1.5e6 "), p, r));
+  for (const char* bad : {"", "mfu", "mfu < x", "mfu < ", "mfx < 1", "< 1", "mfu < 1 2"}) {
+    EXPECT_FALSE(parse_gate(bad)) << bad;
+  }
+}
+
+}  // namespace
+}  // namespace assay

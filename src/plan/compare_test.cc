@@ -1,0 +1,132 @@
+#include "plan/compare.h"
+
+#include <gtest/gtest.h>
+
+#include "plan/leaves.h"
+#include "plan/scale.h"
+#include "world/describe.h"
+
+namespace assay {
+namespace {
+
+Side side(std::vector<std::string> inputs, std::vector<std::string> sets) {
+  Request r;
+  r.inputs = std::move(inputs);
+  r.sets = std::move(sets);
+  tl::expected<Description, Diagnostics> d = describe(r, catalog());
+  EXPECT_TRUE(d) << (d ? "" : render(d.error()));
+  Side s;
+  if (!d) return s;
+  s.setting = d->setting;
+  s.plan = d->plan;
+  Predictor predictor(s.setting);
+  EXPECT_FALSE(predictor.impossible(s.plan));
+  s.prediction = predictor.predict(s.plan);
+  s.run = run_figures(s.setting, s.prediction);
+  return s;
+}
+
+const std::vector<std::string> kPlain{"plan.tp=8", "plan.pp=1", "plan.micro_batch=1"};
+
+std::vector<std::string> with(std::vector<std::string> more) {
+  std::vector<std::string> sets = kPlain;
+  sets.insert(sets.end(), more.begin(), more.end());
+  return sets;
+}
+
+TEST(Compare, NothingDiffersFromItself) {
+  const Side a = side({"llama-2-7b", "h100-16"}, kPlain);
+  const Comparison c = compare({a, a});
+  EXPECT_TRUE(c.changes.empty());
+  EXPECT_DOUBLE_EQ(c.speedup, 1);
+  EXPECT_FALSE(c.significant);
+}
+
+TEST(Compare, OneChangeExplainsEverything) {
+  const Side a = side({"llama-2-7b", "h100-16"}, kPlain);
+  const Side b = side({"llama-2-7b", "h100-16"}, with({"plan.recompute=full"}));
+  const Comparison c = compare({a, b});
+  ASSERT_EQ(c.changes.size(), 1u);
+  EXPECT_EQ(c.changes[0].path, "plan.recompute");
+  ASSERT_TRUE(c.changes[0].step_s);
+  EXPECT_NEAR(*c.changes[0].step_s, (b.prediction.step - a.prediction.step).v, 1e-9);
+  EXPECT_NEAR(c.interaction_step_s, 0, 1e-9);
+}
+
+TEST(Compare, PartsAndInteractionMakeTheWhole) {
+  const Side a = side({"llama-2-7b", "h100-16"}, with({"plan.recompute=full"}));
+  const Side b = side({"llama-2-7b", "h100-16"},
+                      with({"plan.tp=2", "plan.recompute=selective", "plan.zero=0", "workload.seq=2048"}));
+  const Comparison c = compare({a, b});
+  double mfu = c.interaction_mfu;
+  for (const Change& change : c.changes) mfu += change.mfu.value_or(0);
+  EXPECT_NEAR(mfu, b.prediction.mfu - a.prediction.mfu, 1e-9);
+  EXPECT_GE(c.changes.size(), 3u);
+}
+
+TEST(Compare, AnotherAcceleratorIsOneChange) {
+  const Side a = side({"llama-2-7b", "h100-16"}, kPlain);
+  const Side b = side({"llama-2-7b", "b200-16"}, kPlain);
+  const Comparison c = compare({a, b});
+  int accelerators = 0;
+  for (const Change& change : c.changes) accelerators += change.path == "cluster.accelerator" ? 1 : 0;
+  EXPECT_EQ(accelerators, 1);
+  EXPECT_LE(c.changes.size(), 8u);
+  EXPECT_GT(c.speedup, 1);
+}
+
+TEST(Compare, SeveralSidesComeBestLast) {
+  const Comparison c = compare({side({"llama-2-7b", "b200-16"}, kPlain), side({"llama-2-7b", "h100-16"}, kPlain),
+                                side({"llama-2-7b", "h100-8"}, kPlain)});
+  for (size_t i = 1; i < c.sides.size(); ++i) {
+    EXPECT_GE(time_per_token(c.sides[i - 1]).value, time_per_token(c.sides[i]).value);
+  }
+}
+
+TEST(Leaves, OfTwoSettingsMatch) {
+  Side a = side({"llama-2-7b", "h100-16"}, kPlain);
+  Side b = side({"mixtral-8x7b", "b200-16"}, kPlain);
+  const std::vector<Leaf> one = leaves(a.setting, a.plan), two = leaves(b.setting, b.plan);
+  ASSERT_EQ(one.size(), two.size());
+  for (size_t i = 0; i < one.size(); ++i) EXPECT_EQ(one[i].path, two[i].path);
+}
+
+TEST(Scale, SizesAsPeopleWriteThem) {
+  EXPECT_EQ(parse_sizes("16..128"), (std::vector<int64_t>{16, 32, 64, 128}));
+  EXPECT_EQ(parse_sizes("16..100"), (std::vector<int64_t>{16, 32, 64, 100}));
+  EXPECT_EQ(parse_sizes("64,16"), (std::vector<int64_t>{16, 64}));
+  EXPECT_EQ(parse_sizes("8"), (std::vector<int64_t>{8}));
+  for (const char* bad : {"", "..", "0..8", "8..4", "x", "8,", "16..1e9", "-4", "16..99999999"}) {
+    EXPECT_TRUE(parse_sizes(bad).empty()) << bad;
+  }
+}
+
+TEST(Scale, FirstSizeIsOneAndEfficiencyIsSpeedupOverGrowth) {
+  const Side s = side({"llama-2-7b", "h100-128"}, {});
+  ScaleOptions options;
+  options.sizes = {8, 16, 32, 64};
+  const ScaleResult r = scale(s.setting, s.plan, {}, options);
+  ASSERT_EQ(r.best.size(), 4u);
+  EXPECT_DOUBLE_EQ(r.best[0].speedup, 1);
+  for (const ScalePoint& p : r.best) {
+    ASSERT_TRUE(p.fits);
+    EXPECT_NEAR(p.efficiency, p.speedup * 8 / static_cast<double>(p.accelerators), 1e-12);
+  }
+}
+
+TEST(Scale, KeptPlanIsNeverMuchBetterThanTheBest) {
+  const Side s = side({"llama-2-7b", "h100-128"}, kPlain);
+  ScaleOptions options;
+  options.sizes = {16, 32, 64};
+  options.fix_plan = true;
+  const ScaleResult r = scale(s.setting, s.plan, {"tp", "pp", "micro_batch"}, options);
+  ASSERT_EQ(r.fixed.size(), r.best.size());
+  for (size_t i = 0; i < r.fixed.size(); ++i) {
+    ASSERT_TRUE(r.fixed[i].fits && r.best[i].fits);
+    EXPECT_EQ(r.fixed[i].plan.tp, 8);
+    EXPECT_LE(cautious(r.best[i].prediction), cautious(r.fixed[i].prediction));
+  }
+}
+
+}  // namespace
+}  // namespace assay
