@@ -53,11 +53,13 @@ AttentionTime fused(const AttentionShape& s, bool vendor, const Accelerator& a, 
   const double visible = s.keys * mask;
   const double forward = vendor ? k.attention_vendor_forward : k.attention_forward;
   const double backward = vendor ? k.attention_vendor_backward : k.attention_backward;
+  const double half_forward = vendor ? k.attention_vendor_half : k.attention_half_forward;
+  const double half_backward = vendor ? k.attention_vendor_half : k.attention_half_backward;
   AttentionTime t;
   t.flops = Flops(flops);
-  t.forward = Seconds(flops / (rate * forward) * (1 + k.attention_half_forward / visible)) +
+  t.forward = Seconds(flops / (rate * forward) * (1 + half_forward / visible)) +
               k.kernel_floor;
-  t.backward = Seconds(2.5 * flops / (rate * backward) * (1 + k.attention_half_backward / visible)) +
+  t.backward = Seconds(2.5 * flops / (rate * backward) * (1 + half_backward / visible)) +
                3 * k.kernel_floor;
   return t;
 }

@@ -85,9 +85,9 @@ void linear(const Rank& r, LayerCost& c, double tokens, double n, double k, doub
   const bool weight_gradient = !r.frozen;
   const Seconds forward_before = c.forward.matmul, backward_before = c.backward.matmul;
   c.forward.matmul += matmul_time({t, ni, ki, batch, precision}, a, mm) / quality;
-  c.backward.matmul += matmul_time({t, ki, ni, batch, precision}, a, mm) / quality;
+  c.backward.matmul += matmul_time({t, ki, ni, batch, precision, MatmulPass::kInputGradient}, a, mm) / quality;
   if (weight_gradient) {
-    c.backward.matmul += matmul_time({ni, ki, t, batch, precision}, a, mm) / quality;
+    c.backward.matmul += matmul_time({ni, ki, t, batch, precision, MatmulPass::kWeightGradient}, a, mm) / quality;
   }
   if (r.record) {
     note(r, "matmul", fmt::format("{} of {} x {} x {} {}", batch, t, ni, ki,

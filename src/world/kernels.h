@@ -18,6 +18,7 @@ struct Kernels {
   double attention_vendor_backward = 0.5;
   double attention_half_forward = 250;
   double attention_half_backward = 800;
+  double attention_vendor_half = 420;
   // Memory-bound kernels.
   double memory_efficiency = 0.85;  // streaming kernels, of the data sheet's bandwidth
   Seconds kernel_floor{2e-6};       // device time per kernel that no work explains
@@ -42,6 +43,7 @@ void fields(T& k, V&& visit) {
   visit("attention_vendor_backward", k.attention_vendor_backward, kFraction, "the same, backward");
   visit("attention_half_forward", k.attention_half_forward, kNotNegative, "tokens for half of it");
   visit("attention_half_backward", k.attention_half_backward, kNotNegative, "tokens for half of it");
+  visit("attention_vendor_half", k.attention_vendor_half, kNotNegative, "the same, vendor kernel");
   visit("memory_efficiency", k.memory_efficiency, kFraction, "streaming, of spec bandwidth");
   visit("kernel_floor", k.kernel_floor, kNotNegative, "device time per kernel without work");
   visit("power_unit", k.power_unit, kPositive, "W per TFLOPS of 16-bit peak");
