@@ -1,5 +1,5 @@
-# catalog/*.yaml inside the program: one generated source that includes each file as bytes. The object
-# depends on the files, so a changed catalog is a rebuilt program.
+# catalog/*.yaml inside the program: one generated source that includes each file as bytes. The
+# object depends on the files, so a changed catalog is a rebuilt program.
 file(GLOB catalog_files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/catalog/*.yaml)
 set(symbols "")
 set(rows "")

@@ -1,5 +1,5 @@
-# Each reader of foreign text has a fuzz target in test/fuzz. A replay of its corpus with a fixed list
-# of mutations is a test of every build; with clang and -DASSAY_FUZZ=ON there is the real fuzzer, too:
+# Each reader of foreign text has a fuzz target in test/fuzz. A replay of its corpus with a fixed
+# list of mutations is a test of every build; with clang and -DASSAY_FUZZ=ON there is the real fuzzer:
 #   ./yaml_fuzz -max_total_time=600 NEW-CORPUS test/fuzz/corpus/yaml
 option(ASSAY_FUZZ "libFuzzer targets (clang only)" OFF)
 

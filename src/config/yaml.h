@@ -20,9 +20,9 @@ struct YamlLimits {
   size_t indicators = 1000000;
 };
 
-// The tree, or nothing when the text cannot be parsed. Duplicate keys are problems, too, but the tree
-// (with the first of each) is still returned, so that the rest of the text can be checked. An empty
-// text (or only comments) is a null value.
+// The tree, or nothing when the text cannot be parsed. Duplicate keys are problems, too, but the
+// tree (with the first of each) is still returned, so that the rest of the text can be checked. An
+// empty text (or only comments) is a null value.
 std::optional<Value> parse_yaml(const Source&, Diagnostics& problems, const YamlLimits& = {});
 
 }  // namespace assay

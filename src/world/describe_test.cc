@@ -160,6 +160,45 @@ TEST(Describe, AnAcceleratorAloneBringsItsUsualNode) {
   EXPECT_EQ(of({"Llama 3.1 8B", "H100"})->workload_name, "llama-3.1-8b");
 }
 
+TEST(Describe, AModelMayBeAConfigFile) {
+  const std::string config = ASSAY_ROOT "/test/data/hf/mixtral.json";
+  const TemporaryYaml file("workload: {model: {base: " + config + ", layers: 16}}\n");
+  const Described d = of({file.path(), "h100-64"});
+  ASSERT_TRUE(d) << render(d.error());
+  EXPECT_EQ(d->setting.workload.model.layers, 16);
+  EXPECT_EQ(d->setting.workload.model.experts, 8);
+  EXPECT_EQ(d->origins.at("workload.model.experts").source, config);
+  const TemporaryYaml missing("workload: {model: no-such.json}\n");
+  EXPECT_NE(error(of({missing.path(), "h100-64"})).find("No such file"), std::string::npos);
+}
+
+TEST(Describe, StackByVendor) {
+  const auto stack = [](const char* cluster) {
+    const Described d = of({"llama-3.1-8b", cluster});
+    return d ? d->stack_name : render(d.error());
+  };
+  EXPECT_EQ(stack("H100"), "megatron-core");
+  EXPECT_EQ(stack("MI300X"), "megatron-core");
+  EXPECT_EQ(stack("TPU v5e"), "maxtext");
+  EXPECT_EQ(stack("Trn1-NeuronCore"), "nxd");
+  EXPECT_EQ(stack("aurora"), "pytorch-fsdp2");
+}
+
+TEST(Describe, EveryClusterOfTheCatalogCanBeDescribed) {
+  for (const Cluster& cluster : catalog().clusters) {
+    const Described d = of({"gpt-2", cluster.name});
+    EXPECT_TRUE(d) << cluster.name << "\n" << (d ? "" : render(d.error()));
+  }
+  for (const Model& model : catalog().models) {
+    const Described d = of({model.name, "h100-64"});
+    EXPECT_TRUE(d) << model.name << "\n" << (d ? "" : render(d.error()));
+  }
+  for (const Node& node : catalog().nodes) {
+    const Described d = of({"gpt-2", node.name});
+    EXPECT_TRUE(d) << node.name << "\n" << (d ? "" : render(d.error()));
+  }
+}
+
 TEST(Describe, SetReplacesParts) {
   const Described d = of({"llama-3.1-8b", "h100-64"}, {"cluster.node=mi300x-8"});
   ASSERT_TRUE(d) << render(d.error());

@@ -292,8 +292,10 @@ bool Reader::read_model_file(const Value& value, Model& into, const std::string&
     problems_.insert(problems_.end(), model.error().begin(), model.error().end());
     return true;
   }
-  const Mark at{value.at.source};
-  read_struct(to_value(*model, at), into, path);
+  const Provenance outer = provenance;
+  provenance.source = sanitize(file, kLongestString);
+  read_struct(to_value(*model, value.at), into, path);
+  provenance = outer;
   return true;
 }
 

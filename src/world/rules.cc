@@ -192,9 +192,11 @@ void complete_cluster(Cluster& c, const Catalog& catalog, Assumptions& assume) {
 
 const Stack* default_stack(const Accelerator& accelerator, const Catalog& catalog) {
   const std::string vendor = normalised(accelerator.vendor);
+  const bool gaudi = accelerator.architecture.starts_with("gaudi");
   const char* name = vendor == "nvidia" || vendor == "amd" ? "megatron-core"
                      : vendor == "google"                  ? "maxtext"
                      : vendor == "aws"                     ? "nxd"
+                     : gaudi                               ? "gaudi"
                                                            : "pytorch-fsdp2";
   const Stack* stack = find_stack(catalog, name);
   if (stack != nullptr) return stack;

@@ -1,5 +1,5 @@
-// Runs a fuzz target without libFuzzer: every file of a corpus, then mutations of them, the same ones
-// on every machine. For ctest, where clang may be absent; real fuzzing is the `fuzz` preset.
+// Runs a fuzz target without libFuzzer: every file of a corpus, then mutations of them, the same
+// ones on every machine. For ctest, where clang may be absent; real fuzzing is the `fuzz` preset.
 //
 //   yaml_fuzz_replay CORPUS-FOLDER MUTATIONS
 #include <algorithm>
