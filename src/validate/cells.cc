@@ -48,8 +48,9 @@ int width(Precision p) {
 
 // Scales finer than one per tensor take another hardware path, or an emulated one.
 bool fine_scaled(const std::string& words) {
-  return says_any(words, {"mx", "rowwise", "row wise", "blockwise", "block wise", "block scaled",
-                          "sub channel", "subchannel", "per channel", "per block"});
+  return says_any(
+      words, {"mx", "rowwise", "row wise", "blockwise", "block wise", "block scaled", "sub channel",
+              "subchannel", "per channel", "per block", "block", "tile", "tilewise"});
 }
 
 std::optional<double> fraction_in(const std::string& cell) {
@@ -155,6 +156,11 @@ void read_state_bytes(const std::string& words, Remarks& out) {
                        "bf16 optimizer states", "bf16 sr", "stochastic rounding", "bf16 true"})) {
     out.weight_bytes = out.gradient_bytes = out.gradient_comm_bytes = 2;
     out.optimizer_bytes = 4;
+  }
+  // A quantised base under LoRA: 4 or 8 bits a weight and their scales.
+  if (says_any(words, {"qlora", "nf4", "4bit", "4 bit", "int4"})) out.base_weight_bytes = 0.55;
+  if (says_any(words, {"load in 8bit", "llm int8", "8bit base", "8 bit base"})) {
+    out.base_weight_bytes = 1.05;
   }
   if (says_any(words, {"adamw 8bit", "adam 8bit", "8bit adam", "8bit adamw", "8 bit adam",
                        "8 bit adamw", "adamw8bit", "8 bit optimizer", "8bit optimizer"})) {

@@ -66,8 +66,9 @@ struct Remarks {
   // Bytes per parameter that differ from the stack's: 16-bit training, 8-bit optimizer, ...
   std::optional<double> weight_bytes, gradient_bytes, optimizer_bytes, gradient_comm_bytes,
       weight_comm_bytes;
-  std::optional<bool> gradients_resident;  // false: the optimizer steps inside the backward pass
-  bool fused_loss = false;                 // logits are never held whole (Liger, chunked loss)
+  std::optional<double> base_weight_bytes;  // of the frozen weights under LoRA
+  std::optional<bool> gradients_resident;   // false: the optimizer steps inside the backward pass
+  bool fused_loss = false;                  // logits are never held whole (Liger, chunked loss)
 };
 // `text` is everything free that the row holds: remarks, notes, the framework's and precision's
 // words.

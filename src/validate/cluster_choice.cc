@@ -33,21 +33,39 @@ const Accelerator* contained(const Catalog& catalog, const std::string& text) {
   return best;
 }
 
-const Node* reference_node(const Catalog& catalog, const Accelerator& a, int64_t per_node) {
+const Node* reference_node(const Catalog& catalog, const Accelerator& a, int64_t per_node,
+                           std::string_view prefix = "") {
   const Node* any = nullptr;
   for (const Node& n : catalog.nodes) {
-    if (n.accelerator != a.name || n.nics == 0) continue;
+    if (n.accelerator != a.name || n.nics == 0 || !n.name.starts_with(prefix)) continue;
     if (n.accelerators == per_node || per_node == 0) return &n;
     if (!any) any = &n;
   }
   return any;
 }
 
+// Half of a two-die package, where the row counts dies: the named accelerator is never so many in a
+// node, and another with half of its compute units is.
+const Accelerator* die_of(const Catalog& catalog, const Accelerator& whole, int64_t per_node) {
+  const Node* node = reference_node(catalog, whole, per_node);
+  if (node && node->accelerators == per_node) return nullptr;
+  for (const Node& n : catalog.nodes) {
+    if (n.accelerators != per_node) continue;
+    for (const Accelerator& a : catalog.accelerators) {
+      if (a.name == n.accelerator && a.architecture == whole.architecture &&
+          a.compute_units * 2 == whole.compute_units) {
+        return &a;
+      }
+    }
+  }
+  return nullptr;
+}
+
 std::string port_name(Bandwidth b) { return fmt::format("{:.0f}", b.v / kGbit); }
 
 // The catalog fabric of a kind for ports of a speed; a bare fabric of that kind where none is
 // listed.
-Fabric fabric_of(const Catalog& catalog, FabricKind kind, Bandwidth port) {
+Fabric fabric_of(const Catalog& catalog, FabricKind kind, Bandwidth port, int64_t ports = 8) {
   const double gbit = port.v / kGbit;
   std::string name;
   switch (kind) {
@@ -64,7 +82,7 @@ Fabric fabric_of(const Catalog& catalog, FabricKind kind, Bandwidth port) {
                           : "roce-100";
       break;
     case FabricKind::kEfa:
-      name = gbit > 300 ? "efa-v4" : gbit > 150 ? "efa-v3" : "efa-v1";
+      name = gbit > 300 ? "efa-v4" : gbit > 150 ? "efa-v3" : ports > 8 ? "efa-v2" : "efa-v1";
       break;
     case FabricKind::kTcp:
       name = gbit > 300  ? "ethernet-400g"
@@ -145,24 +163,37 @@ void apply_link(const Run& run, const Accelerator& a, const Catalog& catalog, bo
   const Node reference = cluster.node;
   const LinkCell link = read_link(run.inter_link);
   FabricKind kind = link.kind.value_or(usual_kind(a, reference));
-  const std::optional<Bandwidth> total = node_bandwidth(link, cluster.node.accelerators);
+  std::optional<Bandwidth> total = node_bandwidth(link, cluster.node.accelerators);
+  std::optional<int64_t> ports = link.ports;
+  if (link.per == LinkCell::Per::kAccelerator) ports = cluster.node.accelerators;
+  if (link.per == LinkCell::Per::kAccelerator && !link.stated_per && link.rate &&
+      std::abs(*link.rate / reference.nic_bandwidth - 1) < 0.01) {
+    ports = reference.nics;  // the usual ports of such a node
+    total = reference.nic_bandwidth * static_cast<double>(reference.nics);
+  }
   bool stated = total.has_value() && !link.management;
   if (stated && too_slow_to_be_meant(*total, reference)) {
     stated = false;
     kind = usual_kind(a, reference);
   }
   if (stated) {
-    const bool per_accelerator = link.per == LinkCell::Per::kAccelerator;
-    set_ports(cluster.node, *total,
-              per_accelerator ? std::optional(cluster.node.accelerators) : link.ports,
-              reference.nic_bandwidth);
+    set_ports(cluster.node, *total, ports, reference.nic_bandwidth);
   }
-  cluster.fabric = fabric_of(catalog, kind, cluster.node.nic_bandwidth);
+  cluster.fabric = fabric_of(catalog, kind, cluster.node.nic_bandwidth, cluster.node.nics);
   apply_rack(catalog, reference, run.accelerators.value_or(1), cluster.fabric);
   if (many_nodes && !stated) {
     assumed.push_back(fmt::format("network {} x {} Gb/s {}", cluster.node.nics,
                                   port_name(cluster.node.nic_bandwidth), cluster.fabric.name));
   }
+}
+
+// `4 links/GPU`: fewer scale-up links than the accelerator has. One NVLink carries 25 GB/s one way
+// up to its fourth generation and 50 GB/s in the fifth (vendor data sheets).
+void apply_scaleup(const Run& run, Accelerator& a) {
+  const std::optional<int64_t> links = scaleup_links(run.intra_link);
+  if (!links || !a.scaleup_link.starts_with("nvlink")) return;
+  const Bandwidth one(a.scaleup_link == "nvlink5" ? 50e9 : 25e9);
+  a.scaleup_bandwidth = std::min(a.scaleup_bandwidth, one * static_cast<double>(*links));
 }
 
 }  // namespace
@@ -174,19 +205,27 @@ const Accelerator* choose_accelerator(const Run& run, const Catalog& catalog) {
       run.gpu.find(',') != std::string::npos) {
     return nullptr;
   }
+  const Accelerator* found = nullptr;
   if (run.gpu_mem_gb) {
-    const std::string with_memory = fmt::format("{}-{:.0f}GB", run.gpu, *run.gpu_mem_gb);
-    if (const Accelerator* a = find_accelerator(catalog, with_memory)) return a;
+    found = find_accelerator(catalog, fmt::format("{}-{:.0f}GB", run.gpu, *run.gpu_mem_gb));
   }
-  if (const Accelerator* a = find_accelerator(catalog, run.gpu)) return a;
-  return contained(catalog, run.gpu);
+  if (!found) found = find_accelerator(catalog, run.gpu);
+  if (!found) found = contained(catalog, run.gpu);
+  if (!found || !run.per_node) return found;
+  const Accelerator* die = die_of(catalog, *found, *run.per_node);
+  return die ? die : found;
 }
 
 Cluster choose_cluster(const Run& run, const Accelerator& accelerator, const Catalog& catalog,
                        std::vector<std::string>& assumed) {
   Cluster cluster;
   const int64_t ranks = run.accelerators.value_or(1);
-  const Node* reference = reference_node(catalog, accelerator, run.per_node.value_or(0));
+  const int64_t wanted = run.per_node.value_or(0);
+  const Node* reference = nullptr;
+  if (read_link(run.inter_link).kind == FabricKind::kEfa) {
+    reference = reference_node(catalog, accelerator, wanted, "aws");
+  }
+  if (!reference) reference = reference_node(catalog, accelerator, wanted);
   if (reference) cluster.node = *reference;
   if (!reference) {
     cluster.node.nic_bandwidth = Bandwidth(100 * kGbit);
@@ -204,6 +243,7 @@ Cluster choose_cluster(const Run& run, const Accelerator& accelerator, const Cat
   cluster.node.accelerator = accelerator.name;
   cluster.node.accelerators = per_node;
   cluster.accelerator = accelerator;
+  apply_scaleup(run, cluster.accelerator);
   if (run.gpu_mem_gb && std::abs(*run.gpu_mem_gb * 1e9 / accelerator.memory.v - 1) > 0.12) {
     cluster.accelerator.memory = Bytes(*run.gpu_mem_gb * 1e9);
   }

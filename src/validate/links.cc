@@ -176,6 +176,7 @@ LinkCell read_link(const std::string& cell) {
   }
   if (says_any(words, {"per gpu", "gpu", "per accelerator", "per chip"})) {
     out.per = LinkCell::Per::kAccelerator;
+    out.stated_per = true;
   } else if (!out.ports) {
     out.per = uncounted(words, out);
   }
@@ -199,6 +200,16 @@ bool pcie_only(const std::string& intra_link) {
   const std::string words = plain_words(intra_link);
   return says_any(words, {"pcie", "pci", "pcie4", "pcie5"}) &&
          !says_any(words, {"nvlink", "xgmi", "bridge", "infinity fabric", "nvswitch"});
+}
+
+std::optional<int64_t> scaleup_links(const std::string& intra_link) {
+  const size_t at = intra_link.find(" links");
+  if (at == std::string::npos || at == 0) return {};
+  size_t first = at;
+  while (first > 0 && intra_link[first - 1] >= '0' && intra_link[first - 1] <= '9') --first;
+  if (first == at || at - first > 3) return {};
+  const int64_t n = std::stoll(intra_link.substr(first, at - first));
+  return n > 0 ? std::optional(n) : std::nullopt;
 }
 
 }  // namespace assay

@@ -16,6 +16,7 @@ struct LinkCell {
   std::optional<Bandwidth> rate;   // of one port, or of the whole node; one direction
   std::optional<int64_t> ports;    // per node, where counted
   enum class Per { kPort, kAccelerator, kNode } per = Per::kPort;
+  bool stated_per = false;  // `per GPU` is written; else `per` is how such links usually are
   bool management = false;  // it only names a management or storage network
 };
 LinkCell read_link(const std::string& cell);
@@ -25,5 +26,8 @@ std::optional<Bandwidth> node_bandwidth(const LinkCell&, int64_t accelerators);
 
 // Whether accelerators of a node are said to talk over PCIe only (no NVLink, XGMI, bridges).
 bool pcie_only(const std::string& intra_link);
+
+// Scale-up links that one accelerator is said to have: `NVLink (4 links/GPU)`.
+std::optional<int64_t> scaleup_links(const std::string& intra_link);
 
 }  // namespace assay

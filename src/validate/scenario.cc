@@ -32,6 +32,9 @@ std::string free_text(const Run& run) {
 
 void apply_precision(const Run& run, Scenario& s) {
   const PrecisionCell cell = read_precision(run.precision);
+  if (s.plan.precision == Precision::kBf16 && s.setting.cluster.accelerator.bf16.v <= 0) {
+    s.plan.precision = Precision::kFp16;  // what stacks did on hardware without bf16
+  }
   if (cell.precision) {
     s.plan.precision = *cell.precision;
   } else {
@@ -121,6 +124,7 @@ void apply_remarks(const Remarks& r, Scenario& s) {
   if (p.vpp > 1 && p.schedule != Schedule::kZeroBubble) p.schedule = Schedule::kInterleaved;
   if (p.vpp == 1 && p.schedule == Schedule::kInterleaved) p.schedule = Schedule::kOneFOneB;
   set_if(stack.weight_bytes, r.weight_bytes);
+  if (s.setting.workload.task == Task::kLora) set_if(stack.weight_bytes, r.base_weight_bytes);
   set_if(stack.gradient_bytes, r.gradient_bytes);
   set_if(stack.optimizer_bytes, r.optimizer_bytes);
   set_if(stack.gradient_comm_bytes, r.gradient_comm_bytes);

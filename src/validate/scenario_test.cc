@@ -113,7 +113,10 @@ TEST(Scenario, Frameworks) {
       {"Frobnicator 3", "FSDP", 1, 1, "H100", "pytorch-fsdp"},
       {"Frobnicator 3", "ZeRO-3", 1, 1, "H100", "deepspeed-zero"},
       {"Frobnicator 3", "", 1, 1, "TPUv5p", "maxtext"},
-      {"Axolotl", "ZeRO-3", 1, 1, "A100", "pytorch-fsdp"},
+      {"Axolotl", "ZeRO-3", 1, 1, "A100", "deepspeed-zero"},
+      {"Axolotl", "FSDP", 1, 1, "A100", "pytorch-fsdp"},
+      {"Megatron-LM (Habana)", "", 4, 1, "Gaudi3", "gaudi"},
+      {"Megatron-LM", "", 8, 1, "V100", "megatron-deepspeed"},
       {"LLaMA-Factory", "", 1, 1, "RTX 4090", "pytorch-fsdp"},
       {"nanotron v0.5", "ZeRO-1", 4, 1, "H100", "megatron-core"},
       {"picotron", "", 2, 2, "H100", "megatron-core"},
@@ -184,6 +187,25 @@ TEST(Scenario, AcceleratorsByAnyName) {
     r.gpu = none;
     EXPECT_FALSE(choose_accelerator(r, catalog())) << none;
   }
+}
+
+TEST(Scenario, PackagesCountedByDie) {
+  TrainingRun r = base();
+  r.gpu = "MI250X";
+  r.per_node = 8;
+  ASSERT_TRUE(choose_accelerator(r, catalog()));
+  EXPECT_EQ(choose_accelerator(r, catalog())->name, "mi250x-gcd");
+  r.per_node = 4;
+  EXPECT_EQ(choose_accelerator(r, catalog())->name, "mi250x-128gb");
+  r.gpu = "A100";
+  r.per_node = 16;
+  EXPECT_EQ(choose_accelerator(r, catalog())->name, "a100-sxm4-80gb");
+}
+
+TEST(Scenario, NoBf16WhereTheHardwareHasNone) {
+  TrainingRun r = base();
+  r.gpu = "V100";
+  EXPECT_EQ(mapped(r).plan.precision, Precision::kFp16);
 }
 
 TEST(Scenario, NetworksOfNodes) {

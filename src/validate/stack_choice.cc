@@ -124,17 +124,13 @@ struct Family {
 };
 
 // How a run of an unknown framework shards: by its name, its hardware, or its columns.
-Family family_of(const Run& run, const std::string& words, const Accelerator& accelerator,
-                 const ShardingCell& sharding) {
+Family family_of(const Run& run, const std::string& words, const ShardingCell& sharding) {
   const bool three_d = run.tp.value_or(1) > 1 || run.pp.value_or(1) > 1 || run.vpp.value_or(1) > 1;
   std::string_view by_name;
   for (const KnownName& k : kKnownNames) {
     if (by_name.empty() && says(words, k.words)) by_name = k.sharding;
   }
-  const std::string vendor = squeezed(accelerator.vendor);
   if (by_name == "jax") return {"jax", "its name"};
-  if (vendor == "google") return {"jax", "the accelerator"};
-  if (vendor == "aws" || vendor == "amazon") return {"3d", "the accelerator"};
   if (sharding.zero == 3 && run.pp.value_or(1) == 1 && by_name != "3d") {
     const bool zero = by_name == "zero" || says(plain_words(run.zero), "zero");
     return {zero && !says(plain_words(run.zero), "fsdp") ? "zero" : "fsdp", "its sharding"};
@@ -150,13 +146,9 @@ Family family_of(const Run& run, const std::string& words, const Accelerator& ac
 
 // The member of a family that suits the run: recent or old, one device or many.
 const Stack* member(const Catalog& catalog, const Run& run, const std::string& words,
-                    const Accelerator& accelerator, std::string_view sharding) {
+                    std::string_view sharding) {
   const int year = year_of(run.date);
-  const std::string vendor = squeezed(accelerator.vendor);
   const Stack* stack = nullptr;
-  if (vendor == "intel" || vendor == "habana") stack = find_stack(catalog, "gaudi");
-  if (vendor == "aws" || vendor == "amazon") stack = find_stack(catalog, "neuron");
-  if (stack) return stack;
   if (sharding == "3d") {
     stack = year > 0 && year <= 2021 ? early_megatron(catalog) : nullptr;
     if (!stack) stack = named(catalog, "megatron-core");
@@ -166,6 +158,26 @@ const Stack* member(const Catalog& catalog, const Run& run, const std::string& w
     stack = named(catalog, second ? "pytorch-fsdp2" : "pytorch-fsdp");
   }
   return stack ? stack : first_of(catalog, sharding);
+}
+
+// Kernels and collectives come with the hardware: on these, any framework runs on the vendor's
+// stack.
+const Stack* hardware_stack(const Catalog& catalog, const Accelerator& accelerator) {
+  const std::string vendor = squeezed(accelerator.vendor);
+  if (vendor == "google") return first_of(catalog, "jax");
+  if (vendor == "aws") return find_stack(catalog, "neuron");
+  if (vendor == "intel") return find_stack(catalog, "gaudi");
+  return nullptr;
+}
+
+// Whether DeepSpeed's engine shards: it is named, or the stage is given as ZeRO where the framework
+// is one that runs on either engine.
+bool on_deepspeed(const std::string& words, const std::string& zero_words, const Stack* stack) {
+  if (says_any(words, {"fsdp", "fsdp2", "torchtitan", "fms fsdp"}) || says(zero_words, "fsdp")) {
+    return false;
+  }
+  if (says(words, "deepspeed") || says(zero_words, "deepspeed")) return true;
+  return stack && stack->sharding == "fsdp" && says_any(zero_words, {"zero", "zero2", "zero3"});
 }
 
 }  // namespace
@@ -182,16 +194,27 @@ StackChoice choose_stack(const Run& run, const Accelerator& accelerator, const C
   const Stack* eager = named(catalog, "pytorch-eager");
   if (stack == eager && !single) stack = nullptr;
 
-  // DeepSpeed shards weights with its own engine, whatever model code runs on it.
+  // DeepSpeed shards weights and gradients with its own engine, whatever model code runs on it.
   const Stack* zero = first_of(catalog, "zero");
-  if (zero && sharding.zero == 3 && says(words, "deepspeed") && run.pp.value_or(1) == 1)
+  const bool sharded =
+      sharding.zero == 3 || (sharding.zero == 2 && (!stack || stack->sharding != "3d"));
+  if (zero && !single && sharded && run.pp.value_or(1) == 1 &&
+      on_deepspeed(words, plain_words(run.zero), stack)) {
     stack = zero;
+  }
 
   // The same name before selective recompute and flash attention existed.
   const Stack* old = early_megatron(catalog);
   const int year = year_of(run.date + " " + run.framework);
-  if (old && stack && stack->name == "megatron-core" && year > 0 && year <= 2021) stack = old;
+  const bool before = year > 0 ? year <= 2021 : accelerator.bf16.v <= 0;
+  if (old && stack && stack->name == "megatron-core" && before) stack = old;
 
+  const Stack* native = hardware_stack(catalog, accelerator);
+  if (native && stack != native) {
+    out.stack = native;
+    out.assumed = fmt::format("stack {} by the accelerator", native->name);
+    return out;
+  }
   if (stack) {
     out.stack = stack;
     return out;
@@ -201,8 +224,8 @@ StackChoice choose_stack(const Run& run, const Accelerator& accelerator, const C
     out.assumed = fmt::format("stack {} (one accelerator)", eager->name);
     return out;
   }
-  const Family family = family_of(run, words, accelerator, sharding);
-  out.stack = member(catalog, run, words, accelerator, family.sharding);
+  const Family family = family_of(run, words, sharding);
+  out.stack = member(catalog, run, words, family.sharding);
   if (!out.stack && !catalog.stacks.empty()) out.stack = &catalog.stacks.front();
   if (out.stack) out.assumed = fmt::format("stack {} by {}", out.stack->name, family.why);
   return out;
