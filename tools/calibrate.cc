@@ -11,7 +11,7 @@
 // predicted again.
 //
 // --loo   refits without each source in turn and predicts it: the error that the README headlines
-// --rows  lists every run with its error and ledger
+// --rows  lists every run with its error (held out, after --loo) and ledger
 // --write puts the fitted values into the catalog files
 #include <algorithm>
 #include <cmath>
@@ -381,11 +381,11 @@ int main(int argc, char** argv) {
     fmt::print("{:44} {:10.4g}  was {:10.4g}{}\n", p.path(), p.value, p.prior,
                p.value <= p.low * 1.001 || p.value >= p.high * 0.999 ? "  at its limit" : "");
   }
-  if (list) print_rows(b);
   if (loo) {
     std::vector<double> fitted;
     for (const Parameter& p : b.parameters) fitted.push_back(p.value);
     std::vector<Stats> held;
+    std::vector<double> held_error(b.rows.size());
     for (size_t s = 0; s < b.sources.size(); ++s) {
       if (partly(b.sources[s])) {
         held.push_back(Stats{});
@@ -396,12 +396,17 @@ int main(int argc, char** argv) {
       b.active[s] = false;
       fit(b, sweeps, false);
       held.push_back(stats(b, s));
+      for (size_t i = 0; i < b.rows.size(); ++i) {
+        if (b.rows[i].source == s) held_error[i] = b.rows[i].error;
+      }
       b.active[s] = true;
       fmt::print(stderr, "without {:40} median {:.3f}\n", b.sources[s], held.back().median);
     }
     for (size_t i = 0; i < b.parameters.size(); ++i) set_value(b, b.parameters[i], fitted[i]);
     print_stats(held, b.sources, "leave one source out");
+    for (size_t i = 0; i < b.rows.size(); ++i) b.rows[i].error = held_error[i];
   }
+  if (list) print_rows(b);
   if (write) {
     for (const Parameter& p : b.parameters) {
       if (!p.rows.empty()) write_value(p, "catalog");

@@ -38,7 +38,8 @@ Verdict model_problem(const Model& m, const Plan& p) {
                       "use context: ring, or a smaller cp"};
   }
   const int64_t layers = layer_count(m);
-  if (p.pp * p.vpp > std::max<int64_t>(1, layers)) {
+  // The embedding and the head may each stand for a layer in the split.
+  if (p.pp > std::max<int64_t>(1, layers) || p.pp * p.vpp > layers + 2) {
     return Impossible{"plan.pp",
                       fmt::format("pp {} x vpp {} is more than {} layers", p.pp, p.vpp, layers),
                       fmt::format("keep pp x vpp at {} or below", layers)};

@@ -57,7 +57,7 @@ Rank make_rank(const Setting& s, const Plan& p, const Layout& l, const Links& li
               l,      links,
               tokens, split ? tokens / static_cast<double>(l.tp) : tokens,
               seq,    word_bytes(p.precision),
-              p.compiled ? s.stack.traffic_compiled : s.stack.traffic,
+              s.stack.traffic * (p.compiled ? s.stack.traffic_compiled : 1.0),
               launches,
               s.cluster.accelerator.memory_bandwidth * s.kernels.memory_efficiency,
               s.workload.task == Task::kLora};
@@ -193,9 +193,8 @@ void attention_core(const Rank& r, LayerCost& c, const HeadSizes& z, double tp) 
   const Seconds ideal = t.flops / peak(r.s.cluster.accelerator, r.p.precision);
   c.forward.attention_peak += ideal;
   c.backward.attention_peak += ideal * 2.0;
-  if (!(r.p.recompute == Recompute::kSelective && r.s.stack.selective_attention > 0)) {
-    c.saved += t.saved;
-  }
+  c.saved += t.saved;
+  c.kept += t.saved * (1 - r.s.stack.selective_attention);
 }
 
 // Keys and values travel round a ring beside the attention of the block that has arrived, or all
@@ -221,6 +220,38 @@ void context_exchange(const Rank& r, LayerCost& c, const HeadSizes& z, double tp
   const Seconds t = collective_time(Collective::kAllToAll, all, r.l.context, r.links);
   c.forward.context += t;
   c.backward.context += t;
+}
+
+// Activations that one layer leaves behind, in `saved` without recomputation and in `kept` under the
+// stack's selective recomputation: what runs again (shares of matmuls and of memory-bound operations)
+// need not be kept. See docs/models/memory.md.
+
+constexpr double kOffloadFlight = 2;
+
+// The stack keeps the inputs of quantised matmuls in 8 bits.
+bool kept_quantised(const Rank& r) {
+  return r.s.stack.saved_quantised && quantised(r.p.precision);
+}
+
+// Half of a layer's tensors of model width: its input (always kept, the rest are results of norms and
+// additions), around the attention or around the MLP.
+void save_hidden(const Rank& r, LayerCost& c) {
+  const Stack& st = r.s.stack;
+  const double one = r.own * static_cast<double>(r.s.workload.model.hidden) * r.word;
+  const double rest = std::max(0.0, st.saved_hidden / 2 - 0.5) - (kept_quantised(r) ? 0.5 : 0);
+  // A policy by operation caches, in eager mode, matmul outputs that nobody reads again.
+  const double unread = !r.p.compiled && st.selective_matmul > 0 ? 1 - st.selective_matmul : 0;
+  c.saved += Bytes(one * (0.5 + rest));
+  c.kept += Bytes(one * (0.5 + rest * (1 - st.selective_memory) + unread));
+}
+
+// Queries and attention output, keys and values, and their copies for every query head.
+void save_heads(const Rank& r, LayerCost& c, double q_and_o, double kv, double repeated) {
+  const Stack& st = r.s.stack;
+  const double each = r.tokens * r.word;
+  c.saved += Bytes(each * (q_and_o + kv + repeated));
+  c.kept += Bytes(each * (q_and_o + kv * (1 - st.selective_matmul) +
+                          repeated * (1 - st.selective_memory)));
 }
 
 void attention_block(const Rank& r, LayerCost& c) {
@@ -261,9 +292,10 @@ void attention_block(const Rank& r, LayerCost& c) {
   tensor_region(r, c);
   const double rope = (z.q / tp + z.k / kv_tp) * 2 * r.word;
   stream(r, c, r.own * h * 5 * r.word + r.tokens * rope, r.own * h * 6 * r.word + r.tokens * rope);
-  const double kv = r.s.stack.expand_kv ? 2 * z.q / tp : (z.k + z.v) / kv_tp;
-  c.saved += Bytes(r.tokens * (2 * z.q / tp + kv) * r.word +
-                   r.own * h * (r.s.stack.saved_hidden / 2) * r.word);
+  const double kv = (z.k + z.v) / kv_tp;
+  const double repeated = r.s.stack.expand_kv ? std::max(0.0, 2 * z.q / tp - kv) : 0;
+  save_heads(r, c, 2 * z.q / tp, kv, repeated);
+  save_hidden(r, c);
 }
 
 void mlp(const Rank& r, LayerCost& c, double tokens, double f, double groups, double split,
@@ -277,7 +309,10 @@ void mlp(const Rank& r, LayerCost& c, double tokens, double f, double groups, do
   (expert ? c.expert_parameters : c.parameters) += parameters;
   const double words = tokens * groups * f / split * r.word;
   stream(r, c, words * (up + 1), words * (m.gated_mlp ? 5 : 3));
-  c.saved += Bytes(words * (r.s.stack.saved_ffn - (m.gated_mlp ? 0 : 1)));
+  const Stack& st = r.s.stack;
+  const double rest = std::max(0.0, st.saved_ffn - 2) - (kept_quantised(r) ? 0.5 : 0);
+  c.saved += Bytes(words * (up + rest));
+  c.kept += Bytes(words * (up * (1 - st.selective_matmul) + rest * (1 - st.selective_memory)));
 }
 
 void dense_mlp(const Rank& r, LayerCost& c) {
@@ -286,7 +321,7 @@ void dense_mlp(const Rank& r, LayerCost& c) {
       false);
   tensor_region(r, c);
   stream(r, c, r.own * h * 5 * r.word, r.own * h * 6 * r.word);
-  c.saved += Bytes(r.own * h * (r.s.stack.saved_hidden / 2) * r.word);
+  save_hidden(r, c);
 }
 
 // Expected number of `places` that at least one of a token's `copies` experts lives in, when experts
@@ -310,7 +345,9 @@ void expert_mlp(const Rank& r, LayerCost& c) {
   c.parameters += h * static_cast<double>(m.experts) + 2 * h;
   // Grouped kernels pad every expert's tokens to whole rows of a quantisation block.
   const double each = std::ceil(routed / local / kExpertPad) * kExpertPad;
+  const Bytes unrouted = c.saved;
   mlp(r, c, each, static_cast<double>(m.expert_ffn), local, etp, true);
+  c.routed = c.saved - unrouted;
   if (m.shared_expert_ffn > 0) {
     mlp(r, c, r.tokens, static_cast<double>(m.shared_expert_ffn), 1, static_cast<double>(r.l.tp), false);
     tensor_region(r, c);
@@ -319,7 +356,12 @@ void expert_mlp(const Rank& r, LayerCost& c) {
   const double passes = r.l.ep > 1 ? r.s.stack.permute_passes : 1;
   stream(r, c, mine * k * h * 4 * r.word * passes, mine * k * h * 4 * r.word * passes);
   stream(r, c, r.own * h * 5 * r.word, r.own * h * 6 * r.word);
-  c.saved += Bytes(mine * k * h * 2 * r.word + r.own * h * (r.s.stack.saved_hidden / 2) * r.word);
+  const double copies_word = kept_quantised(r) ? r.word / 2 : r.word;
+  const Bytes dispatched(routed * h * r.s.stack.saved_dispatch * copies_word);
+  c.saved += dispatched;
+  c.kept += dispatched;
+  c.routed += dispatched;
+  save_hidden(r, c);
   c.forward.launches += r.s.stack.launches_moe * r.launches;
   c.backward.launches += 2 * r.s.stack.launches_moe * r.launches;
   if (r.l.ep > 1) {
@@ -357,7 +399,8 @@ void finish_launches(const Rank& r, LayerCost& c) {
 // What the plan's recomputation runs again in the backward pass, and what it need not keep.
 void apply_recompute(const Rank& r, LayerCost& c) {
   const Stack& st = r.s.stack;
-  if (r.p.compiled) c.saved *= st.saved_compiled;
+  const Bytes kept = c.kept, all = c.saved;
+  if (r.p.compiled) c.saved = std::max(kept, c.saved * st.saved_compiled);
   const double f = r.p.recompute_layers;
   const double h = static_cast<double>(r.s.workload.model.hidden);
   if (r.p.recompute == Recompute::kFull) {
@@ -371,9 +414,13 @@ void apply_recompute(const Rank& r, LayerCost& c) {
     c.again.attention = c.forward.attention * (st.selective_attention * f);
     c.again.memory = c.forward.memory * (st.selective_memory * f);
     c.again.launches = c.forward.launches * std::max(st.selective_memory, st.selective_matmul) * f;
-    c.saved = c.saved * (1 - f + f * st.saved_selective);
+    c.working = (c.saved - kept) * (f > 0 ? 1.0 : 0.0);
+    c.saved = c.saved * (1 - f) + kept * f;
   }
+  // Two layers' worth are on their way to the host or back.
+  c.working += c.saved * (kOffloadFlight * r.p.offload_activations);
   c.saved *= 1 - r.p.offload_activations;
+  if (all.v > 0) c.routed *= c.saved / all;
 }
 
 LayerCost head_cost(const Rank& r) {
@@ -387,7 +434,9 @@ LayerCost head_cost(const Rank& r) {
   c.forward.memory += Bytes(logits * half) / r.memory;
   c.backward.memory += Bytes(logits * half) / r.memory;
   stream(r, c, r.own * h * 2 * r.word, r.own * h * 4 * r.word);
-  c.working = Bytes(logits * r.s.stack.logits_bytes);
+  const Stack& st = r.s.stack;
+  const double each = r.p.compiled ? std::min(st.logits_bytes, st.logits_bytes_compiled) : st.logits_bytes;
+  c.working = Bytes(logits * each + r.tokens * h * r.word);
   c.parameters = h * v;
   c.forward.launches = 10 * r.launches;
   c.backward.launches = 12 * r.launches;

@@ -31,6 +31,7 @@ struct Kernels {
   double power_memory = 0.6;
   double power_idle_wait = 0.15;    // waiting in a collective
   double power_exponent = 2.4;
+  double spread = 0.15;  // what not having measured this architecture adds to a range, logarithm
 };
 
 template <class T, class V>
@@ -52,6 +53,7 @@ void fields(T& k, V&& visit) {
   visit("power_memory", k.power_memory, Limits{0, 10}, "draw of memory-bound kernels");
   visit("power_idle_wait", k.power_idle_wait, Limits{0, 10}, "draw while waiting");
   visit("power_exponent", k.power_exponent, Limits{1, 5}, "power over clock, exponent");
+  visit("spread", k.spread, Limits{0, 2}, "what this architecture adds to a range, logarithm");
 }
 
 }  // namespace assay

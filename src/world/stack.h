@@ -26,7 +26,7 @@ struct Stack {
   AttentionKernel attention = AttentionKernel::kPortable;
   double matmul_quality = 1;       // over the best library for the device
   double traffic = 1;              // bytes moved by memory-bound ops over the fully fused minimum
-  double traffic_compiled = 1;     // the same under the graph compiler
+  double traffic_compiled = 0.85;  // share of that traffic left under the graph compiler
   double score_traffic = 1;        // unfused attention: bytes moved per score over a fused softmax
   double loss_traffic = 16;        // bytes moved per logit, forward and backward
   double quantize_traffic = 8;     // bytes moved per element quantised with one scale per tensor
@@ -68,22 +68,30 @@ struct Stack {
   bool expert_dedup = false;       // a token travels once to each rank or node, not to each expert
   double permute_passes = 2;       // times routed tokens are copied around the exchange
 
-  // Memory.
-  double weight_bytes = 2;         // per parameter, resident
+  // Memory: docs/models/memory.md.
+  double weight_bytes = 2;           // per parameter, resident
   double gradient_bytes = 4;
-  double optimizer_bytes = 12;     // master copy and two moments
-  bool gradients_resident = true;  // buffers live through the whole step
-  double saved_hidden = 5;         // 16-bit tensors of model width saved per layer, beside q, k, v, o
-  double saved_ffn = 3;            // tensors of MLP width saved per layer
-  bool expand_kv = false;          // keys and values are repeated to all heads before attention
-  double saved_compiled = 0.85;    // saved activations left under the graph compiler
-  double saved_selective = 1;      // saved activations left by selective recompute
-  double logits_bytes = 6;         // per logit at the peak
-  Bytes framework_memory{1.5e9};   // workspaces, communication buffers
-  double fragmentation = 1.06;     // reserved over allocated
+  double optimizer_bytes = 12;       // master copy and two moments
+  double gradient_bytes_fp16 = 2;    // in fp16 gradients add up in 16 bits,
+  double optimizer_bytes_fp16 = 16;  // and are cast to 32 beside the optimizer's shard
+  bool gradients_resident = true;    // buffers live through the whole step
+  bool gradients_apart = false;      // their memory is of another stream's pool: reserved all step
+  bool gathered_ends = false;        // zero 3: embedding and head stay gathered through the step
+  double saved_hidden = 5;           // 16-bit tensors of model width saved per layer, beside q, k, v, o
+  double saved_ffn = 3;              // tensors of MLP width saved per layer, two of a gated MLP's matmuls
+  double saved_dispatch = 2;         // copies of routed tokens saved per expert layer
+  bool saved_quantised = false;      // inputs of 8-bit matmuls are kept in 8 bits
+  bool expand_kv = false;            // keys and values are repeated to all heads before attention
+  double saved_compiled = 0.85;      // saved activations left under the graph compiler
+  double saved_outputs = 0;          // stage outputs kept per micro-batch in flight
+  double logits_bytes = 6;           // per logit at the peak
+  double logits_bytes_compiled = 6;  // the same with a compiled loss
+  Bytes framework_memory{1.5e9};     // workspaces, communication buffers
+  double fragmentation = 1.06;       // reserved over allocated
 
   // Uncertainty and scale.
   double jitter = 0.004;           // slow-down per doubling of nodes: the slowest of many
+  double spread = 0.2;             // 90 % half-width of held-out errors, natural logarithm
 };
 
 template <class T, class V>
@@ -96,7 +104,7 @@ void fields(T& s, V&& visit) {
   visit("attention", s.attention, kAny, "attention kernel");
   visit("matmul_quality", s.matmul_quality, Limits{0.01, 2}, "over the best library");
   visit("traffic", s.traffic, kPositive, "memory-bound traffic over the fused minimum");
-  visit("traffic_compiled", s.traffic_compiled, kPositive, "the same when compiled");
+  visit("traffic_compiled", s.traffic_compiled, kFraction, "share left when compiled");
   visit("score_traffic", s.score_traffic, kPositive, "unfused attention, over a fused softmax");
   visit("loss_traffic", s.loss_traffic, kNotNegative, "bytes per logit, forward and backward");
   visit("quantize_traffic", s.quantize_traffic, kNotNegative, "bytes per quantised element");
@@ -133,16 +141,24 @@ void fields(T& s, V&& visit) {
   visit("weight_bytes", s.weight_bytes, kNotNegative, "resident bytes per parameter");
   visit("gradient_bytes", s.gradient_bytes, kNotNegative, "bytes per parameter");
   visit("optimizer_bytes", s.optimizer_bytes, kNotNegative, "bytes per parameter");
+  visit("gradient_bytes_fp16", s.gradient_bytes_fp16, kNotNegative, "the same in fp16");
+  visit("optimizer_bytes_fp16", s.optimizer_bytes_fp16, kNotNegative, "the same in fp16");
   visit("gradients_resident", s.gradients_resident, kAny, "gradient buffers live all step");
+  visit("gradients_apart", s.gradients_apart, kAny, "gradients stay reserved all step");
+  visit("gathered_ends", s.gathered_ends, kAny, "zero 3: embedding and head stay gathered");
   visit("saved_hidden", s.saved_hidden, kNotNegative, "saved tensors of model width per layer");
   visit("saved_ffn", s.saved_ffn, kNotNegative, "saved tensors of MLP width per layer");
+  visit("saved_dispatch", s.saved_dispatch, kNotNegative, "saved copies of routed tokens");
+  visit("saved_quantised", s.saved_quantised, kAny, "8-bit matmul inputs are kept in 8 bits");
   visit("expand_kv", s.expand_kv, kAny, "keys and values repeated to all heads");
-  visit("saved_selective", s.saved_selective, Limits{0, 1}, "activations left by selective");
   visit("saved_compiled", s.saved_compiled, Limits{0.1, 2}, "saved activations left when compiled");
+  visit("saved_outputs", s.saved_outputs, kNotNegative, "stage outputs kept per micro-batch");
   visit("logits_bytes", s.logits_bytes, kNotNegative, "bytes per logit at the peak");
+  visit("logits_bytes_compiled", s.logits_bytes_compiled, kNotNegative, "with a compiled loss");
   visit("framework_memory", s.framework_memory, kNotNegative, "workspaces, buffers");
   visit("fragmentation", s.fragmentation, Limits{1, 4}, "reserved over allocated memory");
   visit("jitter", s.jitter, kFraction, "slow-down per doubling of nodes");
+  visit("spread", s.spread, Limits{0, 2}, "90 % half-width of held-out errors, logarithm");
 }
 
 }  // namespace assay
