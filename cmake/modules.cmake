@@ -26,5 +26,7 @@ include(cmake/fuzz.cmake)
 add_executable(calibrate tools/calibrate.cc)
 target_link_libraries(calibrate PRIVATE assay_validate)
 
+include(cmake/bench.cmake)
+
 # Last: it looks at every target and test above.
 include(cmake/sanitized.cmake)

@@ -1,0 +1,417 @@
+// House style as a test: reads every source, catalog file and page, and prints `path:line: error`.
+// docs/internals/style.md gives the reason for each rule. Rules look at lines of text, with comments
+// and strings blanked where they would mislead; none of them parses C++.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t kColumnsMost = 100;
+constexpr size_t kFunctionLinesMost = 70;
+constexpr size_t kFileLinesMost = 600;
+
+struct File {
+  std::string path;  // from the root: `src/perf/step.cc`
+  std::vector<std::string> lines;
+  std::vector<std::string> code;  // the same lines; comments and text in quotes are blanks
+};
+
+using Errors = std::vector<std::string>;
+
+void report(Errors& errors, const File& file, size_t line, const std::string& what) {
+  errors.push_back(fmt::format("{}:{}: error: {}", file.path, line + 1, what));
+}
+
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+bool in_folder(const std::string& path, const std::string& folder) {
+  return path.rfind(folder + "/", 0) == 0;
+}
+
+bool ends_with(const std::string& text, const std::string& end) {
+  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
+}
+
+bool word_char(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
+
+bool has_word(const std::string& text, const std::string& word) {
+  for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) {
+    const bool begins = at == 0 || !word_char(text[at - 1]);
+    const size_t end = at + word.size();
+    if (begins && (end == text.size() || !word_char(text[end]))) return true;
+  }
+  return false;
+}
+
+size_t columns(const std::string& line) {  // UTF-8 continuation bytes take none
+  return static_cast<size_t>(std::count_if(line.begin(), line.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
+  }));
+}
+
+// Blanks comments, strings and characters, line by line; raw strings up to their `)"`.
+class Blanker {
+ public:
+  std::string blank(const std::string& line) {
+    std::string out(line.size(), ' ');
+    for (size_t i = 0; i < line.size();) i = step(line, i, out);
+    if (state_ != State::kComment && state_ != State::kRaw) state_ = State::kCode;
+    return out;
+  }
+
+ private:
+  enum class State { kCode, kComment, kRaw };
+
+  size_t step(const std::string& line, size_t i, std::string& out) {
+    if (state_ == State::kComment) return leave(line, i, "*/");
+    if (state_ == State::kRaw) return leave(line, i, raw_end_);
+    if (line.compare(i, 2, "//") == 0) return line.size();
+    if (line.compare(i, 2, "/*") == 0) return enter(State::kComment, i);
+    if (line.compare(i, 2, "R\"") == 0 && (i == 0 || !word_char(line[i - 1]))) {
+      raw_end_ = ")" + line.substr(i + 2, line.find('(', i) - i - 2) + "\"";
+      return enter(State::kRaw, i);
+    }
+    const bool digit_separator = line[i] == '\'' && i > 0 && word_char(line[i - 1]);
+    if (line[i] == '"' || (line[i] == '\'' && !digit_separator)) return after_quoted(line, i);
+    out[i] = line[i];
+    return i + 1;
+  }
+
+  size_t enter(State state, size_t i) {
+    state_ = state;
+    return i + 2;
+  }
+
+  size_t leave(const std::string& line, size_t i, const std::string& end) {
+    const size_t at = line.find(end, i);
+    if (at == std::string::npos) return line.size();
+    state_ = State::kCode;
+    return at + end.size();
+  }
+
+  static size_t after_quoted(const std::string& line, size_t i) {
+    const char quote = line[i];
+    for (++i; i < line.size() && line[i] != quote; ++i) {
+      if (line[i] == '\\') ++i;
+    }
+    return std::min(i + 1, line.size());
+  }
+
+  State state_ = State::kCode;
+  std::string raw_end_;
+};
+
+File make_file(std::string path, const std::vector<std::string>& lines) {
+  File file{std::move(path), lines, {}};
+  Blanker blanker;
+  for (const std::string& line : lines) file.code.push_back(blanker.blank(line));
+  return file;
+}
+
+// --- rules -----------------------------------------------------------------------------------------
+
+void check_size(const File& file, Errors& errors) {
+  if (file.lines.size() > kFileLinesMost) {
+    report(errors, file, kFileLinesMost,
+           fmt::format("file has {} lines, at most {}", file.lines.size(), kFileLinesMost));
+  }
+  for (size_t i = 0; i < file.lines.size(); ++i) {
+    const std::string& line = file.lines[i];
+    if (columns(line) > kColumnsMost) report(errors, file, i, "line exceeds 100 columns");
+    if (!line.empty() && (line.back() == ' ' || line.back() == '\t')) {
+      report(errors, file, i, "blanks at the end of the line");
+    }
+    if (has(line, "\t")) report(errors, file, i, "tab");
+  }
+}
+
+// What a `{` opens, judged by the text since the statement began.
+enum class Brace { kScope, kData, kFunction };
+
+Brace brace_kind(const std::string& before) {
+  const size_t last = before.find_last_not_of(' ');
+  const char end = last == std::string::npos ? ' ' : before[last];
+  if (has_word(before, "namespace") || has_word(before, "extern")) return Brace::kScope;
+  const bool type = has_word(before, "struct") || has_word(before, "class") ||
+                    has_word(before, "union") || has_word(before, "enum");
+  if (type && !has(before, "(")) return Brace::kScope;
+  return end == '=' || end == ',' || end == '(' || !has(before, "(") ? Brace::kData
+                                                                     : Brace::kFunction;
+}
+
+// Functions are the outermost braces that are neither scopes nor data.
+void check_functions(const File& file, Errors& errors) {
+  std::vector<Brace> open;
+  std::string before;
+  size_t begin = 0;  // line on which the statement began
+  size_t function_begin = 0;
+  for (size_t i = 0; i < file.code.size(); ++i) {
+    if (file.code[i].rfind("#", 0) == 0) continue;
+    for (const char c : file.code[i]) {
+      const bool inside = std::find(open.begin(), open.end(), Brace::kFunction) != open.end();
+      if (c == '{') {
+        const Brace kind = inside ? Brace::kData : brace_kind(before);
+        if (kind == Brace::kFunction) function_begin = begin;
+        open.push_back(kind);
+      } else if (c == '}' && !open.empty()) {
+        if (open.back() == Brace::kFunction && i - function_begin + 1 > kFunctionLinesMost) {
+          report(errors, file, function_begin,
+                 fmt::format("function has {} lines, at most {}", i - function_begin + 1,
+                             kFunctionLinesMost));
+        }
+        open.pop_back();
+      }
+      if (c == ';' || c == '{' || c == '}') {
+        before.clear();
+      } else if (!(before.empty() && c == ' ')) {
+        if (before.empty()) begin = i;
+        before += c;
+      }
+    }
+    if (!before.empty()) before += ' ';
+  }
+}
+
+void check_words(const File& file, Errors& errors) {
+  const std::string marker = std::string("TO") + "DO";
+  const bool source = in_folder(file.path, "src");
+  for (size_t i = 0; i < file.lines.size(); ++i) {
+    const std::string& code = file.code[i];
+    if (has_word(file.lines[i], marker) && !has(file.lines[i], marker + "(#")) {
+      report(errors, file, i, marker + " without an issue; write " + marker + "(#12)");
+    }
+    if (has_word(code, "regex")) report(errors, file, i, "std::regex; 2.8 s to compile, read by hand");
+    if (source && has(code, "using namespace")) report(errors, file, i, "using namespace");
+    if (source && code.rfind("#define", 0) == 0 && !has_word(code, "ASSERT")) {
+      report(errors, file, i, "macro; only ASSERT is one");
+    }
+  }
+  if (ends_with(file.path, ".h") &&
+      std::find(file.lines.begin(), file.lines.end(), "#pragma once") == file.lines.end()) {
+    report(errors, file, 0, "header without #pragma once");
+  }
+}
+
+// Libraries with heavy or leaky headers, and the places that may see them.
+struct Confined {
+  std::string include;
+  std::vector<std::string> places;  // prefixes of paths
+  std::string why;
+};
+
+const std::vector<Confined>& confined() {
+  static const std::vector<Confined> list = {
+      {"<iostream>", {"test/", "tools/"}, "iostream in src; use fmt"},
+      {"<iomanip>", {"test/", "tools/"}, "iostream formatting in src; use fmt"},
+      {"<yaml-cpp/", {"src/config/yaml.cc"}, "yaml-cpp belongs to src/config/yaml.cc"},
+      {"<simdjson", {"src/world/hf_config.cc"}, "simdjson belongs to src/world/hf_config.cc"},
+      {"<nlohmann/", {"src/report/", "src/validate/render.cc"}, "nlohmann belongs to the renderers"},
+      {"<benchmark/", {"test/bench/"}, "benchmarks belong to test/bench"},
+      {"<gtest/", {"test/"}, "gtest belongs to tests"},
+  };
+  return list;
+}
+
+void check_includes(const File& file, const std::vector<std::string>& layers, Errors& errors) {
+  const bool test = ends_with(file.path, "_test.cc");
+  const std::string module =
+      in_folder(file.path, "src") ? file.path.substr(4, file.path.find('/', 4) - 4) : "";
+  const auto own = std::find(layers.begin(), layers.end(), module);
+  if (!module.empty() && own == layers.end()) report(errors, file, 0, "module not in src/LAYERS");
+  for (size_t i = 0; i < file.lines.size(); ++i) {
+    const std::string& line = file.lines[i];
+    if (line.rfind("#include", 0) != 0) continue;
+    for (const Confined& c : confined()) {
+      const bool allowed =
+          (test && c.include != "<yaml-cpp/") ||
+          std::any_of(c.places.begin(), c.places.end(),
+                      [&](const std::string& p) { return file.path.rfind(p, 0) == 0; });
+      if (has(line, c.include) && !allowed) report(errors, file, i, c.why);
+    }
+    const size_t quote = line.find('"');
+    const size_t slash = line.find('/');
+    if (module.empty() || quote == std::string::npos || slash == std::string::npos) continue;
+    const std::string used = line.substr(quote + 1, slash - quote - 1);
+    if (std::find(layers.begin(), own, used) == own && used != module) {
+      report(errors, file, i, fmt::format("{} may not include {}: see src/LAYERS", module, used));
+    }
+  }
+}
+
+// Every entry of a catalog file says where its figures come from.
+void check_catalog(const File& file, Errors& errors) {
+  size_t entry = 0;
+  bool inside = false, sourced = false;
+  const auto close = [&] {
+    if (inside && !sourced) report(errors, file, entry, "catalog entry without a source");
+  };
+  for (size_t i = 0; i < file.lines.size(); ++i) {
+    const std::string& line = file.lines[i];
+    if (line.empty() || line[0] == '#') continue;
+    if (line[0] != ' ' && line.back() == ':') {
+      close();
+      inside = true;
+      sourced = false;
+      entry = i;
+    }
+    if (line.rfind("  source:", 0) == 0 || line.rfind("  sources:", 0) == 0) sourced = true;
+  }
+  close();
+}
+
+// A page that a source names by `docs/x.md`, or that a page links to by `](x.md)`, exists.
+void check_links(const File& file, const fs::path& root, Errors& errors) {
+  const bool page = ends_with(file.path, ".md");
+  const std::string opening = page ? "](" : "docs/";
+  for (size_t i = 0; i < file.lines.size(); ++i) {
+    const std::string& line = file.lines[i];
+    for (size_t at = line.find(opening); at != std::string::npos; at = line.find(opening, at + 1)) {
+      const size_t begin = page ? at + 2 : at;
+      const std::string target = line.substr(begin, line.find_first_of(" `),;:#\"", begin) - begin);
+      const bool local = page ? !target.empty() && !has(target, "://") : ends_with(target, ".md");
+      const fs::path base = page ? (root / file.path).parent_path() : root;
+      if (local && !fs::exists(base / target)) {
+        report(errors, file, i, "no such page: " + target);
+      }
+    }
+  }
+}
+
+// --- the tree --------------------------------------------------------------------------------------
+
+std::vector<std::string> read_lines(const fs::path& path) {
+  std::ifstream in(path);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
+std::vector<File> files_under(const fs::path& root, const std::string& folder,
+                              const std::set<std::string>& extensions) {
+  std::vector<File> files;
+  if (!fs::exists(root / folder)) return files;
+  for (const auto& entry : fs::recursive_directory_iterator(root / folder)) {
+    if (!entry.is_regular_file() || extensions.count(entry.path().extension()) == 0) continue;
+    files.push_back(make_file(fs::relative(entry.path(), root), read_lines(entry.path())));
+  }
+  std::sort(files.begin(), files.end(),
+            [](const File& a, const File& b) { return a.path < b.path; });
+  return files;
+}
+
+std::vector<std::string> read_layers(const fs::path& root) {
+  std::vector<std::string> layers = read_lines(root / "src/LAYERS");
+  std::erase_if(layers, [](const std::string& l) { return l.empty() || l[0] == '#'; });
+  return layers;
+}
+
+std::string joined(const Errors& errors) {
+  std::string all = "\n";
+  for (const std::string& e : errors) all += e + "\n";
+  return all;
+}
+
+TEST(Tidy, Sources) {
+  const fs::path root = ASSAY_ROOT;
+  const std::vector<std::string> layers = read_layers(root);
+  ASSERT_FALSE(layers.empty());
+  Errors errors;
+  size_t count = 0;
+  for (const char* folder : {"src", "tools", "test"}) {
+    for (const File& file : files_under(root, folder, {".h", ".cc"})) {
+      ++count;
+      check_size(file, errors);
+      check_functions(file, errors);
+      check_words(file, errors);
+      check_includes(file, layers, errors);
+      check_links(file, root, errors);
+    }
+  }
+  EXPECT_GT(count, 50u);
+  EXPECT_TRUE(errors.empty()) << joined(errors);
+}
+
+TEST(Tidy, CatalogAndPages) {
+  const fs::path root = ASSAY_ROOT;
+  Errors errors;
+  for (const File& file : files_under(root, "catalog", {".yaml"})) check_catalog(file, errors);
+  std::vector<File> pages = files_under(root, "docs", {".md"});
+  for (const char* name : {"README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"}) {
+    pages.push_back(make_file(name, read_lines(root / name)));
+  }
+  for (const File& file : pages) check_links(file, root, errors);
+  EXPECT_TRUE(errors.empty()) << joined(errors);
+}
+
+// --- the rules themselves --------------------------------------------------------------------------
+
+Errors errors_in(const std::string& path, const std::vector<std::string>& lines) {
+  const File file = make_file(path, lines);
+  Errors errors;
+  check_size(file, errors);
+  check_functions(file, errors);
+  check_words(file, errors);
+  check_includes(file, {"base", "config", "world"}, errors);
+  return errors;
+}
+
+TEST(TidyRules, FindWhatTheyForbid) {
+  const std::string wide(101, 'x');
+  const std::string marker = std::string("// TO") + "DO later";
+  const std::vector<std::vector<std::string>> wrong = {
+      {wide},
+      {"int x; "},
+      {"\tint x;"},
+      {marker},
+      {"using namespace std;"},
+      {"#define MAX 3"},
+      {"std::regex r;"},
+      {"#include <iostream>"},
+      {"#include <yaml-cpp/yaml.h>"},
+      {"#include <nlohmann/json.hpp>"},
+      {"#include \"world/plan.h\""},
+      std::vector<std::string>(601, "int x;"),
+  };
+  for (const auto& lines : wrong) {
+    EXPECT_EQ(errors_in("src/config/a.cc", lines).size(), 1u) << lines[0];
+  }
+  EXPECT_EQ(errors_in("src/config/a.h", {"int x;"}).size(), 1u);
+  EXPECT_EQ(errors_in("src/nowhere/a.cc", {"int x;"}).size(), 1u);
+}
+
+TEST(TidyRules, LeaveTheRestAlone) {
+  const std::vector<std::string> fine = {
+      "#include \"base/units.h\"",  "#include \"config/value.h\"",
+      "// std::regex is slow",      "const char* s = \"using namespace\";",
+      std::string("// TO") + "DO(#7): when issue 7 is done",
+  };
+  EXPECT_TRUE(errors_in("src/config/a.cc", fine).empty());
+}
+
+TEST(TidyRules, CountLinesOfFunctions) {
+  const auto body = [](std::string head, size_t lines, std::string tail) {
+    std::vector<std::string> all{std::move(head)};
+    all.insert(all.end(), lines, "  if (a) { b(); }");
+    all.push_back(std::move(tail));
+    return all;
+  };
+  EXPECT_TRUE(errors_in("src/base/a.cc", body("int f(int a) {", 68, "}")).empty());
+  EXPECT_EQ(errors_in("src/base/a.cc", body("int f(int a) {", 69, "}")).size(), 1u);
+  EXPECT_TRUE(errors_in("src/base/a.cc", body("namespace a {", 100, "}")).empty());
+  EXPECT_TRUE(errors_in("src/base/a.cc", body("const int kTable[] = {", 100, "};")).empty());
+  EXPECT_EQ(errors_in("src/base/a.cc", body("template <class T> int f(T) {", 69, "}")).size(), 1u);
+}
+
+}  // namespace
