@@ -6,9 +6,9 @@
 //   <standard error>
 //   [exit 2]            only where it is not 0
 //
-// Commands run by `sh` in a scratch folder that has examples/ and test/, so that they may write files
-// and the next command may read them. Lines before the first command are a remark. When screens change
-// on purpose: ASSAY_UPDATE_GOLDEN=1 ctest -R golden, then read the diff.
+// Commands run by `sh` in a scratch folder that has examples/ and test/, so that they may write
+// files and the next command may read them. Lines before the first command are a remark. When
+// screens change on purpose: ASSAY_UPDATE_GOLDEN=1 ctest -R golden, then read the diff.
 #include <sys/wait.h>
 
 #include <algorithm>
@@ -65,8 +65,8 @@ std::string with_newline(std::string text) {
 
 // What a block prints now, in the form of `Block::expected` without the empty line before the next.
 std::string run(const std::string& command, const fs::path& scratch) {
-  const std::string shell = "cd '" + scratch.string() + "' && { " + command +
-                            "\n} >'" + (scratch / "out").string() + "' 2>'" + (scratch / "err").string() + "'";
+  const std::string shell = "cd '" + scratch.string() + "' && { " + command + "\n} >'" +
+                            (scratch / "out").string() + "' 2>'" + (scratch / "err").string() + "'";
   const int status = std::system(shell.c_str());
   const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   std::string result = with_newline(slurp(scratch / "out"));
@@ -78,7 +78,8 @@ std::string run(const std::string& command, const fs::path& scratch) {
 
 std::vector<std::string> golden_files() {
   std::vector<std::string> names;
-  for (const fs::directory_entry& e : fs::directory_iterator(fs::path(ASSAY_ROOT) / "test/golden")) {
+  for (const fs::directory_entry& e :
+       fs::directory_iterator(fs::path(ASSAY_ROOT) / "test/golden")) {
     if (e.path().extension() == ".test") names.push_back(e.path().stem().string());
   }
   std::sort(names.begin(), names.end());
@@ -125,6 +126,7 @@ int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
   // The same screen wherever the tests run.
   for (const char* name : {"COLUMNS", "NO_COLOR", "LC_ALL", "LC_CTYPE", "LANG"}) unsetenv(name);
-  setenv("PATH", (fs::path(ASSAY_BINARY).parent_path().string() + ":" + std::getenv("PATH")).c_str(), 1);
+  setenv("PATH",
+         (fs::path(ASSAY_BINARY).parent_path().string() + ":" + std::getenv("PATH")).c_str(), 1);
   return RUN_ALL_TESTS();
 }

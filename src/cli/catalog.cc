@@ -25,8 +25,9 @@ int show(const Context& context, const std::string& name) {
   const std::string text = catalog_show_text(catalog(), name, context.style);
   if (text.empty()) {
     const std::string near = nearest(name, catalog_names(catalog()));
-    return reject(UsageError{fmt::format("`{}` is not in the catalog", sanitize(name, 60)),
-                             near.empty() ? "assay catalog list" : fmt::format("did you mean `{}`?", near)});
+    return reject(
+        UsageError{fmt::format("`{}` is not in the catalog", sanitize(name, 60)),
+                   near.empty() ? "assay catalog list" : fmt::format("did you mean `{}`?", near)});
   }
   return deliver(context, text, catalog_show_json(catalog(), name, context.stamp), kYes);
 }
@@ -34,7 +35,8 @@ int show(const Context& context, const std::string& name) {
 int run(const Context& context, const Arguments& args) {
   const std::vector<std::string>& words = args.operands;
   if (words.empty()) return list(context, "");
-  if (words[0] == "list" && words.size() <= 2) return list(context, words.size() == 2 ? words[1] : "");
+  if (words[0] == "list" && words.size() <= 2)
+    return list(context, words.size() == 2 ? words[1] : "");
   if (words[0] == "show" && words.size() == 2) return show(context, words[1]);
   return reject(UsageError{"catalog takes `list [KIND]` or `show NAME`", "assay catalog -h"});
 }
@@ -46,7 +48,8 @@ Command catalog_command() {
           "[list [KIND] | show NAME]",
           "accelerators, nodes, fabrics, models and stacks that are known, with sources",
           "Kinds: accelerators, nodes, fabrics, clusters, models, stacks, kernels, collectives.\n"
-          "`show` prints every figure of an entry with its mark, its source and its line in the catalog.",
+          "`show` prints every figure of an entry with its mark, its source and its line in the "
+          "catalog.",
           {},
           {"assay catalog list models", "assay catalog show h100-sxm5-80gb"},
           run};

@@ -24,7 +24,8 @@ Command check_command() {
   return {"check",
           "FILE...",
           "validate input files: all errors, each with line, column and fix",
-          "Reads YAML descriptions and Hugging Face config.json files, reports every problem at once, and "
+          "Reads YAML descriptions and Hugging Face config.json files, reports every problem at "
+          "once, and "
           "lists what would be assumed where nothing is stated.",
           {},
           {"assay check examples/llama-70b.yaml examples/h100-128.yaml"},

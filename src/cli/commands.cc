@@ -16,8 +16,9 @@ int unknown_command(const std::string& name) {
   std::vector<std::string> names;
   for (const Command& c : commands()) names.push_back(std::string(c.name));
   const std::string near = nearest(name, names);
-  return reject(UsageError{fmt::format("unknown command `{}`", sanitize(name, 60)),
-                           near.empty() ? "assay -h lists them" : fmt::format("did you mean `assay {}`?", near)});
+  return reject(UsageError{
+      fmt::format("unknown command `{}`", sanitize(name, 60)),
+      near.empty() ? "assay -h lists them" : fmt::format("did you mean `assay {}`?", near)});
 }
 
 // Whether --help (and not -h) asked for help.
@@ -56,8 +57,8 @@ Command help_command() {
 }
 
 const std::vector<Command>& commands() {
-  static const std::vector<Command> all{plan_command(),    compare_command(), scale_command(),
-                                        explain_command(), check_command(),   catalog_command(),
+  static const std::vector<Command> all{plan_command(),     compare_command(), scale_command(),
+                                        explain_command(),  check_command(),   catalog_command(),
                                         validate_command(), help_command()};
   return all;
 }
@@ -77,7 +78,8 @@ int run_command_line(const std::vector<std::string>& words) {
   }
   const Command* command = find_command(words[0]);
   if (!command) return unknown_command(words[0]);
-  const tl::expected<Arguments, UsageError> args = parse(*command, {words.begin() + 1, words.end()});
+  const tl::expected<Arguments, UsageError> args =
+      parse(*command, {words.begin() + 1, words.end()});
   if (!args) return reject(args.error());
   if (args->has("help")) {
     print_out(wants_long(words) ? long_help(*command) : short_help(*command));

@@ -21,7 +21,9 @@ struct Operand {
 
   bool complete() const { return result || (workload && cluster); }
   // Operands that bring the same are alternatives to each other.
-  int kind() const { return (workload ? 1 : 0) + (cluster ? 2 : 0) + (stack ? 4 : 0) + (plan ? 8 : 0); }
+  int kind() const {
+    return (workload ? 1 : 0) + (cluster ? 2 : 0) + (stack ? 4 : 0) + (plan ? 8 : 0);
+  }
 };
 
 Operand recognise(const std::string& text) {
@@ -42,16 +44,16 @@ Operand recognise(const std::string& text) {
   return o;
 }
 
-// The operands that are compared, and those that all of them share. Complete descriptions are always
-// sides; otherwise the first kind of which there are two or more.
+// The operands that are compared, and those that all of them share. Complete descriptions are
+// always sides; otherwise the first kind of which there are two or more.
 struct Parts {
   std::vector<std::string> sides, shared;
 };
 
 Parts split(const std::vector<Operand>& operands) {
   Parts parts;
-  const bool any_complete = std::any_of(operands.begin(), operands.end(),
-                                        [](const Operand& o) { return o.complete(); });
+  const bool any_complete =
+      std::any_of(operands.begin(), operands.end(), [](const Operand& o) { return o.complete(); });
   int alternatives = -1;
   for (size_t i = 0; i < operands.size() && !any_complete && alternatives < 0; ++i) {
     for (size_t j = 0; j < i; ++j) {
@@ -61,8 +63,9 @@ Parts split(const std::vector<Operand>& operands) {
   // A cluster with a plan beside a bare cluster: whatever brings a cluster is an alternative.
   for (const Operand& o : operands) {
     const bool side = any_complete ? o.complete()
-                      : alternatives >= 0 ? o.kind() == alternatives || ((o.kind() & alternatives) != 0)
-                                          : o.cluster;
+                      : alternatives >= 0
+                          ? o.kind() == alternatives || ((o.kind() & alternatives) != 0)
+                          : o.cluster;
     (side ? parts.sides : parts.shared).push_back(o.text);
   }
   return parts;
@@ -73,7 +76,8 @@ std::string file_name(const std::string& path) {
   return slash == std::string::npos ? path : path.substr(slash + 1);
 }
 
-tl::expected<Side, int> make_side(const Context& context, const Arguments& args, const std::string& input,
+tl::expected<Side, int> make_side(const Context& context, const Arguments& args,
+                                  const std::string& input,
                                   const std::vector<std::string>& shared) {
   std::vector<std::string> inputs{input};
   std::string content;
@@ -85,7 +89,8 @@ tl::expected<Side, int> make_side(const Context& context, const Arguments& args,
   options.what_ifs = false;
   PlanResult result = study(std::move(*description), catalog(), options);
   if (!result.fits && (result.searched || result.impossible)) {
-    const Impossible why = result.impossible.value_or(Impossible{"plan", "no plan fits", "assay plan shows why"});
+    const Impossible why =
+        result.impossible.value_or(Impossible{"plan", "no plan fits", "assay plan shows why"});
     print_error(fmt::format("{}: {}\n", input, why.reason));
     return tl::unexpected(result.impossible && !result.searched ? kInputWrong : kNo);
   }
@@ -100,7 +105,8 @@ tl::expected<Side, int> make_side(const Context& context, const Arguments& args,
 }
 
 int run(const Context& context, const Arguments& args) {
-  if (args.operands.size() < 2) return reject(UsageError{"compare needs two descriptions", "assay compare -h"});
+  if (args.operands.size() < 2)
+    return reject(UsageError{"compare needs two descriptions", "assay compare -h"});
   const auto gates = parse_gates(args);
   if (!gates) return reject(gates.error());
   if (const Result<bool> exist = inputs_exist(args.operands); !exist) return fail(exist.error());
@@ -108,9 +114,10 @@ int run(const Context& context, const Arguments& args) {
   for (const std::string& text : args.operands) operands.push_back(recognise(text));
   const Parts parts = split(operands);
   if (parts.sides.size() < 2) {
-    return reject(UsageError{"compare found only one description among these",
-                             "give two files that each hold a workload and a cluster, or one workload and "
-                             "two clusters"});
+    return reject(
+        UsageError{"compare found only one description among these",
+                   "give two files that each hold a workload and a cluster, or one workload and "
+                   "two clusters"});
   }
   std::vector<Side> sides;
   for (const std::string& input : parts.sides) {
@@ -128,25 +135,28 @@ int run(const Context& context, const Arguments& args) {
 }  // namespace
 
 Command compare_command() {
-  return {"compare",
-          "A B [C...]",
-          "what differs between plans, clusters or results, and what each difference is worth",
-          "A, B, ... are files that hold a workload, a cluster and a plan; results of `assay plan -o`; or "
-          "clusters (stacks, plans, workloads) together with one workload (and what else they share). "
-          "Where no plan is stated, the best one is searched for each.\n"
-          "Two sides: the difference is attributed to each changed setting by switching one at a time, "
-          "first and last, and taking the mean; what is left is named interaction. More sides: a table, "
-          "the best last.\n"
-          "Ratios carry their uncertainty. Where the 90 % ranges overlap, there is no significant "
-          "difference.",
-          {{"gpus", 0, "N", "use N accelerators of each cluster", ""},
-           {"tokens", 0, "T", "tokens to train on, e.g. 2T", ""},
-           {"fail-if", 0, "COND", "exit 1 when COND holds for the last side (repeatable)",
-            "As in `assay plan`: 'mfu < 0.40', 'cost > 1.5e6'."}},
-          {"assay compare examples/lambda-before.yaml examples/lambda-after.yaml",
-           "assay compare examples/llama-70b.yaml examples/h100-128.yaml examples/offer-cheap.yaml",
-           "assay compare last-week.json today.json --fail-if 'mfu < 0.40'"},
-          run};
+  return {
+      "compare",
+      "A B [C...]",
+      "what differs between plans, clusters or results, and what each difference is worth",
+      "A, B, ... are files that hold a workload, a cluster and a plan; results of `assay plan -o`; "
+      "or "
+      "clusters (stacks, plans, workloads) together with one workload (and what else they share). "
+      "Where no plan is stated, the best one is searched for each.\n"
+      "Two sides: the difference is attributed to each changed setting by switching one at a time, "
+      "first and last, and taking the mean; what is left is named interaction. More sides: a "
+      "table, "
+      "the best last.\n"
+      "Ratios carry their uncertainty. Where the 90 % ranges overlap, there is no significant "
+      "difference.",
+      {{"gpus", 0, "N", "use N accelerators of each cluster", ""},
+       {"tokens", 0, "T", "tokens to train on, e.g. 2T", ""},
+       {"fail-if", 0, "COND", "exit 1 when COND holds for the last side (repeatable)",
+        "As in `assay plan`: 'mfu < 0.40', 'cost > 1.5e6'."}},
+      {"assay compare examples/lambda-before.yaml examples/lambda-after.yaml",
+       "assay compare examples/llama-70b.yaml examples/h100-128.yaml examples/offer-cheap.yaml",
+       "assay compare last-week.json today.json --fail-if 'mfu < 0.40'"},
+      run};
 }
 
 }  // namespace assay

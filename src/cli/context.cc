@@ -62,11 +62,18 @@ bool parse_tokens(std::string text, double& value) {
   double factor = 1;
   if (!text.empty()) {
     switch (text.back()) {
-      case 'T': factor = 1e12; break;
+      case 'T':
+        factor = 1e12;
+        break;
       case 'B':
-      case 'G': factor = 1e9; break;
-      case 'M': factor = 1e6; break;
-      default: break;
+      case 'G':
+        factor = 1e9;
+        break;
+      case 'M':
+        factor = 1e6;
+        break;
+      default:
+        break;
     }
     if (factor > 1) text.pop_back();
     while (!text.empty() && text.back() == ' ') text.pop_back();
@@ -80,7 +87,8 @@ bool looks_like_file(const std::string& input) {
   if (input.find('/') != std::string::npos) return true;
   for (const char* ending : {".yaml", ".yml", ".json", ".csv"}) {
     const size_t length = std::strlen(ending);
-    if (input.size() > length && input.compare(input.size() - length, length, ending) == 0) return true;
+    if (input.size() > length && input.compare(input.size() - length, length, ending) == 0)
+      return true;
   }
   return false;
 }
@@ -106,20 +114,23 @@ tl::expected<Context, UsageError> make_context(const Arguments& args) {
   if (args.has("width")) {
     int width = 0;
     if (!parse_number(args.get("width"), width) || width < kWidthLeast || width > kWidthMost) {
-      return tl::unexpected(UsageError{fmt::format("--width: `{}` is not a number from {} to {}",
-                                                   sanitize(args.get("width"), 40), kWidthLeast, kWidthMost),
-                                       ""});
+      return tl::unexpected(
+          UsageError{fmt::format("--width: `{}` is not a number from {} to {}",
+                                 sanitize(args.get("width"), 40), kWidthLeast, kWidthMost),
+                     ""});
     }
     c.style.width = width;
   }
   const std::string when = args.get("color", "auto");
   if (when != "auto" && when != "always" && when != "never") {
-    return tl::unexpected(UsageError{fmt::format("--color: `{}` is none of auto, always, never", sanitize(when, 40)), ""});
+    return tl::unexpected(UsageError{
+        fmt::format("--color: `{}` is none of auto, always, never", sanitize(when, 40)), ""});
   }
   c.style.color = color_wanted(when);
   int64_t seed = 1;
   if (args.has("seed") && !parse_number(args.get("seed"), seed)) {
-    return tl::unexpected(UsageError{fmt::format("--seed: `{}` is not a whole number", sanitize(args.get("seed"), 40)), ""});
+    return tl::unexpected(UsageError{
+        fmt::format("--seed: `{}` is not a whole number", sanitize(args.get("seed"), 40)), ""});
   }
   c.stamp.seed = fmt::format("{}", seed);
   c.stamp.version = ASSAY_VERSION;
@@ -141,7 +152,8 @@ void print_error(const std::string& text) { std::fwrite(text.data(), 1, text.siz
 
 int deliver(const Context& c, const std::string& text, const std::string& json, int code) {
   if (!c.output.empty() && c.output != "-" && !write_file(c.output, json)) {
-    return fail({fmt::format("{}: cannot be written: {}", c.output, std::strerror(errno)), kWorldWrong});
+    return fail(
+        {fmt::format("{}: cannot be written: {}", c.output, std::strerror(errno)), kWorldWrong});
   }
   print_out(c.json || c.output == "-" ? json : text);
   return code;
@@ -179,8 +191,9 @@ tl::expected<Request, UsageError> make_request(const Arguments& args,
   }
   const std::string tokens = args.get("tokens");
   if (!tokens.empty() && !parse_tokens(tokens, r.tokens)) {
-    return tl::unexpected(UsageError{fmt::format("--tokens: `{}` is not an amount of tokens", sanitize(tokens, 40)),
-                                     "write 2e12, 2T or 300B"});
+    return tl::unexpected(
+        UsageError{fmt::format("--tokens: `{}` is not an amount of tokens", sanitize(tokens, 40)),
+                   "write 2e12, 2T or 300B"});
   }
   return r;
 }
@@ -211,7 +224,8 @@ std::function<void(double)> Progress::callback() {
 
 void Progress::show(double fraction) {
   const auto now = std::chrono::steady_clock::now();
-  if (now - start_ < std::chrono::milliseconds(500) || now - last_ < std::chrono::milliseconds(100)) return;
+  if (now - start_ < std::chrono::milliseconds(500) || now - last_ < std::chrono::milliseconds(100))
+    return;
   last_ = now;
   shown_ = true;
   const std::string filled = bar(fraction, 36, Style{});

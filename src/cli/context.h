@@ -42,7 +42,8 @@ int fail(const Failure&);
 
 // Request from operands, --set, --gpus and --tokens. Files that are named but do not exist are a
 // failure of the world.
-tl::expected<Request, UsageError> make_request(const Arguments&, const std::vector<std::string>& inputs);
+tl::expected<Request, UsageError> make_request(const Arguments&,
+                                               const std::vector<std::string>& inputs);
 Result<bool> inputs_exist(const std::vector<std::string>& inputs);
 
 // A bar on a terminal's standard error after half a second, erased at the end. Nothing elsewhere.

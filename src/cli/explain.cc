@@ -25,8 +25,10 @@ UsageError unknown_figure(const std::string& figure, const std::vector<std::stri
 std::string range_of(const PlanResult& r, const std::string& figure) {
   const Prediction& p = r.prediction;
   if (!r.fits) return "";
-  if (figure == "mfu") return percent_range({p.mfu, p.mfu * (p.step / p.high), p.mfu * (p.step / p.low)});
-  if (figure == "step_time" || figure == "step") return seconds_range({p.step.v, p.low.v, p.high.v});
+  if (figure == "mfu")
+    return percent_range({p.mfu, p.mfu * (p.step / p.high), p.mfu * (p.step / p.low)});
+  if (figure == "step_time" || figure == "step")
+    return seconds_range({p.step.v, p.low.v, p.high.v});
   if (figure == "cost") return dollars_range(r.run.cost_usd);
   if (figure == "energy") return energy_range(r.run.energy_kwh);
   return "";
@@ -50,11 +52,14 @@ int run(const Context& context, const Arguments& args) {
   options.progress = progress.callback();
   const PlanResult result = study(std::move(*description), catalog(), options);
   if (!result.fits && !result.miss) {
-    return reject(context, impossible_problem(result.impossible.value_or(Impossible{"plan", "no plan is possible", ""})));
+    return reject(context, impossible_problem(result.impossible.value_or(
+                               Impossible{"plan", "no plan is possible", ""})));
   }
   const Derivation derivation = explain_figure(result, figure);
-  return deliver(context, explain_text(derivation, figure, range_of(result, figure), context.style, context.stamp),
-                 explain_json(derivation, figure, context.stamp), kYes);
+  return deliver(
+      context,
+      explain_text(derivation, figure, range_of(result, figure), context.style, context.stamp),
+      explain_json(derivation, figure, context.stamp), kYes);
 }
 
 }  // namespace
@@ -63,8 +68,10 @@ Command explain_command() {
   return {"explain",
           "RESULT FIGURE",
           "where a number comes from: its equation, inputs and sources",
-          "RESULT is a file written by `assay plan -o`, or the same inputs as `assay plan` takes. FIGURE "
-          "is a figure of the plan screen (mfu, step_time, memory, days, cost, energy) or an account of "
+          "RESULT is a file written by `assay plan -o`, or the same inputs as `assay plan` takes. "
+          "FIGURE "
+          "is a figure of the plan screen (mfu, step_time, memory, days, cost, energy) or an "
+          "account of "
           "the ledger (kernels.matmul, comm.tensor).\n"
           "Marks: m measured, s vendor spec or stated, c calibrated model, a assumed.",
           {{"gpus", 0, "N", "use N accelerators of the cluster", ""},

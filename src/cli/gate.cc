@@ -20,7 +20,8 @@ constexpr std::array<Figure, 8> kFigures{{
     {"mfu", [](const Prediction& p, const RunFigures&) { return p.mfu; }},
     {"step_time", [](const Prediction& p, const RunFigures&) { return p.step.v; }},
     {"tokens_per_s", [](const Prediction& p, const RunFigures&) { return p.tokens_per_s; }},
-    {"days", [](const Prediction&, const RunFigures& r) { return r.time_s.value / kSecondsPerDay; }},
+    {"days",
+     [](const Prediction&, const RunFigures& r) { return r.time_s.value / kSecondsPerDay; }},
     {"gpu_hours", [](const Prediction&, const RunFigures& r) { return r.accelerator_hours.value; }},
     {"cost", [](const Prediction&, const RunFigures& r) { return r.cost_usd.value; }},
     {"energy", [](const Prediction&, const RunFigures& r) { return r.energy_kwh.value; }},
@@ -39,7 +40,8 @@ tl::expected<Gate, std::string> parse_gate(const std::string& text) {
   Gate g;
   g.text = trimmed(text);
   const size_t sign = text.find_first_of("<>");
-  if (sign == std::string::npos) return tl::unexpected(std::string("write FIGURE < NUMBER or FIGURE > NUMBER"));
+  if (sign == std::string::npos)
+    return tl::unexpected(std::string("write FIGURE < NUMBER or FIGURE > NUMBER"));
   g.figure = trimmed(std::string_view(text).substr(0, sign));
   g.below = text[sign] == '<';
   g.or_equal = sign + 1 < text.size() && text[sign + 1] == '=';

@@ -15,13 +15,14 @@ bool ends_with_json(const std::string& name) {
 }
 
 tl::expected<Description, InputRefusal> from_result(const Arguments& args, const std::string& text,
-                                               const std::string& file) {
+                                                    const std::string& file) {
   for (const char* option : {"set", "gpus", "tokens"}) {
     if (!args.has(option)) continue;
-    return tl::unexpected(InputRefusal{{fmt::format("--{} does not change a result that is already computed", option),
-                                   "give the workload and the cluster again"},
-                                  {},
-                                  {"", 0}});
+    return tl::unexpected(
+        InputRefusal{{fmt::format("--{} does not change a result that is already computed", option),
+                      "give the workload and the cluster again"},
+                     {},
+                     {"", 0}});
   }
   tl::expected<Description, Diagnostics> read = read_result(text, file, catalog());
   if (!read) return tl::unexpected(InputRefusal{{}, read.error(), {"", 0}});
@@ -45,7 +46,7 @@ bool result_file(const std::string& input, std::string& text) {
 }
 
 tl::expected<Description, InputRefusal> describe_inputs(const Arguments& args,
-                                                   const std::vector<std::string>& inputs) {
+                                                        const std::vector<std::string>& inputs) {
   std::string text;
   if (inputs.size() == 1 && result_file(inputs[0], text)) return from_result(args, text, inputs[0]);
   if (const Result<bool> exist = inputs_exist(inputs); !exist) {
@@ -63,8 +64,8 @@ tl::expected<std::vector<Gate>, UsageError> parse_gates(const Arguments& args) {
   for (const std::string& text : args.all("fail-if")) {
     const tl::expected<Gate, std::string> gate = parse_gate(text);
     if (!gate) {
-      return tl::unexpected(
-          UsageError{fmt::format("--fail-if: `{}` is not a condition", sanitize(text, 80)), gate.error()});
+      return tl::unexpected(UsageError{
+          fmt::format("--fail-if: `{}` is not a condition", sanitize(text, 80)), gate.error()});
     }
     gates.push_back(*gate);
   }

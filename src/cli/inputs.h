@@ -16,7 +16,8 @@ int refuse(const Context&, const InputRefusal&);
 
 // A description from operands: one result file, or names and YAML files. --set, --gpus and --tokens
 // apply to the latter.
-tl::expected<Description, InputRefusal> describe_inputs(const Arguments&, const std::vector<std::string>& inputs);
+tl::expected<Description, InputRefusal> describe_inputs(const Arguments&,
+                                                        const std::vector<std::string>& inputs);
 
 // Whether this operand is a result of an earlier `assay plan`; its text then.
 bool result_file(const std::string& input, std::string& text);

@@ -1,4 +1,5 @@
-// assay: see commands.cc for what there is, and docs/internals/life-of-a-plan.md for the way through.
+// assay: see commands.cc for what there is, and docs/internals/life-of-a-plan.md for the way
+// through.
 #include <csignal>
 #include <cstdlib>
 #include <exception>
@@ -11,7 +12,8 @@ namespace {
 
 // An assertion failed: our bug, not the user's. Only async-signal-safe calls.
 void aborted(int) {
-  const char text[] = "assay: this is a bug of ours; please report it with the command and its files\n";
+  const char text[] =
+      "assay: this is a bug of ours; please report it with the command and its files\n";
   const ssize_t ignored = write(STDERR_FILENO, text, sizeof text - 1);
   static_cast<void>(ignored);
   std::_Exit(assay::kOurBug);

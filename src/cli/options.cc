@@ -43,7 +43,8 @@ UsageError unknown_option(const Command& command, const std::string& written) {
 }
 
 std::string written_form(const Option& o) {
-  std::string text = o.letter ? fmt::format("-{}, --{}", o.letter, o.name) : fmt::format("    --{}", o.name);
+  std::string text =
+      o.letter ? fmt::format("-{}, --{}", o.letter, o.name) : fmt::format("    --{}", o.name);
   if (!o.value.empty()) text += fmt::format(" {}", o.value);
   return text;
 }
@@ -69,7 +70,9 @@ std::string paragraphs(std::string_view text, int width) {
   return out;
 }
 
-std::string usage(const Command& c) { return fmt::format("Usage: assay {} {} [options]", c.name, c.operands); }
+std::string usage(const Command& c) {
+  return fmt::format("Usage: assay {} {} [options]", c.name, c.operands);
+}
 
 std::string example_lines(const Command& c) {
   std::string out;
@@ -103,8 +106,9 @@ tl::expected<size_t, UsageError> parse_option(const Command& command, Arguments&
     return i;
   }
   if (i + 1 >= words.size()) {
-    return tl::unexpected(UsageError{fmt::format("--{} needs a value ({})", option->name, option->value),
-                                     fmt::format("assay {} --help", command.name)});
+    return tl::unexpected(
+        UsageError{fmt::format("--{} needs a value ({})", option->name, option->value),
+                   fmt::format("assay {} --help", command.name)});
   }
   args.options.emplace_back(option->name, words[i + 1]);
   return i + 1;
@@ -113,9 +117,11 @@ tl::expected<size_t, UsageError> parse_option(const Command& command, Arguments&
 std::string reference_options(const std::vector<Option>& options) {
   std::string out = "| option | what it does |\n|---|---|\n";
   for (const Option& o : options) {
-    std::string name = o.letter ? fmt::format("`-{}`, `--{}", o.letter, o.name) : fmt::format("`--{}", o.name);
+    std::string name =
+        o.letter ? fmt::format("`-{}`, `--{}", o.letter, o.name) : fmt::format("`--{}", o.name);
     if (!o.value.empty()) name += fmt::format(" {}", o.value);
-    out += fmt::format("| {}` | {}{} |\n", name, o.brief, o.more.empty() ? "" : fmt::format(". {}", o.more));
+    out += fmt::format("| {}` | {}{} |\n", name, o.brief,
+                       o.more.empty() ? "" : fmt::format(". {}", o.more));
   }
   return out;
 }
@@ -124,7 +130,8 @@ std::string reference_options(const std::vector<Option>& options) {
 
 const std::vector<Option>& global_options() {
   static const std::vector<Option> options{
-      {"json", 0, "", "print the result as JSON", "A versioned document; text and JSON come from one struct."},
+      {"json", 0, "", "print the result as JSON",
+       "A versioned document; text and JSON come from one struct."},
       {"output", 'o', "FILE", "also write the result as JSON to FILE",
        "`compare` and `explain` read it again."},
       {"set", 0, "PATH=VALUE", "change one setting, e.g. cluster.nodes=64 (repeatable)",
@@ -133,7 +140,8 @@ const std::vector<Option>& global_options() {
        "A prediction has no randomness; the seed is kept for reproducing whole studies."},
       {"color", 0, "WHEN", "auto, always or never", ""},
       {"ascii", 0, "", "no Unicode in bars", ""},
-      {"width", 0, "N", "columns of the screen (80 to 200)", "Default: COLUMNS, the terminal, or 100."},
+      {"width", 0, "N", "columns of the screen (80 to 200)",
+       "Default: COLUMNS, the terminal, or 100."},
       {"quiet", 'q', "", "no legend, no suggested commands", ""},
       {"verbose", 'v', "", "all assumptions and all accounts", ""},
       {"version", 0, "", "print the version", ""},
@@ -165,7 +173,8 @@ std::vector<std::string> Arguments::all(std::string_view name) const {
   return found;
 }
 
-tl::expected<Arguments, UsageError> parse(const Command& command, const std::vector<std::string>& words) {
+tl::expected<Arguments, UsageError> parse(const Command& command,
+                                          const std::vector<std::string>& words) {
   Arguments args;
   bool options_ended = false;
   for (size_t i = 0; i < words.size(); ++i) {
@@ -193,7 +202,8 @@ std::string short_help(const Command& c) {
     if (!o.value.empty()) names.back() += fmt::format(" {}", o.value);
   }
   out += "\n" + wrap(fmt::format("Also: {}", fmt::join(names, "  ")), kHelpWidth, 6) + "\n";
-  return out + fmt::format("Help: assay {} --help        Exit: 0 yes  1 no  2 input  3 system\n", c.name);
+  return out +
+         fmt::format("Help: assay {} --help        Exit: 0 yes  1 no  2 input  3 system\n", c.name);
 }
 
 std::string long_help(const Command& c) {
@@ -203,7 +213,8 @@ std::string long_help(const Command& c) {
   out += "\nOptions of every command:\n" + option_lines(global_options(), true);
   out += example_lines(c);
   return out +
-         "\nExit: 0 done, the answer is yes; 1 done, the answer is no (does not fit, a gate failed);\n"
+         "\nExit: 0 done, the answer is yes; 1 done, the answer is no (does not fit, a gate "
+         "failed);\n"
          "      2 the input is wrong; 3 the world is wrong (a file); 70 a bug of ours.\n";
 }
 
@@ -211,13 +222,15 @@ std::string overview(const std::vector<Command>& commands) {
   std::string out =
       "assay - what AI compute is really worth: predicts training on a described cluster\n\n"
       "Usage: assay COMMAND [names or files] [options]\n\n";
-  for (const Command& c : commands) out += "  " + left(std::string(c.name), 12) + std::string(c.brief) + "\n";
+  for (const Command& c : commands)
+    out += "  " + left(std::string(c.name), 12) + std::string(c.brief) + "\n";
   out +=
       "\nExamples:\n"
       "  assay plan llama-3.1-70b dgx-h100 --set cluster.nodes=128\n"
       "  assay plan w.yaml c.yaml --json | jq .best.mfu\n"
       "  assay compare before.yaml after.yaml\n"
-      "\nOptions: --json  -o FILE  --set PATH=VALUE  --seed N  --color WHEN  --ascii  -q  -v  --version\n"
+      "\nOptions: --json  -o FILE  --set PATH=VALUE  --seed N  --color WHEN  --ascii  -q  -v  "
+      "--version\n"
       "Help:    assay COMMAND -h        Exit: 0 yes  1 no  2 input  3 system\n";
   return out;
 }
@@ -225,10 +238,13 @@ std::string overview(const std::vector<Command>& commands) {
 std::string reference_page(const std::vector<Command>& commands) {
   std::string out =
       "# The command line\n\n"
-      "Written by `assay help --markdown` from the tables in src/cli; a test keeps this page equal to\n"
+      "Written by `assay help --markdown` from the tables in src/cli; a test keeps this page equal "
+      "to\n"
       "them. Names are catalog entries or YAML files, in any order; `-` reads standard input.\n\n"
-      "Exit codes: 0 done, the answer is yes; 1 done, the answer is no (does not fit, a gate failed);\n"
-      "2 the input is wrong; 3 the world is wrong (a file); 70 a bug of ours. A broken pipe is success.\n";
+      "Exit codes: 0 done, the answer is yes; 1 done, the answer is no (does not fit, a gate "
+      "failed);\n"
+      "2 the input is wrong; 3 the world is wrong (a file); 70 a bug of ours. A broken pipe is "
+      "success.\n";
   for (const Command& c : commands) {
     out += fmt::format("\n## assay {} {}\n\n{}.\n\n", c.name, c.operands, c.brief);
     const std::string more = paragraphs(c.more, kHelpWidth);

@@ -1,5 +1,5 @@
-// The command line as data: every command and option is one entry of a table, and parsing, -h, --help
-// and docs/reference/cli.md come from it.
+// The command line as data: every command and option is one entry of a table, and parsing, -h,
+// --help and docs/reference/cli.md come from it.
 #pragma once
 
 #include <string>

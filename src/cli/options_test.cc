@@ -10,7 +10,8 @@ namespace assay {
 namespace {
 
 TEST(Options, AnyOrderAndBothForms) {
-  const auto args = parse(plan_command(), {"w", "--gpus", "8", "--set=a=b", "c", "-q", "-ofile", "--set", "d=e"});
+  const auto args =
+      parse(plan_command(), {"w", "--gpus", "8", "--set=a=b", "c", "-q", "-ofile", "--set", "d=e"});
   ASSERT_TRUE(args);
   EXPECT_EQ(args->operands, (std::vector<std::string>{"w", "c"}));
   EXPECT_EQ(args->get("gpus"), "8");
@@ -52,7 +53,8 @@ TEST(Options, EveryOptionHasOneNameAndHelpFits) {
 TEST(Options, ReferencePageIsCurrent) {
   const Result<std::string> page = read_file(std::string(ASSAY_ROOT) + "/docs/reference/cli.md");
   ASSERT_TRUE(page) << page.error().message;
-  EXPECT_TRUE(*page == reference_page(commands())) << "run: assay help --markdown > docs/reference/cli.md";
+  EXPECT_TRUE(*page == reference_page(commands()))
+      << "run: assay help --markdown > docs/reference/cli.md";
 }
 
 TEST(Gate, ReadsConditions) {

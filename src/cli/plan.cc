@@ -11,7 +11,8 @@ namespace assay {
 namespace {
 
 int run(const Context& context, const Arguments& args) {
-  if (args.operands.empty()) return reject(UsageError{"plan needs a workload and a cluster", "assay plan -h"});
+  if (args.operands.empty())
+    return reject(UsageError{"plan needs a workload and a cluster", "assay plan -h"});
   const auto gates = parse_gates(args);
   if (!gates) return reject(gates.error());
 
@@ -24,7 +25,8 @@ int run(const Context& context, const Arguments& args) {
   options.what_ifs = !args.has("no-what-ifs");
   options.progress = progress.callback();
   const PlanResult result = study(std::move(*description), catalog(), options);
-  if (result.impossible && !result.miss) return reject(context, impossible_problem(*result.impossible));
+  if (result.impossible && !result.miss)
+    return reject(context, impossible_problem(*result.impossible));
 
   int code = result.fits ? kYes : kNo;
   if (result.fits && any_tripped(*gates, result.prediction, result.run)) code = kNo;
@@ -35,26 +37,30 @@ int run(const Context& context, const Arguments& args) {
 }  // namespace
 
 Command plan_command() {
-  return {"plan",
-          "WORKLOAD CLUSTER [STACK] [PLAN]",
-          "best plan for a workload on a cluster: fit, MFU, days, dollars, and why",
-          "Inputs are catalog names (`assay catalog list`) or YAML files with the sections workload, "
-          "cluster, stack, plan, in any order; a Hugging Face config.json stands for a model.\n"
-          "Without a plan, the whole space is searched: tp, pp, vpp, cp, ep, ZeRO stage, sharding group, "
-          "micro-batch, sequence parallel, recompute. Where only some of tp, pp and micro_batch are "
-          "stated (in a file or with --set plan.tp=8), they stay and the others are searched. With all "
-          "three stated, that plan is predicted as it is.\n"
-          "Plans are ranked half-way from the median to the slow end of their 90 % range; plans outside "
-          "what was ever measured at the slow end.",
-          {{"gpus", 0, "N", "use N accelerators of the cluster", "Default: all of them."},
-           {"tokens", 0, "T", "tokens to train on, e.g. 2T", "Default: the workload's, or 20 per parameter."},
-           {"fail-if", 0, "COND", "exit 1 when COND holds, e.g. 'mfu < 0.40' (repeatable)",
-            "Figures: mfu, step_time, tokens_per_s, days, gpu_hours, cost, energy, memory."},
-           {"no-what-ifs", 0, "", "skip levers and fixes: only the search", ""}},
-          {"assay plan llama-3.1-70b examples/h100-128.yaml",
-           "assay plan examples/llama-70b.yaml examples/h100-128.yaml --set plan.tp=8 -o plan.json",
-           "assay plan gpt3-175b a100-4096 --json | jq .best.mfu"},
-          run};
+  return {
+      "plan",
+      "WORKLOAD CLUSTER [STACK] [PLAN]",
+      "best plan for a workload on a cluster: fit, MFU, days, dollars, and why",
+      "Inputs are catalog names (`assay catalog list`) or YAML files with the sections workload, "
+      "cluster, stack, plan, in any order; a Hugging Face config.json stands for a model.\n"
+      "Without a plan, the whole space is searched: tp, pp, vpp, cp, ep, ZeRO stage, sharding "
+      "group, "
+      "micro-batch, sequence parallel, recompute. Where only some of tp, pp and micro_batch are "
+      "stated (in a file or with --set plan.tp=8), they stay and the others are searched. With all "
+      "three stated, that plan is predicted as it is.\n"
+      "Plans are ranked half-way from the median to the slow end of their 90 % range; plans "
+      "outside "
+      "what was ever measured at the slow end.",
+      {{"gpus", 0, "N", "use N accelerators of the cluster", "Default: all of them."},
+       {"tokens", 0, "T", "tokens to train on, e.g. 2T",
+        "Default: the workload's, or 20 per parameter."},
+       {"fail-if", 0, "COND", "exit 1 when COND holds, e.g. 'mfu < 0.40' (repeatable)",
+        "Figures: mfu, step_time, tokens_per_s, days, gpu_hours, cost, energy, memory."},
+       {"no-what-ifs", 0, "", "skip levers and fixes: only the search", ""}},
+      {"assay plan llama-3.1-70b examples/h100-128.yaml",
+       "assay plan examples/llama-70b.yaml examples/h100-128.yaml --set plan.tp=8 -o plan.json",
+       "assay plan gpt3-175b a100-4096 --json | jq .best.mfu"},
+      run};
 }
 
 }  // namespace assay

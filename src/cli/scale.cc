@@ -1,7 +1,7 @@
 // assay scale: the same training on more and more accelerators.
+#include "plan/scale.h"
 #include "cli/commands.h"
 #include "cli/inputs.h"
-#include "plan/scale.h"
 #include "report/scale_report.h"
 
 #include <fmt/format.h>
@@ -10,18 +10,21 @@ namespace assay {
 namespace {
 
 int run(const Context& context, const Arguments& args) {
-  if (args.operands.empty()) return reject(UsageError{"scale needs a workload and a cluster", "assay scale -h"});
+  if (args.operands.empty())
+    return reject(UsageError{"scale needs a workload and a cluster", "assay scale -h"});
   const std::string sizes = args.get("gpus", "16..8192");
   ScaleOptions options;
   options.sizes = parse_sizes(sizes);
   options.fix_plan = args.has("fix-plan");
   if (options.sizes.empty()) {
-    return reject(UsageError{fmt::format("--gpus: `{}` is not a range of sizes", sanitize(sizes, 40)),
-                             "write 16..8192 (doubling) or 16,64,128"});
+    return reject(
+        UsageError{fmt::format("--gpus: `{}` is not a range of sizes", sanitize(sizes, 40)),
+                   "write 16..8192 (doubling) or 16,64,128"});
   }
   Arguments without_gpus = args;
   std::erase_if(without_gpus.options, [](const auto& o) { return o.first == "gpus"; });
-  tl::expected<Description, InputRefusal> description = describe_inputs(without_gpus, args.operands);
+  tl::expected<Description, InputRefusal> description =
+      describe_inputs(without_gpus, args.operands);
   if (!description) return refuse(context, description.error());
   print_error(render(description->warnings));
 
@@ -39,22 +42,25 @@ int run(const Context& context, const Arguments& args) {
 }  // namespace
 
 Command scale_command() {
-  return {"scale",
-          "WORKLOAD CLUSTER [STACK] [PLAN]",
-          "speed-up, efficiency and the point where more GPUs stop paying",
-          "The batch stays the same at every size (strong scaling). At each size the best plan is "
-          "searched; stated settings of the plan stay.\n"
-          "With --fix-plan one plan is kept (the stated one, or the best of the first size) and only data "
-          "parallelism grows; the best plan at each size stands beside it, and what the kept plan gets "
-          "wrong at the last size is attributed to its settings.\n"
-          "Break-even is the first doubling that gives less than 1.5x the tokens per second: a token then "
-          "costs more than 4/3 of what it did.",
-          {{"gpus", 0, "SIZES", "sizes, as 16..8192 (doubling) or 16,64,128", "Default: 16..8192."},
-           {"tokens", 0, "T", "tokens to train on, e.g. 2T", ""},
-           {"fix-plan", 0, "", "keep one plan, let only data parallelism grow", ""}},
-          {"assay scale llama-3.1-70b examples/h100-128.yaml --gpus 64..8192",
-           "assay scale examples/story-ddp-16.yaml --gpus 16..128 --fix-plan"},
-          run};
+  return {
+      "scale",
+      "WORKLOAD CLUSTER [STACK] [PLAN]",
+      "speed-up, efficiency and the point where more GPUs stop paying",
+      "The batch stays the same at every size (strong scaling). At each size the best plan is "
+      "searched; stated settings of the plan stay.\n"
+      "With --fix-plan one plan is kept (the stated one, or the best of the first size) and only "
+      "data "
+      "parallelism grows; the best plan at each size stands beside it, and what the kept plan gets "
+      "wrong at the last size is attributed to its settings.\n"
+      "Break-even is the first doubling that gives less than 1.5x the tokens per second: a token "
+      "then "
+      "costs more than 4/3 of what it did.",
+      {{"gpus", 0, "SIZES", "sizes, as 16..8192 (doubling) or 16,64,128", "Default: 16..8192."},
+       {"tokens", 0, "T", "tokens to train on, e.g. 2T", ""},
+       {"fix-plan", 0, "", "keep one plan, let only data parallelism grow", ""}},
+      {"assay scale llama-3.1-70b examples/h100-128.yaml --gpus 64..8192",
+       "assay scale examples/story-ddp-16.yaml --gpus 16..128 --fix-plan"},
+      run};
 }
 
 }  // namespace assay

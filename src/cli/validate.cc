@@ -21,14 +21,15 @@ int run(const Context& context, const Arguments& args) {
 }  // namespace
 
 Command validate_command() {
-  return {"validate",
-          "RUNS.csv",
-          "predict every row of a file of measured runs and report the error",
-          "The columns are those of data/training_runs.csv, in any order; blank cells mean the stack's "
-          "default. Every row is reported: ok, oom, incomplete or unsupported, with the reason.",
-          {},
-          {"assay validate data/training_runs.csv", "assay validate runs.csv --json > report.json"},
-          run};
+  return {
+      "validate",
+      "RUNS.csv",
+      "predict every row of a file of measured runs and report the error",
+      "The columns are those of data/training_runs.csv, in any order; blank cells mean the stack's "
+      "default. Every row is reported: ok, oom, incomplete or unsupported, with the reason.",
+      {},
+      {"assay validate data/training_runs.csv", "assay validate runs.csv --json > report.json"},
+      run};
 }
 
 }  // namespace assay

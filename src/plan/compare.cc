@@ -24,7 +24,8 @@ bool starts_with(const std::string& text, std::string_view prefix) {
 // The name of the bundle a differing leaf belongs to.
 std::string bundle_of(const std::string& path, const Side& a, const Side& b) {
   const bool other_gpu = a.setting.cluster.accelerator.name != b.setting.cluster.accelerator.name;
-  if (path == "cluster.node.accelerator" || (other_gpu && starts_with(path, "cluster.accelerator."))) {
+  if (path == "cluster.node.accelerator" ||
+      (other_gpu && starts_with(path, "cluster.accelerator."))) {
     return "cluster.accelerator";
   }
   if (starts_with(path, "cluster.node.") &&
@@ -95,9 +96,8 @@ std::vector<Bundle> differences(const Side& a, const Side& b) {
     bundles.push_back(std::move(fresh));
   }
   // A larger cluster of which the job uses the same number is no difference.
-  std::erase_if(bundles, [](const Bundle& x) {
-    return x.path == "cluster.nodes" && x.before == x.after;
-  });
+  std::erase_if(bundles,
+                [](const Bundle& x) { return x.path == "cluster.nodes" && x.before == x.after; });
   return bundles;
 }
 

@@ -23,7 +23,7 @@ struct Side {
 struct Change {
   std::string path;           // `plan.tp`, or a whole section: `cluster.accelerator`
   std::string before, after;  // in words
-  std::optional<double> mfu;     // gain, as a fraction: +0.061
+  std::optional<double> mfu;  // gain, as a fraction: +0.061
   // Change of the time for the tokens of the first side's step; negative is faster.
   std::optional<double> step_s;
 };

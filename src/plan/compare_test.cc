@@ -55,8 +55,9 @@ TEST(Compare, OneChangeExplainsEverything) {
 
 TEST(Compare, PartsAndInteractionMakeTheWhole) {
   const Side a = side({"llama-2-7b", "h100-16"}, with({"plan.recompute=full"}));
-  const Side b = side({"llama-2-7b", "h100-16"},
-                      with({"plan.tp=2", "plan.recompute=selective", "plan.zero=0", "workload.seq=2048"}));
+  const Side b =
+      side({"llama-2-7b", "h100-16"},
+           with({"plan.tp=2", "plan.recompute=selective", "plan.zero=0", "workload.seq=2048"}));
   const Comparison c = compare({a, b});
   double mfu = c.interaction_mfu;
   for (const Change& change : c.changes) mfu += change.mfu.value_or(0);
@@ -69,15 +70,17 @@ TEST(Compare, AnotherAcceleratorIsOneChange) {
   const Side b = side({"llama-2-7b", "b200-16"}, kPlain);
   const Comparison c = compare({a, b});
   int accelerators = 0;
-  for (const Change& change : c.changes) accelerators += change.path == "cluster.accelerator" ? 1 : 0;
+  for (const Change& change : c.changes)
+    accelerators += change.path == "cluster.accelerator" ? 1 : 0;
   EXPECT_EQ(accelerators, 1);
   EXPECT_LE(c.changes.size(), 8u);
   EXPECT_GT(c.speedup, 1);
 }
 
 TEST(Compare, SeveralSidesComeBestLast) {
-  const Comparison c = compare({side({"llama-2-7b", "b200-16"}, kPlain), side({"llama-2-7b", "h100-16"}, kPlain),
-                                side({"llama-2-7b", "h100-8"}, kPlain)});
+  const Comparison c =
+      compare({side({"llama-2-7b", "b200-16"}, kPlain), side({"llama-2-7b", "h100-16"}, kPlain),
+               side({"llama-2-7b", "h100-8"}, kPlain)});
   for (size_t i = 1; i < c.sides.size(); ++i) {
     EXPECT_GE(time_per_token(c.sides[i - 1]).value, time_per_token(c.sides[i]).value);
   }

@@ -84,9 +84,9 @@ Derivation explain_run(const Description& d, const Prediction& p, const std::str
   const bool tokens_assumed = s.workload.tokens <= 0 || is_assumed(d, "workload.tokens");
   Derivation days = leaf("days", r.time_s.value / kSecondsPerDay, "days", 'c', "");
   days.equation = "tokens / tokens per step x step time";
-  days.inputs.push_back(leaf("tokens", r.tokens, "tokens", tokens_assumed ? 'a' : 's',
-                             tokens_assumed ? "20 per active parameter, arXiv:2203.15556"
-                                            : "workload.tokens"));
+  days.inputs.push_back(
+      leaf("tokens", r.tokens, "tokens", tokens_assumed ? 'a' : 's',
+           tokens_assumed ? "20 per active parameter, arXiv:2203.15556" : "workload.tokens"));
   days.inputs.push_back(leaf("tokens per step", tokens_per_step(s.workload), "tokens", 's',
                              "workload.global_batch x workload.seq"));
   days.inputs.push_back(std::move(step));
@@ -101,20 +101,23 @@ Derivation explain_run(const Description& d, const Prediction& p, const std::str
   if (figure == "cost") {
     Derivation cost = leaf("cost", r.cost_usd.value, "$", r.price_stated ? 'c' : 'a', "");
     cost.equation = "GPU-hours x price";
-    cost.inputs.push_back(leaf("price", r.price_per_hour, "$/h", r.price_stated ? 's' : 'a',
-                               r.price_stated ? "cluster.price" : "catalog price of the accelerator"));
+    cost.inputs.push_back(
+        leaf("price", r.price_per_hour, "$/h", r.price_stated ? 's' : 'a',
+             r.price_stated ? "cluster.price" : "catalog price of the accelerator"));
     cost.inputs.push_back(std::move(hours));
     return cost;
   }
   ASSERT(figure == "energy");
   Derivation energy_use = leaf("energy", r.energy_kwh.value, "kWh", 'c', "");
   energy_use.equation = "(accelerators x power + nodes x host power) x PUE x time";
-  energy_use.inputs.push_back(leaf("power of one accelerator", p.power.v, "W", 'c', "mean over a step"));
-  energy_use.inputs.push_back(leaf("accelerators", n, "", 's', "the job's share of the cluster"));
   energy_use.inputs.push_back(
-      leaf("host power of a node", s.cluster.node.host_power.v, "W", 's', "cluster.node.host_power"));
+      leaf("power of one accelerator", p.power.v, "W", 'c', "mean over a step"));
+  energy_use.inputs.push_back(leaf("accelerators", n, "", 's', "the job's share of the cluster"));
+  energy_use.inputs.push_back(leaf("host power of a node", s.cluster.node.host_power.v, "W", 's',
+                                   "cluster.node.host_power"));
   energy_use.inputs.push_back(leaf("nodes", nodes_used(s), "", 's', ""));
-  energy_use.inputs.push_back(leaf("PUE", s.cluster.pue, "", is_assumed(d, "cluster.pue") ? 'a' : 's', "cluster.pue"));
+  energy_use.inputs.push_back(
+      leaf("PUE", s.cluster.pue, "", is_assumed(d, "cluster.pue") ? 'a' : 's', "cluster.pue"));
   energy_use.inputs.push_back(std::move(days));
   return energy_use;
 }

@@ -1,9 +1,9 @@
 // What a step time means for the whole run: days, accelerator-hours, dollars, kWh.
 //
 //   steps  = tokens / (sequences per step x tokens per sequence)
-//   time   = steps x step time                       (no failures, no restarts: `simulate` adds them)
-//   cost   = accelerators x price x time
-//   energy = (accelerators x power + nodes x host power) x PUE x time
+//   time   = steps x step time                       (no failures, no restarts: `simulate` adds
+//   them) cost   = accelerators x price x time energy = (accelerators x power + nodes x host power)
+//   x PUE x time
 //
 // Ranges follow from the range of the step time. Where no price is known, the cost is zero and
 // `price_known` says so.
@@ -34,6 +34,7 @@ int64_t accelerators_used(const Setting&);
 // Figures beyond those of Predictor::figures(): `days`, `gpu_hours`, `cost`, `energy`.
 const std::vector<std::string>& run_figure_names();
 // REQUIRES: `figure` is one of run_figure_names(). `step` is the derivation of the step time.
-Derivation explain_run(const Description&, const Prediction&, const std::string& figure, Derivation step);
+Derivation explain_run(const Description&, const Prediction&, const std::string& figure,
+                       Derivation step);
 
 }  // namespace assay

@@ -37,7 +37,9 @@ std::string text_of(E v) {
 template <class T>
 constexpr LeafOps kOps{
     [](const void* at) { return text_of(*static_cast<const T*>(at)); },
-    [](const void* a, const void* b) { return *static_cast<const T*>(a) == *static_cast<const T*>(b); },
+    [](const void* a, const void* b) {
+      return *static_cast<const T*>(a) == *static_cast<const T*>(b);
+    },
     [](void* to, const void* from) { *static_cast<T*>(to) = *static_cast<const T*>(from); },
 };
 

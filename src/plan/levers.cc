@@ -95,7 +95,8 @@ void add_software(LeverList& list, const Plan& p) {
   };
   for (const Switch& s : switches) {
     if (p.*s.flag || !s.wanted) continue;
-    list.plan(s.label, fmt::format("--set plan.{}=true", s.key), [&s](Plan& q) { q.*s.flag = true; });
+    list.plan(s.label, fmt::format("--set plan.{}=true", s.key),
+              [&s](Plan& q) { q.*s.flag = true; });
   }
   if (p.pp > 1 && p.schedule != Schedule::kZeroBubble) {
     list.plan("zero-bubble pipeline schedule", "--set plan.schedule=zero-bubble --set plan.vpp=1",
@@ -106,10 +107,9 @@ void add_software(LeverList& list, const Plan& p) {
 void add_hardware(LeverList& list, const Setting& s) {
   if (s.cluster.node.nics > 0 && s.cluster.node.nic_bandwidth.v > 0) {
     const Bandwidth twice = s.cluster.node.nic_bandwidth * 2.0;
-    list.setting(
-        fmt::format("{:.0f}G fabric (each NIC twice as fast)", twice.v * 8e-9),
-        fmt::format("--set 'cluster.node.nic_bandwidth={:g} GB/s'", twice.v / 1e9),
-        [twice](Setting& t) { t.cluster.node.nic_bandwidth = twice; });
+    list.setting(fmt::format("{:.0f}G fabric (each NIC twice as fast)", twice.v * 8e-9),
+                 fmt::format("--set 'cluster.node.nic_bandwidth={:g} GB/s'", twice.v / 1e9),
+                 [twice](Setting& t) { t.cluster.node.nic_bandwidth = twice; });
   }
   if (s.cluster.fabric.oversubscription > 1) {
     list.setting("non-blocking fabric", "--set cluster.fabric.oversubscription=1",
@@ -125,7 +125,8 @@ void add_hardware(LeverList& list, const Setting& s) {
   }
 }
 
-// Single changes of a plan that a person stated: the best of a searched plan's neighbours is itself.
+// Single changes of a plan that a person stated: the best of a searched plan's neighbours is
+// itself.
 void add_neighbours(LeverList& list, const Plan& p) {
   struct Degree {
     const char* label;
@@ -144,8 +145,10 @@ void add_neighbours(LeverList& list, const Plan& p) {
                 fmt::format("--set plan.{}={}", d.key, next), [&d, next](Plan& q) {
                   q.*d.value = next;
                   q.dp = 0;
-                  if (q.vpp > 1 && q.pp > 1) q.schedule = Schedule::kInterleaved;
-                  else if (q.schedule == Schedule::kInterleaved) q.schedule = Schedule::kOneFOneB;
+                  if (q.vpp > 1 && q.pp > 1)
+                    q.schedule = Schedule::kInterleaved;
+                  else if (q.schedule == Schedule::kInterleaved)
+                    q.schedule = Schedule::kOneFOneB;
                 });
     }
   }
@@ -173,14 +176,17 @@ void add_searches(LeverList& list, const Setting& s, const Candidate& now,
   list.attempts.push_back(std::move(memory));
   Attempt batch{"twice the batch (per token)", "", s, now.plan, kept, true};
   batch.setting.workload.global_batch *= 2;
-  batch.command = fmt::format("--set workload.global_batch={}", batch.setting.workload.global_batch);
+  batch.command =
+      fmt::format("--set workload.global_batch={}", batch.setting.workload.global_batch);
   list.attempts.push_back(std::move(batch));
 }
 
 // The change of time per token: a lever may change the batch.
 double time_change(const Attempt& a, const Prediction& p, const Setting& s, const Prediction& now) {
-  const double per_token = p.step.v / static_cast<double>(std::max<int64_t>(a.setting.workload.global_batch, 1));
-  const double before = now.step.v / static_cast<double>(std::max<int64_t>(s.workload.global_batch, 1));
+  const double per_token =
+      p.step.v / static_cast<double>(std::max<int64_t>(a.setting.workload.global_batch, 1));
+  const double before =
+      now.step.v / static_cast<double>(std::max<int64_t>(s.workload.global_batch, 1));
   return per_token / before - 1;
 }
 
@@ -279,7 +285,8 @@ void try_accelerators(FixList& fixes, const Setting& s, const Miss& miss, const 
   });
   int kept = 0;
   for (const Accelerator* a : larger) {
-    Attempt other = fixes.start(fmt::format("{} ({} each)", a->name, format_quantity(a->memory.v, Dimension::kBytes)), "");
+    Attempt other = fixes.start(format_quantity(a->memory.v, Dimension::kBytes) + " each",
+                                "--set cluster.node.accelerator=" + a->name);
     other.setting.cluster.accelerator = *a;
     other.setting.cluster.node.accelerator = a->name;
     resolve(other.setting, known);
@@ -304,9 +311,8 @@ std::vector<WhatIf> levers(const Setting& setting, const Candidate& now,
     found->step_change = time_change(a, found->prediction, setting, now.prediction);
     if (found->step_change < -kGainLeast) helpful.push_back(std::move(*found));
   }
-  std::stable_sort(helpful.begin(), helpful.end(), [](const WhatIf& a, const WhatIf& b) {
-    return a.step_change < b.step_change;
-  });
+  std::stable_sort(helpful.begin(), helpful.end(),
+                   [](const WhatIf& a, const WhatIf& b) { return a.step_change < b.step_change; });
   if (helpful.size() > most) helpful.resize(most);
   return helpful;
 }

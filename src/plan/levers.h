@@ -13,13 +13,13 @@ struct WhatIf {
   Plan plan;
   Prediction prediction;
   bool other_plan = false;  // `plan` is the best under the change, not the plan as it was
-  double step_change = 0;  // of the step time, -0.19 is 19 % faster; zero for a fix
+  double step_change = 0;   // of the step time, -0.19 is 19 % faster; zero for a fix
 };
 
-// Ordered by gain, at most `most`; each fits in memory. `stated` are the plan's keys that the person
-// fixed: with any, single changes of them are tried too.
-std::vector<WhatIf> levers(const Setting&, const Candidate& now, const std::set<std::string>& stated,
-                           size_t most = 5);
+// Ordered by gain, at most `most`; each fits in memory. `stated` are the plan's keys that the
+// person fixed: with any, single changes of them are tried too.
+std::vector<WhatIf> levers(const Setting&, const Candidate& now,
+                           const std::set<std::string>& stated, size_t most = 5);
 
 // Ways to make it fit, each with the best plan it allows. `base` and `stated` as in search().
 std::vector<WhatIf> fixes(const Setting&, const Plan& base, const std::set<std::string>& stated,

@@ -13,7 +13,8 @@ constexpr int64_t kAcceleratorsMost = 1'000'000;
 Setting sized(const Setting& s, int64_t accelerators) {
   Setting t = s;
   t.accelerators = accelerators;
-  const int64_t nodes = (accelerators + s.cluster.node.accelerators - 1) / s.cluster.node.accelerators;
+  const int64_t nodes =
+      (accelerators + s.cluster.node.accelerators - 1) / s.cluster.node.accelerators;
   t.cluster.nodes = std::max(t.cluster.nodes, nodes);
   return t;
 }
@@ -93,8 +94,8 @@ void relate(std::vector<ScalePoint>& points, const ScalePoint& first, const Sett
   for (ScalePoint& p : points) {
     if (!p.fits) continue;
     p.speedup = p.prediction.tokens_per_s / first.prediction.tokens_per_s;
-    p.efficiency = p.speedup * static_cast<double>(first.accelerators) /
-                   static_cast<double>(p.accelerators);
+    p.efficiency =
+        p.speedup * static_cast<double>(first.accelerators) / static_cast<double>(p.accelerators);
     if (previous) p.marginal = p.prediction.tokens_per_s / previous->prediction.tokens_per_s;
     find_binding(p, first.prediction);
     p.usd_per_mtoken = usd_per_mtoken(sized(s, p.accelerators), p.prediction);

@@ -1,9 +1,10 @@
 // The same training on more and more accelerators: what doubling buys, and where it stops paying.
 //
-// The batch stays as it is (strong scaling): a bigger cluster has less to do per accelerator, and the
-// parts that do not shrink show. At each size either the best plan is searched, or (`fix_plan`) one
-// plan is kept and only data parallelism grows; then the best plan at each size stands beside it, and
-// the difference at the last size is attributed to the plan's settings: the wrong choice by name.
+// The batch stays as it is (strong scaling): a bigger cluster has less to do per accelerator, and
+// the parts that do not shrink show. At each size either the best plan is searched, or (`fix_plan`)
+// one plan is kept and only data parallelism grows; then the best plan at each size stands beside
+// it, and the difference at the last size is attributed to the plan's settings: the wrong choice by
+// name.
 //
 // Break-even: the first doubling that gives less than 1.5x the tokens per second, so that a token
 // costs more than 4/3 of what it cost before.
@@ -36,8 +37,8 @@ struct ScaleOptions {
 };
 
 struct ScaleResult {
-  std::vector<ScalePoint> best;   // the best plan at each size
-  std::vector<ScalePoint> fixed;  // with fix_plan: one plan at each size
+  std::vector<ScalePoint> best;       // the best plan at each size
+  std::vector<ScalePoint> fixed;      // with fix_plan: one plan at each size
   std::optional<int64_t> break_even;  // of `fixed` where there is one, else of `best`
   bool beyond_cluster = false;        // some size is more than the cluster has
   std::vector<Change> wrong_choice;   // with fix_plan: fixed -> best at the last size, by gain

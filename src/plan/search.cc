@@ -65,7 +65,8 @@ class Walk {
   }
 
   bool note_impossible() {
-    if (!result_.impossible && result_.possible == 0) result_.impossible = predictor_.impossible(plan_);
+    if (!result_.impossible && result_.possible == 0)
+      result_.impossible = predictor_.impossible(plan_);
     return false;
   }
 
@@ -160,8 +161,8 @@ SearchResult search(Predictor& predictor, const Plan& base, const std::set<std::
 bool fully_stated(const Setting& setting, const Plan& plan, const std::set<std::string>& stated) {
   const bool pipelines = setting.stack.sharding == "3d" || setting.stack.sharding.empty();
   const bool tensor = setting.stack.sharding != "zero";
-  const bool all_used = stated.count("dp") > 0 &&
-                        plan.tp * plan.pp * plan.cp * plan.dp == accelerators_used(setting);
+  const bool all_used =
+      stated.count("dp") > 0 && plan.tp * plan.pp * plan.cp * plan.dp == accelerators_used(setting);
   return stated.count("micro_batch") > 0 && (!tensor || stated.count("tp") > 0) &&
          (!pipelines || stated.count("pp") > 0 || all_used);
 }

@@ -1,13 +1,13 @@
 // The best plan by trying them all.
 //
 // Every plan of the space (space.h) is either predicted or known not to fit: memory grows with the
-// micro-batch and with less recompute, so one misfit settles all that need more. Nothing is sampled,
-// nothing is random, no memory is taken per plan.
+// micro-batch and with less recompute, so one misfit settles all that need more. Nothing is
+// sampled, nothing is random, no memory is taken per plan.
 //
 // Ranking is cautious, because a search finds the place where a model is most wrong: a plan counts
 // half-way from its median to the slow end of its 90 % range, and a plan outside what was ever
-// measured counts at the slow end itself. Equal plans: the first in the order of the space, which is
-// the one with smaller degrees.
+// measured counts at the slow end itself. Equal plans: the first in the order of the space, which
+// is the one with smaller degrees.
 #pragma once
 
 #include <array>
@@ -45,8 +45,8 @@ struct SearchResult {
   std::vector<Candidate> neighbours;  // the best of each (tp, pp, cp, ep, sharding), best first
   int64_t possible = 0;               // plans of the space that obey the rules of the software
   int64_t fitting = 0;                // of these, fit in memory
-  int64_t tried = 0;                  // of these, predicted; the others follow from one that misfits
-  std::optional<Miss> nearest_miss;   // where nothing fits: the one that is closest
+  int64_t tried = 0;                 // of these, predicted; the others follow from one that misfits
+  std::optional<Miss> nearest_miss;  // where nothing fits: the one that is closest
   std::optional<Impossible> impossible;  // where nothing is possible: why the first was not
 
   bool found() const { return !top.empty(); }
@@ -59,8 +59,8 @@ SearchResult search(Predictor&, const Plan& base, const std::set<std::string>& s
                     const SearchOptions& = {});
 
 // Whether the stated keys leave nothing of weight to choose: then the plan is predicted as it is.
-// That is: tp, pp and micro_batch where the stack has them, or tp, dp and micro_batch where the degrees
-// multiply up to all accelerators.
+// That is: tp, pp and micro_batch where the stack has them, or tp, dp and micro_batch where the
+// degrees multiply up to all accelerators.
 bool fully_stated(const Setting&, const Plan&, const std::set<std::string>& stated);
 
 }  // namespace assay

@@ -78,7 +78,8 @@ TEST(Search, AgreesWithTryingEverythingOnShardedWeights) {
 }
 
 TEST(Search, KeepsWhatWasStated) {
-  const Description d = described({"llama-3.1-70b", "h100-128"}, {"plan.tp=4", "plan.recompute=full"});
+  const Description d =
+      described({"llama-3.1-70b", "h100-128"}, {"plan.tp=4", "plan.recompute=full"});
   Predictor predictor(d.setting);
   const SearchResult found = search(predictor, d.plan, d.plan_keys);
   ASSERT_TRUE(found.found());
@@ -102,7 +103,8 @@ TEST(Search, TopIsSortedAndFits) {
   EXPECT_LE(found.fitting, found.tried);
   EXPECT_LE(found.tried, found.possible);
   ASSERT_NE(found.runner_up(), nullptr);
-  EXPECT_NE(std::tuple(found.runner_up()->plan.tp, found.runner_up()->plan.pp, found.runner_up()->plan.cp),
+  EXPECT_NE(std::tuple(found.runner_up()->plan.tp, found.runner_up()->plan.pp,
+                       found.runner_up()->plan.cp),
             std::tuple(found.top[0].plan.tp, found.top[0].plan.pp, found.top[0].plan.cp));
 }
 

@@ -7,7 +7,7 @@
 namespace assay {
 namespace {
 
-constexpr int64_t kTensorMost = 64;          // the widest tensor parallelism anybody reports
+constexpr int64_t kTensorMost = 64;            // the widest tensor parallelism anybody reports
 constexpr int64_t kContextTokensLeast = 1024;  // below this, context parallel only adds latency
 
 bool sharded_by_weights(const Stack& s) { return s.sharding == "fsdp" || s.sharding == "jax"; }
@@ -64,7 +64,8 @@ std::vector<int64_t> Space::axis(const char* key, int64_t stated,
 std::vector<int64_t> Space::tensor_axis() const {
   const Model& m = setting_.workload.model;
   std::vector<int64_t> values = divisors(accelerators_);
-  keep_at_most(values, std::max(kTensorMost, std::min<int64_t>(setting_.cluster.scaleup_domain(), 256)));
+  keep_at_most(values,
+               std::max(kTensorMost, std::min<int64_t>(setting_.cluster.scaleup_domain(), 256)));
   std::erase_if(values, [&m](int64_t tp) { return m.heads <= 0 ? tp > 1 : m.heads % tp != 0; });
   if (setting_.stack.sharding == "zero") values = {1};
   return axis("tp", base_.tp, values);
@@ -81,7 +82,8 @@ std::vector<int64_t> Space::pipeline_axis(int64_t rest) const {
 std::vector<int64_t> Space::context_axis(int64_t rest) const {
   std::vector<int64_t> values = divisors(rest);
   keep_at_most(values, std::max<int64_t>(setting_.workload.seq / kContextTokensLeast, 1));
-  std::erase_if(values, [this](int64_t cp) { return setting_.workload.seq % (2 * cp) != 0 && cp > 1; });
+  std::erase_if(values,
+                [this](int64_t cp) { return setting_.workload.seq % (2 * cp) != 0 && cp > 1; });
   if (setting_.workload.model.kind != ModelKind::kTransformer) values = {1};
   return axis("cp", base_.cp, values);
 }

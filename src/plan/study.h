@@ -1,6 +1,6 @@
 // Everything that `assay plan` says about one description: the best (or the stated) plan, what it
-// costs, where its time goes, what would move it, why the next best lost; or, where nothing fits, the
-// closest miss and what would make it fit.
+// costs, where its time goes, what would move it, why the next best lost; or, where nothing fits,
+// the closest miss and what would make it fit.
 #pragma once
 
 #include "plan/cost.h"
@@ -18,22 +18,23 @@ struct LedgerLine {
 
 struct PlanResult {
   Description description;
-  bool searched = false;            // false: the plan was stated and is only predicted
-  SearchResult search;              // counts, the best plans; empty where the plan was stated
+  bool searched = false;  // false: the plan was stated and is only predicted
+  SearchResult search;    // counts, the best plans; empty where the plan was stated
   bool fits = false;
-  std::optional<Impossible> impossible;  // no plan obeys the software's rules, or the stated does not
+  std::optional<Impossible>
+      impossible;  // no plan obeys the software's rules, or the stated does not
 
   // The plan. Where it does not fit: the closest miss, and `prediction` holds only its memory.
   Plan plan;
   Prediction prediction;
   RunFigures run;
-  std::vector<LedgerLine> ledger;   // largest first, useful on top; nothing below 0.05 % of the step
+  std::vector<LedgerLine> ledger;  // largest first, useful on top; nothing below 0.05 % of the step
   std::optional<Candidate> runner_up;
   std::string why_lost;
   std::vector<WhatIf> levers;
   std::optional<Miss> miss;
   std::vector<WhatIf> fixes;
-  double elapsed_s = 0;             // wall clock; never printed where bytes must repeat
+  double elapsed_s = 0;  // wall clock; never printed where bytes must repeat
 };
 
 struct StudyOptions {

@@ -26,7 +26,8 @@ Unit unit_for(double value, const std::array<Unit, N>& units) {
   return units.back();
 }
 
-constexpr std::array<Unit, 5> kPlain{{{1e12, " T"}, {1e9, " B"}, {1e6, " M"}, {1e3, " k"}, {1, ""}}};
+constexpr std::array<Unit, 5> kPlain{
+    {{1e12, " T"}, {1e9, " B"}, {1e6, " M"}, {1e3, " k"}, {1, ""}}};
 constexpr std::array<Unit, 4> kPower{{{1e9, " GW"}, {1e6, " MW"}, {1e3, " kW"}, {1, " W"}}};
 constexpr std::array<Unit, 4> kMoney{{{1e9, " B"}, {1e6, " M"}, {1e3, " k"}, {1, ""}}};
 constexpr std::array<Unit, 3> kSeconds{{{1, " s"}, {1e-3, " ms"}, {1e-6, " us"}}};
@@ -118,7 +119,8 @@ std::string percent_range(const Interval& r) { return ends(r.low, r.high, 0.01);
 std::string recompute_words(const Plan& p) {
   if (p.recompute == Recompute::kNone || p.recompute_layers <= 0) return "none";
   std::string words(enum_names(p.recompute)[static_cast<size_t>(p.recompute)]);
-  if (p.recompute_layers < 1) words += fmt::format(" on {:.0f} % of layers", p.recompute_layers * 100);
+  if (p.recompute_layers < 1)
+    words += fmt::format(" on {:.0f} % of layers", p.recompute_layers * 100);
   return words;
 }
 
@@ -162,24 +164,42 @@ std::string account_name(Account a) {
 
 std::string account_phrase(Account a) {
   switch (a) {
-    case Account::kMatmul: return "matmuls below peak";
-    case Account::kAttention: return "attention below peak";
-    case Account::kMemoryBound: return "memory-bound kernels";
-    case Account::kRecompute: return "recompute";
-    case Account::kPowerCap: return "the power cap";
-    case Account::kCommTensor: return "tensor-parallel traffic";
-    case Account::kCommContext: return "context-parallel traffic";
-    case Account::kCommExpert: return "expert traffic";
-    case Account::kCommParam: return "gathering sharded weights";
-    case Account::kCommGrad: return "gradient traffic";
-    case Account::kCommPipeline: return "traffic between stages";
-    case Account::kBubble: return "the pipeline bubble";
-    case Account::kStageImbalance: return "unequal pipeline stages";
-    case Account::kExpertImbalance: return "unequal expert load";
-    case Account::kStraggler: return "the slowest of many ranks";
-    case Account::kLaunch: return "the host launching kernels";
-    case Account::kSync: return "host work per step";
-    default: return account_name(a);
+    case Account::kMatmul:
+      return "matmuls below peak";
+    case Account::kAttention:
+      return "attention below peak";
+    case Account::kMemoryBound:
+      return "memory-bound kernels";
+    case Account::kRecompute:
+      return "recompute";
+    case Account::kPowerCap:
+      return "the power cap";
+    case Account::kCommTensor:
+      return "tensor-parallel traffic";
+    case Account::kCommContext:
+      return "context-parallel traffic";
+    case Account::kCommExpert:
+      return "expert traffic";
+    case Account::kCommParam:
+      return "gathering sharded weights";
+    case Account::kCommGrad:
+      return "gradient traffic";
+    case Account::kCommPipeline:
+      return "traffic between stages";
+    case Account::kBubble:
+      return "the pipeline bubble";
+    case Account::kStageImbalance:
+      return "unequal pipeline stages";
+    case Account::kExpertImbalance:
+      return "unequal expert load";
+    case Account::kStraggler:
+      return "the slowest of many ranks";
+    case Account::kLaunch:
+      return "the host launching kernels";
+    case Account::kSync:
+      return "host work per step";
+    default:
+      return account_name(a);
   }
 }
 
@@ -215,7 +235,8 @@ std::string why_slower(const Prediction& winner, const Prediction& loser) {
   for (const Part& p : worse) {
     words.push_back(fmt::format("{} more {}", seconds(p.seconds), account_name(p.account)));
   }
-  std::string text = words.empty() ? "about the same everywhere" : fmt::format("{}", fmt::join(words, " and "));
+  std::string text =
+      words.empty() ? "about the same everywhere" : fmt::format("{}", fmt::join(words, " and "));
   if (-saved.seconds > 0.01 * winner.step.v) {
     text += fmt::format("; {} less {}", seconds(-saved.seconds), account_name(saved.account));
   }

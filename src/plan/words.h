@@ -1,6 +1,7 @@
 // Figures and plans in words: the one place that decides how a number looks to a person.
 //
-// Three significant digits everywhere (ux law 4). A figure and its range share one unit. Plain ASCII.
+// Three significant digits everywhere (ux law 4). A figure and its range share one unit. Plain
+// ASCII.
 #pragma once
 
 #include <string>
@@ -26,8 +27,8 @@ std::string duration(double s);                         // `22.2 days`, `5.10 ho
 std::string dollars(double usd);                        // `$1.36 M`, `$2.49`
 std::string signed_dollars(double usd);                 // `-$1.31 M`
 std::string energy(double kwh);                         // `871 MWh`
-std::string gibibytes(double bytes);                    // `58.1 GiB`: device memory, as allocators count
-std::string bandwidth(double bytes_per_s);              // `450 GB/s`
+std::string gibibytes(double bytes);        // `58.1 GiB`: device memory, as allocators count
+std::string bandwidth(double bytes_per_s);  // `450 GB/s`
 
 // Two-digit ends of a range in the unit that the value's text uses: `(3.8-4.4)`.
 std::string seconds_range(const Interval&);
@@ -36,8 +37,8 @@ std::string dollars_range(const Interval&);
 std::string energy_range(const Interval&);
 std::string percent_range(const Interval&);
 
-// `TP 8   PP 4 (interleaved x2)   DP 32   micro-batch 1   recompute: selective`; degrees of one that
-// say nothing (CP 1, EP 1) are left out. `gap` is what stands between two items.
+// `TP 8   PP 4 (interleaved x2)   DP 32   micro-batch 1   recompute: selective`; degrees of one
+// that say nothing (CP 1, EP 1) are left out. `gap` is what stands between two items.
 std::string layout(const Plan&, int64_t dp, const std::string& gap = ", ");
 // `BF16, ZeRO-1, sequence parallel, overlapped gradient reduction`
 std::string policy(const Plan&);
@@ -50,7 +51,8 @@ std::string account_phrase(Account);
 // The largest account that is not useful work.
 Account largest_loss(const Ledger&);
 
-// Why `loser` is slower than `winner`, from the difference of their ledgers: at most three accounts.
+// Why `loser` is slower than `winner`, from the difference of their ledgers: at most three
+// accounts.
 std::string why_slower(const Prediction& winner, const Prediction& loser);
 
 }  // namespace assay

@@ -45,7 +45,8 @@ TEST(Words, WhyTheLoserLost) {
   winner.step = Seconds(4), loser.step = Seconds(5);
   winner.ledger[Account::kUseful] = loser.ledger[Account::kUseful] = Seconds(2);
   winner.ledger[Account::kBubble] = Seconds(1), loser.ledger[Account::kBubble] = Seconds(2.5);
-  winner.ledger[Account::kCommTensor] = Seconds(1), loser.ledger[Account::kCommTensor] = Seconds(0.5);
+  winner.ledger[Account::kCommTensor] = Seconds(1),
+  loser.ledger[Account::kCommTensor] = Seconds(0.5);
   EXPECT_EQ(why_slower(winner, loser), "1.50 s more waiting: bubble; 500 ms less comm: tensor");
 }
 

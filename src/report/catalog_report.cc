@@ -14,7 +14,8 @@ namespace {
 std::string tera(FlopRate r) { return r.v > 0 ? significant(r.v / 1e12) + " TFLOPS" : "-"; }
 
 std::string summary(const Accelerator& a) {
-  return fmt::format("{} {} bf16, {}, {}, {} W", a.vendor, tera(a.bf16), format_quantity(a.memory.v, Dimension::kBytes),
+  return fmt::format("{} {} bf16, {}, {}, {} W", a.vendor, tera(a.bf16),
+                     format_quantity(a.memory.v, Dimension::kBytes),
                      bandwidth(a.memory_bandwidth.v), significant(a.tdp.v));
 }
 std::string summary(const Node& n) {
@@ -22,7 +23,8 @@ std::string summary(const Node& n) {
                      n.nic_bandwidth.v * 8e-9);
 }
 std::string summary(const Fabric& f) {
-  return fmt::format("{}, {:g}:1", enum_names(f.kind)[static_cast<size_t>(f.kind)], f.oversubscription);
+  return fmt::format("{}, {:g}:1", enum_names(f.kind)[static_cast<size_t>(f.kind)],
+                     f.oversubscription);
 }
 std::string summary(const Cluster& c) {
   return fmt::format("{} x {} = {} {}", count(c.nodes), c.node.name, count(c.accelerators()),
@@ -93,7 +95,8 @@ class Sources {
 };
 
 template <class T>
-std::string entry_text(const Catalog& c, const std::string& kind, const T& entry, const Style& style) {
+std::string entry_text(const Catalog& c, const std::string& kind, const T& entry,
+                       const Style& style) {
   T copy = entry;
   const std::string prefix = kind + "." + entry.name;
   std::string out = fmt::format("{}  ({})  {}\n", entry.name, kind, summary(entry));
@@ -104,7 +107,9 @@ std::string entry_text(const Catalog& c, const std::string& kind, const T& entry
     if (text.empty() || (!origin && !style.verbose)) continue;
     std::string line = "  " + left(leaf.path, 30) + left(text, 22);
     if (text.size() > 22) line = wrap(line, style.width, 32) + "\n" + std::string(54, ' ');
-    if (origin) line += fmt::format("{}  {} {}", origin->mark, place(*origin), sources.number(origin->source));
+    if (origin)
+      line +=
+          fmt::format("{}  {} {}", origin->mark, place(*origin), sources.number(origin->source));
     while (line.back() == ' ') line.pop_back();
     out += line + "\n";
   }
@@ -176,7 +181,8 @@ std::string catalog_list_json(const Catalog& c, const std::string& kind, const S
   for_each_kind(c, [&](const char* name, const auto& entries) {
     if (!kind.empty() && kind != name) return;
     Json list = Json::array();
-    for (const auto& entry : entries) list.push_back({{"name", entry.name}, {"summary", summary(entry)}});
+    for (const auto& entry : entries)
+      list.push_back({{"name", entry.name}, {"summary", summary(entry)}});
     doc[name] = std::move(list);
   });
   return print(doc);

@@ -10,9 +10,8 @@ namespace assay {
 namespace {
 
 size_t errors(const Diagnostics& all) {
-  return static_cast<size_t>(std::count_if(all.begin(), all.end(), [](const Diagnostic& d) {
-    return d.severity == Severity::kError;
-  }));
+  return static_cast<size_t>(std::count_if(
+      all.begin(), all.end(), [](const Diagnostic& d) { return d.severity == Severity::kError; }));
 }
 
 }  // namespace
@@ -31,7 +30,8 @@ std::string check_text(const std::vector<CheckedFile>& files, const Style& style
       }
       out += "\n";
     }
-    if (count > 0) out += fmt::format("{} {} in {}\n", count, count == 1 ? "problem" : "problems", f.path);
+    if (count > 0)
+      out += fmt::format("{} {} in {}\n", count, count == 1 ? "problem" : "problems", f.path);
   }
   if (bad == 0) {
     out += fmt::format("{} {}: no problems\n", files.size(), files.size() == 1 ? "file" : "files");

@@ -21,15 +21,19 @@ struct Stripe {
 const std::vector<Stripe>& stripes() {
   static const std::vector<Stripe> all{
       {'#', "useful", {Account::kUseful}},
-      {'k', "kernels", {Account::kMatmul, Account::kAttention, Account::kMemoryBound, Account::kOptimizer}},
+      {'k',
+       "kernels",
+       {Account::kMatmul, Account::kAttention, Account::kMemoryBound, Account::kOptimizer}},
       {'r', "recompute", {Account::kRecompute}},
       {'c', "clocks", {Account::kPowerCap, Account::kThermal, Account::kFacilityCap}},
-      {'t', "tensor, context, expert traffic",
+      {'t',
+       "tensor, context, expert traffic",
        {Account::kCommTensor, Account::kCommContext, Account::kCommExpert}},
       {'d', "parameters, gradients", {Account::kCommParam, Account::kCommGrad}},
       {'p', "pipeline", {Account::kCommPipeline, Account::kBubble, Account::kStageImbalance}},
       {'w', "waiting", {Account::kExpertImbalance, Account::kStraggler}},
-      {'h', "host, data",
+      {'h',
+       "host, data",
        {Account::kLaunch, Account::kSync, Account::kAllocator, Account::kGarbage, Account::kStorage,
         Account::kDecode, Account::kHostCopy}},
   };
@@ -53,7 +57,8 @@ std::string striped_bar(const Ledger& ledger, double seconds_per_column) {
   return text;
 }
 
-std::string stripe_legend(const Comparison& c) {
+// `# useful  k kernels`, broken between items only.
+std::string stripe_legend(const Comparison& c, size_t width, size_t indent) {
   std::vector<std::string> used;
   for (const Stripe& s : stripes()) {
     const bool seen = std::any_of(c.sides.begin(), c.sides.end(), [&s](const Side& side) {
@@ -61,7 +66,17 @@ std::string stripe_legend(const Comparison& c) {
     });
     if (seen) used.push_back(fmt::format("{} {}", s.letter, s.name));
   }
-  return fmt::format("{}", fmt::join(used, "  "));
+  std::string out(indent, ' ');
+  size_t column = indent;
+  for (const std::string& item : used) {
+    if (column > indent && column + item.size() > width) {
+      out += "\n" + std::string(indent, ' ');
+      column = indent;
+    }
+    out += item + "  ";
+    column += item.size() + 2;
+  }
+  return trimmed_lines(out);
 }
 
 // The ledger of the time that a side needs for the tokens of the first side's step.
@@ -84,7 +99,7 @@ std::string bars(const Comparison& c, const Style& style) {
     out += "  " + left(s.name.substr(0, 18), 20) + left(striped_bar(ledger, per_column), room) +
            right(seconds(ledger.paid().v), 10) + "\n";
   }
-  return out + std::string(22, ' ') + wrap(stripe_legend(c), style.width - 22, 22) + "\n";
+  return out + stripe_legend(c, static_cast<size_t>(style.width), 22) + "\n";
 }
 
 std::string what_is_same(const Comparison& c) {
@@ -94,13 +109,15 @@ std::string what_is_same(const Comparison& c) {
   const bool gpus = a.cluster.accelerator.name == b.cluster.accelerator.name &&
                     accelerators_used(a) == accelerators_used(b);
   std::string text = workload ? "same model" : "other model";
-  text += gpus ? fmt::format(", same {} {}", count(accelerators_used(a)), a.cluster.accelerator.name)
-               : ", other accelerators";
+  text += gpus
+              ? fmt::format(", same {} {}", count(accelerators_used(a)), a.cluster.accelerator.name)
+              : ", other accelerators";
   return text + fmt::format("; {} settings differ", c.changes.size());
 }
 
 std::string changes_text(const Comparison& c, const Style& style) {
-  std::string out = "Gains: mean of switching a setting first and last; what is left is interaction\n\n";
+  std::string out =
+      "Gains: mean of switching a setting first and last; what is left is interaction\n\n";
   const size_t value_columns = static_cast<size_t>(std::max(style.width - 62, 30));
   for (const Change& change : c.changes) {
     const std::string before = change.before.empty() ? "-" : change.before;
@@ -110,12 +127,14 @@ std::string changes_text(const Comparison& c, const Style& style) {
     out += "  ~ " + left(change.path, 28) + left(values, value_columns);
     const bool idle = change.step_s && std::abs(*change.step_s) < 1e-9;
     out += idle ? right("no effect on time", 24)
-           : change.mfu ? right(seconds(*change.step_s), 12) + right("MFU " + points(*change.mfu), 12)
-                      : right("only with the others", 24);
+           : change.mfu
+               ? right(seconds(*change.step_s), 12) + right("MFU " + points(*change.mfu), 12)
+               : right("only with the others", 24);
     out += "\n";
   }
   if (!c.changes.empty()) {
-    out += "    " + left("interaction", 28 + value_columns) + right(seconds(c.interaction_step_s), 12) +
+    out += "    " + left("interaction", 28 + value_columns) +
+           right(seconds(c.interaction_step_s), 12) +
            right("MFU " + points(c.interaction_mfu), 12) + "\n";
   }
   return out + "\n";
@@ -125,7 +144,8 @@ std::string speed_text(const Comparison& c) {
   if (!c.significant) return "no significant difference";
   const double ratio = c.speedup >= 1 ? c.speedup : 1 / c.speedup;
   const double doubt = c.speedup_uncertainty / c.speedup * ratio;
-  return fmt::format("{:.2f} +/- {:.2f} times {}", ratio, doubt, c.speedup >= 1 ? "faster" : "slower");
+  return fmt::format("{:.2f} +/- {:.2f} times {}", ratio, doubt,
+                     c.speedup >= 1 ? "faster" : "slower");
 }
 
 std::string pair_table(const Comparison& c) {
@@ -135,7 +155,9 @@ std::string pair_table(const Comparison& c) {
                       const std::string& change) {
     return "  " + left(name, 22) + left(before, 18) + left(after, 18) + change + "\n";
   };
-  const auto change = [](double before, double after) { return signed_percent(after / before - 1); };
+  const auto change = [](double before, double after) {
+    return signed_percent(after / before - 1);
+  };
   std::string out = row("", a.name.substr(0, 16), b.name.substr(0, 16), "change");
   out += row("MFU", percent(a.prediction.mfu), percent(b.prediction.mfu),
              points(b.prediction.mfu - a.prediction.mfu) + " points");
@@ -167,7 +189,8 @@ std::string fit_warnings(const Comparison& c, const Style& style) {
     if (!m.fits()) {
       out += warning(fmt::format("{} does not fit: {} of {}", s.name, gibibytes(m.reserved.v),
                                  gibibytes(m.capacity.v)),
-                     style) + "\n";
+                     style) +
+             "\n";
     }
     if (s.prediction.extrapolated) {
       out += warning(s.name + " lies outside what was ever measured", style) + "\n";
@@ -180,8 +203,8 @@ std::string verdict(const Comparison& c) {
   const Side& a = c.sides.front();
   const Side& b = c.sides.back();
   if (!c.significant) {
-    return fmt::format("No significant difference between {} and {}: their ranges overlap (ratio {:.2f} +/- {:.2f}).",
-                       a.name, b.name, c.speedup, c.speedup_uncertainty);
+    return fmt::format("No significant difference: {} is {:.2f} +/- {:.2f} times as fast as {}.",
+                       b.name, c.speedup, c.speedup_uncertainty, a.name);
   }
   std::string text = fmt::format("{} is {} than {}", b.name, speed_text(c), a.name);
   if (a.run.price_known && b.run.price_known) {
@@ -211,11 +234,13 @@ std::string many_verdict(const Comparison& c) {
     if (!cheapest || s.run.cost_usd.value < cheapest->run.cost_usd.value) cheapest = &s;
   }
   const Side& fastest = c.sides.back();
-  std::string text = fmt::format("{} is the fastest ({})", fastest.name, duration(fastest.run.time_s.value));
+  std::string text =
+      fmt::format("{} is the fastest ({})", fastest.name, duration(fastest.run.time_s.value));
   if (cheapest == &fastest) {
     text += " and the cheapest";
   } else if (cheapest) {
-    text += fmt::format("; {} is the cheapest ({})", cheapest->name, dollars(cheapest->run.cost_usd.value));
+    text += fmt::format("; {} is the cheapest ({})", cheapest->name,
+                        dollars(cheapest->run.cost_usd.value));
   }
   const Interval best = time_per_token(fastest), next = time_per_token(c.sides[c.sides.size() - 2]);
   if (best.high >= next.low) {
@@ -229,17 +254,20 @@ std::string many_verdict(const Comparison& c) {
 std::string compare_text(const Comparison& c, const Style& style, const Stamp& stamp) {
   std::string out;
   if (c.sides.size() == 2) {
-    out = wrap(fmt::format("Compare  {} -> {}: {}", c.sides[0].name, c.sides[1].name, what_is_same(c)),
-               style.width, 9) + "\n";
+    out = wrap(fmt::format("Compare  {} -> {}: {}", c.sides[0].name, c.sides[1].name,
+                           what_is_same(c)),
+               style.width, 9) +
+          "\n";
     out += changes_text(c, style) + pair_table(c);
   } else {
     out = fmt::format("Compare  {} descriptions, the best last\n\n", c.sides.size());
     out += many_table(c);
   }
   for (const Side& s : c.sides) {
-    out += wrap(fmt::format("  {}  {}{}", left(s.name.substr(0, 18), 18), s.searched ? "best plan: " : "",
-                            layout(s.plan, s.prediction.dp)),
-                style.width, 22) + "\n";
+    out += wrap(fmt::format("  {}  {}{}", left(s.name.substr(0, 18), 18),
+                            s.searched ? "best plan: " : "", layout(s.plan, s.prediction.dp)),
+                style.width, 22) +
+           "\n";
   }
   out += "\n" + bars(c, style) + "\n" + fit_warnings(c, style);
   if (!style.quiet) out += footer(stamp) + "\n\n";

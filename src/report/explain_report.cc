@@ -9,8 +9,8 @@
 namespace assay {
 namespace {
 
-// A derivation's value as people read it: times, bytes and shares in their usual units, anything else
-// as a number with its unit.
+// A derivation's value as people read it: times, bytes and shares in their usual units, anything
+// else as a number with its unit.
 std::string figure_text(const Derivation& d) {
   if (d.unit == "s") return seconds(d.value);
   if (d.unit == "B" || d.unit == "bytes") return gibibytes(d.value);
@@ -30,8 +30,8 @@ std::string figure_text(const Derivation& d) {
 
 void print_tree(const Derivation& d, size_t depth, const Style& style, std::string& out) {
   const std::string indent(2 + 2 * depth, ' ');
-  std::string line = indent + left(d.name, depth < 8 ? 28 - 2 * depth : 12) + right(figure_text(d), 16) +
-                     "  " + d.mark;
+  std::string line = indent + left(d.name, depth < 8 ? 28 - 2 * depth : 12) +
+                     right(figure_text(d), 16) + "  " + d.mark;
   std::string rest;
   if (!d.equation.empty()) rest += "= " + d.equation;
   if (!d.source.empty()) rest += (rest.empty() ? "" : "   ") + d.source;
@@ -72,7 +72,8 @@ std::string explain_text(const Derivation& d, const std::string& figure, const s
   if (!d.inputs.empty()) out += "\n";
   for (const Derivation& input : d.inputs) print_tree(input, 0, style, out);
   if (!style.quiet) {
-    out += "\nm measured  s vendor spec or stated  c calibrated model  a assumed\n" + footer(stamp) + "\n";
+    out += "\nm measured  s vendor spec or stated  c calibrated model  a assumed\n" +
+           footer(stamp) + "\n";
   }
   return out;
 }

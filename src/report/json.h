@@ -1,8 +1,8 @@
 // JSON for the files of this module only: nothing outside report/ sees nlohmann.
 //
 // Descriptions are written and read by visiting `fields`, so a new field of the world needs no line
-// here. Quantities are numbers in base units (bytes, bytes per second, FLOP per second, watts, hertz,
-// seconds, dollars per second); enums are their names.
+// here. Quantities are numbers in base units (bytes, bytes per second, FLOP per second, watts,
+// hertz, seconds, dollars per second); enums are their names.
 #pragma once
 
 #include <type_traits>
@@ -131,10 +131,12 @@ class FieldReader {
 
   // A value outside its limits must not reach the model; infinite limits are bounded by what an
   // int64_t holds.
-  void number(const Json& value, const std::string& path, double& member, const Limits& limits) const {
+  void number(const Json& value, const std::string& path, double& member,
+              const Limits& limits) const {
     if (!value.is_number()) return wrong(path, "a number");
     const double read_value = value.get<double>();
-    if (!(read_value >= limits.min && read_value <= limits.max)) return wrong(path, "within its limits");
+    if (!(read_value >= limits.min && read_value <= limits.max))
+      return wrong(path, "within its limits");
     member = read_value;
   }
 
@@ -148,7 +150,8 @@ inline Json range_json(const Interval& r) { return Json::array({r.low, r.high});
 inline Json start_document(const char* schema, const Stamp& stamp) {
   Json doc;
   doc["schema"] = schema;
-  doc["assay"] = {{"version", stamp.version}, {"catalog", stamp.catalog_date}, {"seed", stamp.seed}};
+  doc["assay"] = {
+      {"version", stamp.version}, {"catalog", stamp.catalog_date}, {"seed", stamp.seed}};
   return doc;
 }
 

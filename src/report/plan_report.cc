@@ -13,9 +13,12 @@ constexpr int kBarColumns = 44;
 
 std::string task_name(Task t) {
   switch (t) {
-    case Task::kPretrain: return "pretraining";
-    case Task::kSft: return "fine-tuning";
-    case Task::kLora: return "LoRA fine-tuning";
+    case Task::kPretrain:
+      return "pretraining";
+    case Task::kSft:
+      return "fine-tuning";
+    case Task::kLora:
+      return "LoRA fine-tuning";
   }
   return "";
 }
@@ -49,18 +52,19 @@ std::string heading(const PlanResult& r, const Style& style) {
 std::string best_plan(const PlanResult& r, const Style& style) {
   const size_t indent = 21;
   const std::string title = r.searched ? "Best plan" : "Stated plan";
-  std::string out = wrap(left(title, indent) + layout(r.plan, r.prediction.dp, "   "), style.width, indent) + "\n";
+  std::string out =
+      wrap(left(title, indent) + layout(r.plan, r.prediction.dp, "   "), style.width, indent) +
+      "\n";
   out += wrap(std::string(indent, ' ') + policy(r.plan), style.width, indent) + "\n";
   return out;
 }
 
 std::string money_rows(const RunFigures& run, double pue) {
-  const std::string price =
-      run.price_known ? fmt::format("at {}/h {}", dollars(run.price_per_hour), run.price_stated ? 's' : 'a')
-                      : "no price known";
-  std::string out =
-      figure_row("cost", run.price_known ? dollars(run.cost_usd.value) : "-",
-                 run.price_known ? dollars_range(run.cost_usd) : "", "price", price);
+  const std::string price = run.price_known ? fmt::format("at {}/h {}", dollars(run.price_per_hour),
+                                                          run.price_stated ? 's' : 'a')
+                                            : "no price known";
+  std::string out = figure_row("cost", run.price_known ? dollars(run.cost_usd.value) : "-",
+                               run.price_known ? dollars_range(run.cost_usd) : "", "price", price);
   out += figure_row("energy", energy(run.energy_kwh.value), energy_range(run.energy_kwh), "power",
                     fmt::format("{}, PUE {:g}", watts(run.power_w), pue));
   return out;
@@ -70,16 +74,17 @@ std::string figures(const PlanResult& r) {
   const Prediction& p = r.prediction;
   const Setting& s = r.description.setting;
   const double n = static_cast<double>(accelerators_used(s));
-  std::string out =
-      figure_row("MFU", percent(p.mfu), percent_range(mfu_range(p)), "TFLOPS per GPU",
-                 significant(p.model_flops.v / p.step.v / n / 1e12));
+  std::string out = figure_row("MFU", percent(p.mfu), percent_range(mfu_range(p)), "TFLOPS per GPU",
+                               significant(p.model_flops.v / p.step.v / n / 1e12));
   out += figure_row("step time", seconds(p.step.v), seconds_range({p.step.v, p.low.v, p.high.v}),
-                    "tokens per s", scaled(p.tokens_per_s));
+                    s.workload.model.kind == ModelKind::kDlrm ? "samples per s" : "tokens per s",
+                    scaled(p.tokens_per_s));
   out += figure_row("run", duration(r.run.time_s.value), duration_range(r.run.time_s), "GPU-hours",
                     scaled(r.run.accelerator_hours.value));
   out += money_rows(r.run, s.cluster.pue);
-  out += figure_row("memory, worst rank",
-                    gibibytes(p.memory.reserved.v), "of " + gibibytes(p.memory.capacity.v), "headroom", gibibytes((p.memory.capacity - p.memory.reserved).v));
+  out += figure_row("memory, worst rank", gibibytes(p.memory.reserved.v),
+                    "of " + gibibytes(p.memory.capacity.v), "headroom",
+                    gibibytes((p.memory.capacity - p.memory.reserved).v));
   return out;
 }
 
@@ -99,7 +104,8 @@ std::string ledger_text(const PlanResult& r, const Style& style) {
   const size_t width = static_cast<size_t>(style.width);
   const LedgerUnit unit = ledger_unit(r.prediction.step.v);
   const std::string title = "Where one step goes";
-  std::string out = title + right(fmt::format("{}   share", unit.name), width - title.size() - 4) + "\n";
+  std::string out =
+      title + right(fmt::format("{}   share", unit.name), width - title.size() - 4) + "\n";
   const int columns = std::max(8, std::min(kBarColumns, style.width - 48));
   const auto row = [&](const std::string& name, double secs, double share, char mark) {
     const std::string numbers = right(fmt::format("{:.{}f}", secs / unit.size, unit.decimals), 9) +
@@ -126,14 +132,16 @@ std::string levers_text(const PlanResult& r, const Style& style) {
   if (r.levers.empty()) return "";
   const size_t width = static_cast<size_t>(style.width);
   const std::string title = "What would move it most";
-  std::string out = "\n" + title + right("time per token   MFU *    memory", width - title.size()) + "\n";
+  std::string out =
+      "\n" + title + right("time per token   MFU *    memory", width - title.size()) + "\n";
   for (const WhatIf& w : r.levers) {
     const std::string name = "  " + w.label;
     const double mfu = r.prediction.mfu / (1 + w.step_change);
     const std::string tail = right(signed_percent(w.step_change), 9) + right(percent(mfu), 9) +
                              right(gibibytes(w.prediction.memory.reserved.v), 10);
     out += left(name, width - tail.size()) + tail + "\n";
-    if (w.other_plan) out += "      " + layout(w.plan, w.prediction.dp) + "\n";
+    if (w.other_plan)
+      out += wrap("      " + layout(w.plan, w.prediction.dp), style.width, 6) + "\n";
   }
   return out;
 }
@@ -160,10 +168,13 @@ std::string assumptions(const PlanResult& r, const Style& style) {
 
 std::string legend(const PlanResult& r, const Style& style, const Stamp& stamp) {
   if (style.quiet) return "";
-  std::string out = "\n" + wrap(fmt::format(
-      "m measured  s vendor spec or stated  c calibrated model  a assumed: {} {} (-v lists them)",
-      r.description.assumed.size(), r.description.assumed.size() == 1 ? "setting" : "settings"),
-                                 style.width) + "\n";
+  std::string out = "\n" +
+                    wrap(fmt::format("m measured  s vendor spec or stated  c calibrated model  a "
+                                     "assumed: {} {} (-v lists them)",
+                                     r.description.assumed.size(),
+                                     r.description.assumed.size() == 1 ? "setting" : "settings"),
+                         style.width) +
+                    "\n";
   std::string ranges = "Ranges hold 90 % of runs.  ";
   if (!r.levers.empty()) ranges += "* against the same peak.  ";
   out += wrap(ranges + footer(stamp), style.width) + "\n";
@@ -171,7 +182,8 @@ std::string legend(const PlanResult& r, const Style& style, const Stamp& stamp) 
 }
 
 std::string verdict(const PlanResult& r) {
-  std::string text = fmt::format("{} MFU, {}", percent(r.prediction.mfu), duration(r.run.time_s.value));
+  std::string text =
+      fmt::format("{} MFU, {}", percent(r.prediction.mfu), duration(r.run.time_s.value));
   if (r.run.price_known) text += ", " + dollars(r.run.cost_usd.value);
   return text + ". " + limit_sentence(r.prediction);
 }
@@ -180,11 +192,13 @@ std::string found_text(const PlanResult& r, const Style& style, const Stamp& sta
   std::string out = heading(r, style) + best_plan(r, style) + "\n" + figures(r) + "\n";
   out += ledger_text(r, style) + levers_text(r, style) + runner_up_text(r, style);
   if (r.prediction.extrapolated) {
-    out += "\n" + warning("This lies outside what was ever measured; trust the slow end.", style) + "\n";
+    out += "\n" + warning("This lies outside what was ever measured; trust the slow end.", style) +
+           "\n";
   }
   out += assumptions(r, style) + legend(r, style, stamp);
   if (!style.quiet) {
-    out += fmt::format("Next:  assay explain {0} mfu\n       assay scale {0} --gpus 16..8192\n", stamp.inputs);
+    out += fmt::format("Next:  assay explain {0} mfu\n       assay scale {0} --gpus 16..8192\n",
+                       stamp.inputs);
   }
   return out + "\n" + bold(wrap(verdict(r), style.width), style) + "\n";
 }
@@ -207,6 +221,8 @@ std::string fixes_text(const PlanResult& r, const Style& style) {
     const std::string tail = right(gibibytes(w.prediction.memory.reserved.v), 9) + ", " +
                              percent(w.prediction.mfu) + " MFU";
     out += left(name, std::max<size_t>(static_cast<size_t>(style.width) - 26, 40)) + tail + "\n";
+    if (w.other_plan)
+      out += wrap("      " + layout(w.plan, w.prediction.dp), style.width, 6) + "\n";
   }
   return out;
 }
@@ -216,8 +232,9 @@ std::string missed_text(const PlanResult& r, const Style& style, const Stamp& st
   const std::string over = gibibytes(r.miss->over().v);
   const std::string where = layout(r.miss->plan, r.miss->dp);
   const std::string answer =
-      r.searched ? fmt::format("No plan fits. The closest misses by {} per GPU ({}).", over, where)
-                 : fmt::format("The stated plan does not fit: it misses by {} per GPU ({}).", over, where);
+      r.searched
+          ? fmt::format("No plan fits. The closest misses by {} per GPU ({}).", over, where)
+          : fmt::format("The stated plan does not fit: it misses by {} per GPU ({}).", over, where);
   out += wrap(answer, style.width, 2) + "\n";
   out += "  " + wrap(memory_sum(r.miss->memory), style.width - 4, 4) + "\n";
   out += fixes_text(r, style);
@@ -228,9 +245,10 @@ std::string missed_text(const PlanResult& r, const Style& style, const Stamp& st
 
 std::string impossible_text(const PlanResult& r, const Style& style) {
   std::string out = heading(r, style);
-  const Impossible why = r.impossible.value_or(
-      Impossible{"plan", "no split of the accelerators divides the batch", "change the batch or --gpus"});
-  out += wrap(fmt::format("No plan is possible. {}: {}", why.setting, why.reason), style.width, 2) + "\n";
+  const Impossible why = r.impossible.value_or(Impossible{
+      "plan", "no split of the accelerators divides the batch", "change the batch or --gpus"});
+  out += wrap(fmt::format("No plan is possible. {}: {}", why.setting, why.reason), style.width, 2) +
+         "\n";
   if (!why.fix.empty()) out += wrap("  fix: " + why.fix, style.width, 4) + "\n";
   return out + "\n" + bold(fmt::format("Not possible: {}.", why.reason), style) + "\n";
 }
@@ -300,8 +318,9 @@ std::string workload_line(const Setting& s) {
     return fmt::format("{}, batch {}, {} samples", name, count(w.global_batch), scaled(run.tokens));
   }
   const double per_step = static_cast<double>(w.global_batch) * static_cast<double>(w.seq);
-  return fmt::format("{} {}, {} tokens, seq {}, batch {} ({} tokens per step)", name, task_name(w.task),
-                     scaled(run.tokens), w.seq, count(w.global_batch), scaled(per_step));
+  return fmt::format("{} {}, {} tokens, seq {}, batch {} ({} tokens per step)", name,
+                     task_name(w.task), scaled(run.tokens), w.seq, count(w.global_batch),
+                     scaled(per_step));
 }
 
 std::string cluster_line(const Setting& s) {
@@ -310,15 +329,16 @@ std::string cluster_line(const Setting& s) {
   std::string text = fmt::format("{}: ", c.name.empty() ? c.node.name : c.name);
   const int64_t nodes = (used + c.node.accelerators - 1) / c.node.accelerators;
   if (used % c.node.accelerators == 0) {
-    text += fmt::format("{} {} x {} {}", count(nodes), nodes == 1 ? "node" : "nodes", c.node.accelerators,
-                        c.accelerator.name);
+    text += fmt::format("{} {} x {} {}", count(nodes), nodes == 1 ? "node" : "nodes",
+                        c.node.accelerators, c.accelerator.name);
   } else {
     text += fmt::format("{} {}", count(used), c.accelerator.name);
   }
   if (used < c.accelerators()) text += fmt::format(" (of {})", count(c.accelerators()));
   if (c.accelerator.scaleup_bandwidth.v > 0 && c.node.accelerators > 1) {
-    text += fmt::format(", {} {}", c.accelerator.scaleup_link.empty() ? "scale-up" : c.accelerator.scaleup_link,
-                        bandwidth(c.accelerator.scaleup_bandwidth.v));
+    text += fmt::format(
+        ", {} {}", c.accelerator.scaleup_link.empty() ? "scale-up" : c.accelerator.scaleup_link,
+        bandwidth(c.accelerator.scaleup_bandwidth.v));
   }
   if (nodes > 1 && c.node.nics > 0) {
     text += fmt::format(", {} x {:.0f}G {}", c.node.nics, c.node.nic_bandwidth.v * 8e-9,
@@ -355,13 +375,13 @@ std::string plan_text(const PlanResult& r, const Style& style, const Stamp& stam
 std::string plan_json(const PlanResult& r, const Stamp& stamp) {
   const Description& d = r.description;
   Json doc = start_document("assay.plan/1", stamp);
-  doc["names"] = {{"workload", d.workload_name}, {"cluster", d.cluster_name}, {"stack", d.stack_name}};
+  doc["names"] = {
+      {"workload", d.workload_name}, {"cluster", d.cluster_name}, {"stack", d.stack_name}};
   doc["fits"] = r.fits;
   doc["searched"] = r.searched;
   doc["stated"] = d.plan_keys;
-  doc["plans"] = {{"possible", r.search.possible},
-                  {"tried", r.search.tried},
-                  {"fitting", r.search.fitting}};
+  doc["plans"] = {
+      {"possible", r.search.possible}, {"tried", r.search.tried}, {"fitting", r.search.fitting}};
   if (r.fits) {
     add_best(doc, r);
   } else {

@@ -50,7 +50,8 @@ TEST(ResultFile, ReadsBackWhatWasWritten) {
     const std::vector<Leaf> one = leaves(r.description.setting, plan);
     const std::vector<Leaf> two = leaves(again->setting, again->plan);
     for (size_t i = 0; i < one.size(); ++i) {
-      EXPECT_TRUE(one[i].same(two[i])) << one[i].path << ": " << one[i].text() << ", " << two[i].text();
+      EXPECT_TRUE(one[i].same(two[i]))
+          << one[i].path << ": " << one[i].text() << ", " << two[i].text();
     }
     Predictor predictor(again->setting);
     EXPECT_EQ(predictor.predict(again->plan).step.v, r.prediction.step.v) << model;
@@ -62,10 +63,12 @@ TEST(ResultFile, HostileFilesAreRefused) {
   EXPECT_FALSE(is_result("{}"));
   EXPECT_FALSE(is_result(std::string(100000, '[')));
   for (const char* text :
-       {"", "{", "[]", "null", "{\"schema\":\"assay.plan/1\"}", "{\"schema\":\"assay.scale/1\"}", "{\"schema\":3}",
-        "{\"schema\":\"assay.plan/1\",\"description\":3,\"best\":{}}",
-        "{\"schema\":\"assay.plan/1\",\"description\":{\"workload\":{\"seq\":-1}},\"best\":{\"plan\":{\"tp\":0}}}",
-        "{\"schema\":\"assay.plan/1\",\"description\":{\"workload\":{\"seq\":\"x\"}},\"best\":{\"plan\":[]}}"}) {
+       {"", "{", "[]", "null", "{\"schema\":\"assay.plan/1\"}", "{\"schema\":\"assay.scale/1\"}",
+        "{\"schema\":3}", "{\"schema\":\"assay.plan/1\",\"description\":3,\"best\":{}}",
+        "{\"schema\":\"assay.plan/"
+        "1\",\"description\":{\"workload\":{\"seq\":-1}},\"best\":{\"plan\":{\"tp\":0}}}",
+        "{\"schema\":\"assay.plan/"
+        "1\",\"description\":{\"workload\":{\"seq\":\"x\"}},\"best\":{\"plan\":[]}}"}) {
     EXPECT_FALSE(read_result(text, "x.json", catalog())) << text;
   }
   EXPECT_FALSE(read_result(std::string(200000, '['), "x.json", catalog()));

@@ -9,8 +9,8 @@ namespace assay {
 // Whether text looks like a result of Assay: JSON with a `schema` of ours.
 bool is_result(const std::string& text);
 
-// The description of an `assay.plan/1` document, its plan complete. Kernels and collective parameters
-// are those of the catalog given. Hostile input safe.
+// The description of an `assay.plan/1` document, its plan complete. Kernels and collective
+// parameters are those of the catalog given. Hostile input safe.
 tl::expected<Description, Diagnostics> read_result(const std::string& text, const std::string& file,
                                                    const Catalog&);
 

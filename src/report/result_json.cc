@@ -70,7 +70,8 @@ Json ledger_json(const Ledger& ledger, Seconds step) {
   for (int i = 0; i < kAccounts; ++i) {
     const Account a = static_cast<Account>(i);
     if (ledger[a].v == 0) continue;
-    list.push_back({{"account", info(a).key}, {"seconds", ledger[a].v}, {"share", ledger[a] / step}});
+    list.push_back(
+        {{"account", info(a).key}, {"seconds", ledger[a].v}, {"share", ledger[a] / step}});
   }
   return list;
 }
@@ -82,7 +83,8 @@ Json candidate_json(const Plan& plan, const Prediction& p, const Setting& s) {
   j["step_s"] = p.step.v;
   j["step_s_range"] = {p.low.v, p.high.v};
   j["tokens_per_s"] = p.tokens_per_s;
-  j["tflops_per_gpu"] = p.model_flops.v / p.step.v / static_cast<double>(accelerators_used(s)) / 1e12;
+  j["tflops_per_gpu"] =
+      p.model_flops.v / p.step.v / static_cast<double>(accelerators_used(s)) / 1e12;
   j["power_w_per_gpu"] = p.power.v;
   j["dp"] = p.dp;
   j["microbatches"] = p.microbatches;
@@ -139,7 +141,8 @@ tl::expected<Description, Diagnostics> read_result(const std::string& text, cons
                                                    const Catalog& known) {
   const Json doc = Json::parse(text, nullptr, false);
   if (!doc.is_object() || !doc.contains("schema")) {
-    return tl::unexpected(problem("not a result of assay", file, "write one with `assay plan ... -o`"));
+    return tl::unexpected(
+        problem("not a result of assay", file, "write one with `assay plan ... -o`"));
   }
   if (doc["schema"] != kPlanSchema) {
     return tl::unexpected(problem("only results of `assay plan` hold one plan", file,
@@ -159,7 +162,8 @@ tl::expected<Description, Diagnostics> read_result(const std::string& text, cons
   reader("stack", d.setting.stack, kAny, "");
   reader("accelerators", d.setting.accelerators, Limits{0, 1e6}, "");
   FieldReader(doc[holder], holder, file, problems)("plan", d.plan, kAny, "");
-  if (d.setting.workload.model.kind == ModelKind::kTransformer && d.setting.workload.model.layers < 1) {
+  if (d.setting.workload.model.kind == ModelKind::kTransformer &&
+      d.setting.workload.model.layers < 1) {
     for (Diagnostic& p : problem("`description.workload.model` is incomplete", file, "")) {
       problems.push_back(std::move(p));
     }

@@ -34,7 +34,8 @@ std::string plans_list(const std::vector<ScalePoint>& all) {
   std::string out;
   for (const ScalePoint& p : all) {
     if (!p.fits) continue;
-    out += fmt::format("  {}  {}{}\n", right(count(p.accelerators), 7), layout(p.plan, p.prediction.dp),
+    out += fmt::format("  {}  {}{}\n", right(count(p.accelerators), 7),
+                       layout(p.plan, p.prediction.dp),
                        p.prediction.extrapolated ? "  (outside what was measured)" : "");
   }
   return out;
@@ -45,8 +46,8 @@ std::string curve(const std::vector<ScalePoint>& all, const Style& style) {
   const int columns = std::min(60, style.width - 30);
   for (const ScalePoint& p : all) {
     if (!p.fits) continue;
-    out += fmt::format("  {}  {} {}\n", right(count(p.accelerators), 7), bar(p.efficiency, columns, style),
-                       percent(p.efficiency));
+    out += fmt::format("  {}  {} {}\n", right(count(p.accelerators), 7),
+                       bar(p.efficiency, columns, style), percent(p.efficiency));
   }
   return out;
 }
@@ -67,7 +68,8 @@ const ScalePoint* first_fitting(const std::vector<ScalePoint>& all) {
 
 std::string wrong_choice_text(const ScaleResult& r) {
   if (r.wrong_choice.empty()) return "";
-  std::string out = "\nWhat the fixed plan gets wrong at the last size (switching one setting at a time)\n";
+  std::string out =
+      "\nWhat the fixed plan gets wrong at the last size (switching one setting at a time)\n";
   size_t shown = 0;
   for (const Change& c : r.wrong_choice) {
     if (!c.step_s || ++shown > 6) continue;
@@ -80,7 +82,8 @@ std::string wrong_choice_text(const ScaleResult& r) {
 std::string break_even_text(const ScaleResult& r) {
   const std::vector<ScalePoint>& main = r.fixed.empty() ? r.best : r.fixed;
   if (!r.break_even) {
-    return fmt::format("Every doubling here gives at least {:g}x the tokens per second.", kDoublingPays);
+    return fmt::format("Every doubling here gives at least {:g}x the tokens per second.",
+                       kDoublingPays);
   }
   double marginal = 0, dearer = 0;
   for (size_t i = 1; i < main.size(); ++i) {
@@ -89,7 +92,8 @@ std::string break_even_text(const ScaleResult& r) {
     dearer = marginal > 0 ? 2 / marginal - 1 : 0;
   }
   return fmt::format(
-      "Break-even at {} GPUs: the next doubling gives {:.2f}x (less than {:g}x), a token costs {} more.",
+      "Break-even at {} GPUs: the next doubling gives {:.2f}x (less than {:g}x), a token costs {} "
+      "more.",
       count(*r.break_even), marginal, kDoublingPays, percent(dearer));
 }
 
@@ -135,11 +139,13 @@ Json point_json(const ScalePoint& p, const Setting& s) {
 
 }  // namespace
 
-std::string scale_text(const ScaleResult& r, const Setting& s, const Style& style, const Stamp& stamp) {
+std::string scale_text(const ScaleResult& r, const Setting& s, const Style& style,
+                       const Stamp& stamp) {
   std::string out = wrap("Scale  " + workload_line(s), style.width, 7) + "\n";
   out += wrap("On     " + cluster_line(s), style.width, 7) + "\n";
   out += "With   " + s.stack.name + "; the batch stays the same at every size\n";
-  if (r.beyond_cluster) out += "       sizes beyond the cluster are imagined as more of the same nodes\n";
+  if (r.beyond_cluster)
+    out += "       sizes beyond the cluster are imagined as more of the same nodes\n";
   if (!r.fixed.empty()) {
     const ScalePoint* first = first_fitting(r.fixed);
     out += "\nOne plan kept, only data parallelism grows";

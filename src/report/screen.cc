@@ -17,8 +17,13 @@ std::string bar(double share, int columns, const Style& style) {
   std::string text;
   for (int i = 0; i < whole; ++i) text += style.unicode ? "\xe2\x96\x88" : "#";
   if (style.unicode) {
-    static const char* const kEighths[] = {"", "\xe2\x96\x8f", "\xe2\x96\x8e", "\xe2\x96\x8d",
-                                           "\xe2\x96\x8c", "\xe2\x96\x8b", "\xe2\x96\x8a",
+    static const char* const kEighths[] = {"",
+                                           "\xe2\x96\x8f",
+                                           "\xe2\x96\x8e",
+                                           "\xe2\x96\x8d",
+                                           "\xe2\x96\x8c",
+                                           "\xe2\x96\x8b",
+                                           "\xe2\x96\x8a",
                                            "\xe2\x96\x89"};
     text += kEighths[static_cast<int>((wanted - whole) * 8) & 7];
   }
@@ -66,6 +71,18 @@ std::string wrap(const std::string& text, int width, size_t indent) {
   return out;
 }
 
+std::string trimmed_lines(const std::string& text) {
+  std::string out;
+  for (char c : text) {
+    if (c == '\n') {
+      while (!out.empty() && out.back() == ' ') out.pop_back();
+    }
+    out += c;
+  }
+  while (!out.empty() && out.back() == ' ') out.pop_back();
+  return out;
+}
+
 std::string table(const std::vector<std::vector<std::string>>& rows, size_t indent) {
   std::vector<size_t> widths;
   for (const auto& row : rows) {
@@ -79,10 +96,9 @@ std::string table(const std::vector<std::vector<std::string>>& rows, size_t inde
       if (i > 0) line += "  ";
       line += i == 0 ? left(row[i], widths[i]) : right(row[i], widths[i]);
     }
-    while (!line.empty() && line.back() == ' ') line.pop_back();
     out += line + "\n";
   }
-  return out;
+  return trimmed_lines(out);
 }
 
 }  // namespace assay

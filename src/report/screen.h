@@ -1,7 +1,7 @@
 // How a result looks on a terminal: width, bars, colour, padding.
 //
-// Screens are plain text of at most `width` columns. Colour never carries meaning alone; bold is for
-// the verdict only. Bars are `#` and `.`, or block characters where the terminal can show them.
+// Screens are plain text of at most `width` columns. Colour never carries meaning alone; bold is
+// for the verdict only. Bars are `#` and `.`, or block characters where the terminal can show them.
 #pragma once
 
 #include <string>
@@ -35,9 +35,12 @@ std::string right(const std::string& text, size_t columns);  // padded on the le
 std::string bold(const std::string& text, const Style&);
 std::string warning(const std::string& text, const Style&);  // yellow, with a leading `! `
 
-// Words over lines of at most `width` columns; lines after the first start with `indent` spaces. Spaces
-// at the start and between words stay.
+// Words over lines of at most `width` columns; lines after the first start with `indent` spaces.
+// Spaces at the start and between words stay.
 std::string wrap(const std::string& text, int width, size_t indent = 0);
+
+// The same without spaces at the ends of lines.
+std::string trimmed_lines(const std::string&);
 
 // Columns of text, each as wide as its widest cell; the first column is left-aligned, the others
 // right. Rows may be shorter than the header.
