@@ -153,12 +153,12 @@ std::string pair_table(const Comparison& c) {
   const Side& b = c.sides.back();
   const auto row = [](const std::string& name, const std::string& before, const std::string& after,
                       const std::string& change) {
-    return "  " + left(name, 22) + left(before, 18) + left(after, 18) + change + "\n";
+    return "  " + left(name, 22) + left(before, 20) + left(after, 20) + change + "\n";
   };
   const auto change = [](double before, double after) {
     return signed_percent(after / before - 1);
   };
-  std::string out = row("", a.name.substr(0, 16), b.name.substr(0, 16), "change");
+  std::string out = row("", a.name.substr(0, 19), b.name.substr(0, 19), "change");
   out += row("MFU", percent(a.prediction.mfu), percent(b.prediction.mfu),
              points(b.prediction.mfu - a.prediction.mfu) + " points");
   out += row("step time", seconds(a.prediction.step.v), seconds(b.prediction.step.v),
