@@ -2,7 +2,8 @@
 //
 //   calibrate RUNS.csv PARAMS [--loo] [--rows] [--write] [--sweeps N]
 //
-// PARAMS lists what may move: `stacks.megatron-core.launch  low high`, one a line, in base units. A
+// PARAMS lists what may move: `stacks.megatron-core.launch  low high`, one a line, in base units;
+// `stacks.a+b.launch` is one constant that two entries share. A
 // constant belongs to a stack or an architecture and acts on every run that uses it; nothing here can
 // address a row or a source. The loss is the mean over sources (each weighing the same, however many
 // rows it has) of the mean absolute log error, plus a part of its worst tenth and of its bias; a weak
@@ -63,10 +64,21 @@ double* numeric_field(T& t, const std::string& key) {
 }
 
 struct Parameter {
-  std::string kind, entry, key;  // stacks / megatron-core / launch
+  std::string kind, entry, key;  // stacks / megatron-core+megatron-core-2026 / launch
   double low = 0, high = 0, value = 0, prior = 0;
   std::vector<size_t> rows;  // indices of the runs it touches
+  std::vector<double*> cells;  // where the constant lives in each of them
   std::string path() const { return kind + "." + entry + "." + key; }
+  std::vector<std::string> entries() const {
+    std::vector<std::string> out;
+    std::istringstream in(entry);
+    for (std::string name; std::getline(in, name, '+');) out.push_back(name);
+    return out;
+  }
+  bool names(const std::string& name) const {
+    const std::vector<std::string> all = entries();
+    return std::find(all.begin(), all.end(), name) != all.end();
+  }
 };
 
 struct Row {
@@ -93,14 +105,14 @@ double predict_row(const Row& r) {
 }
 
 double* target(Row& r, const Parameter& p) {
-  if (p.kind == "stacks" && r.setting.stack.name == p.entry) return numeric_field(r.setting.stack, p.key);
-  if (p.kind == "kernels" && r.setting.kernels.name == p.entry) {
+  if (p.kind == "stacks" && p.names(r.setting.stack.name)) return numeric_field(r.setting.stack, p.key);
+  if (p.kind == "kernels" && p.names(r.setting.kernels.name)) {
     return numeric_field(r.setting.kernels, p.key);
   }
-  if (p.kind == "collectives" && r.setting.scaleup_params.name == p.entry) {
+  if (p.kind == "collectives" && p.names(r.setting.scaleup_params.name)) {
     return numeric_field(r.setting.scaleup_params, p.key);
   }
-  if (p.kind == "collectives" && r.setting.fabric_params.name == p.entry) {
+  if (p.kind == "collectives" && p.names(r.setting.fabric_params.name)) {
     return numeric_field(r.setting.fabric_params, p.key);
   }
   return nullptr;
@@ -156,7 +168,7 @@ double loss(const Problem& b) {
 
 void set_value(Problem& b, Parameter& p, double value) {
   p.value = value;
-  for (size_t i : p.rows) *target(b.rows[i], p) = value;
+  for (double* cell : p.cells) *cell = value;
   evaluate(b, p.rows);
 }
 
@@ -293,6 +305,7 @@ bool read_parameters(const std::string& path, Problem& b) {
     for (size_t i = 0; i < b.rows.size(); ++i) {
       if (double* v = target(b.rows[i], p)) {
         p.rows.push_back(i);
+        p.cells.push_back(v);
         p.value = p.prior = *v;
       }
     }
@@ -303,7 +316,7 @@ bool read_parameters(const std::string& path, Problem& b) {
 }
 
 // `key: value` inside `entry:` of a catalog file, replaced or added, with the unit the field wants.
-void write_value(const Parameter& p, const std::string& folder) {
+void write_value(const Parameter& p, const std::string& entry, const std::string& folder) {
   const std::string path = fmt::format("{}/{}.yaml", folder, p.kind);
   std::ifstream in(path);
   std::vector<std::string> lines;
@@ -314,7 +327,7 @@ void write_value(const Parameter& p, const std::string& folder) {
   const std::string text = seconds ? fmt::format("{:.4g} us", p.value * 1e6) : fmt::format("{:.4g}", p.value);
   size_t begin = lines.size(), end = lines.size();
   for (size_t i = 0; i < lines.size(); ++i) {
-    if (lines[i].rfind(p.entry + ":", 0) == 0) begin = i;
+    if (lines[i].rfind(entry + ":", 0) == 0) begin = i;
     else if (begin < i && !lines[i].empty() && lines[i][0] != ' ' && lines[i][0] != '#') { end = i; break; }
   }
   if (begin == lines.size()) return;
@@ -409,7 +422,8 @@ int main(int argc, char** argv) {
   if (list) print_rows(b);
   if (write) {
     for (const Parameter& p : b.parameters) {
-      if (!p.rows.empty()) write_value(p, "catalog");
+      if (p.rows.empty()) continue;
+      for (const std::string& entry : p.entries()) write_value(p, entry, "catalog");
     }
   }
   return 0;
