@@ -26,6 +26,8 @@ struct LayerCost {
   PassCost forward, backward;
   PassCost again;       // what recomputation adds to the backward pass
   Bytes saved;          // activations held until this layer's backward
+  Bytes kept;           // those that selective recomputation keeps
+  Bytes routed;         // of `saved`, what grows with the load of the busiest expert
   Bytes working;        // extra while the layer is being recomputed or is running
   double parameters = 0;         // dense parameters on this rank
   double expert_parameters = 0;  // of this rank's experts

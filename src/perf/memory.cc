@@ -1,8 +1,12 @@
-// Two moments compete for the peak. At the loss, everything saved by the forward pass is alive,
-// together with the logits; at the end of the backward pass, all gradients are. Frameworks that keep
-// gradient buffers through the whole step (Megatron) hold both at once; PyTorch's eager mode frees
-// gradients between steps, so the peak is the larger of the two. On the H200 runs this is the
-// difference between 12.4 and 15.0 GiB for the 1.3b model with full recompute.
+// Three moments compete for the peak of a stage. At the loss, everything the forward pass saved is
+// alive, together with the logits. In the backward pass of the first layer to go, the logits are gone
+// but the layer is recomputed and its gradients stand unsharded. At the end of the backward pass,
+// little is saved but all gradients are there. Frameworks that keep gradient buffers through the whole
+// step (Megatron), and every framework that adds up micro-batches, hold gradients at all three;
+// PyTorch's eager mode frees them between steps. On the H200 runs this is the difference between 12.4
+// and 15.0 GiB for the 1.3b model with full recompute.
+//
+// The terms reported are those of the moment and the stage that win, so they always add up.
 #include "perf/memory.h"
 
 #include <algorithm>
@@ -14,6 +18,113 @@ namespace {
 
 constexpr double kUsableShare = 0.995;
 constexpr Bytes kContext{0.55e9};
+// Layers whose gathered weights are alive at once: the one that runs and the one that is fetched.
+constexpr double kGatheredLayers = 2;
+// Frozen base weights are loaded in 16 bits; adapters train in mixed precision: 16-bit weights and
+// gradients, 32-bit master copy and moments.
+constexpr double kFrozenBytes = 2;
+constexpr double kAdapterBytes = 16;
+
+// What does not depend on the stage.
+struct Costs {
+  double weight, gradient, optimizer;  // bytes per parameter
+  double shard, expert_shard;
+  double gathered, reduced;  // bytes of unsharded weights and gradients of a layer (zero 3)
+  double ends;               // bytes of gathered embedding and head
+  double adapter;            // bytes of one layer's adapters
+  bool all_step;             // gradients are there at the loss
+};
+
+double adapter_bytes(const Setting& s, const Layout& l) {
+  const Model& m = s.workload.model;
+  const double h = static_cast<double>(m.hidden);
+  const double q = head_dim(m) * static_cast<double>(m.heads);
+  const double kv = 2 * head_dim(m) * static_cast<double>(m.kv_heads > 0 ? m.kv_heads : m.heads);
+  const double widths = 2 * h + (2 * q + kv) / static_cast<double>(l.tp);
+  return static_cast<double>(s.workload.lora_rank) * widths * kAdapterBytes;
+}
+
+Costs costs_of(const Setting& s, const Plan& p, const Layout& l, const MicrobatchCost& c) {
+  const Stack& st = s.stack;
+  const bool fp16 = p.precision == Precision::kFp16;
+  const bool single = p.precision == Precision::kFp32 || p.precision == Precision::kTf32;
+  const double word = single ? 2 : 1;
+  Costs k;
+  k.weight = st.weight_bytes * word;
+  k.gradient = (fp16 ? st.gradient_bytes_fp16 : st.gradient_bytes) * word;
+  k.optimizer =
+      (fp16 ? st.optimizer_bytes_fp16 : st.optimizer_bytes) * word * (1 - p.offload_optimizer);
+  k.adapter = 0;
+  if (s.workload.task == Task::kLora) {
+    k.weight = std::min(k.weight, kFrozenBytes);
+    k.gradient = k.optimizer = 0;
+    k.adapter = adapter_bytes(s, l);
+  }
+  k.shard = static_cast<double>(l.shard);
+  k.expert_shard = std::min(k.shard, static_cast<double>(l.data_expert.ranks));
+  k.gathered = k.reduced = k.ends = 0;
+  if (p.zero == 3 && l.shard > 1) {
+    const double layer = std::max(c.dense.parameters, c.moe.parameters + c.moe.expert_parameters);
+    k.gathered = kGatheredLayers * layer * st.weight_comm_bytes;
+    if (k.gradient > 0) k.reduced = layer * (st.weight_comm_bytes + st.gradient_comm_bytes);
+    if (st.gathered_ends) k.ends = st.weight_comm_bytes;
+  }
+  k.all_step = st.gradients_resident || l.microbatches > 1;
+  return k;
+}
+
+// Sums the terms and keeps the larger of two moments.
+void keep_larger(MemoryUse& worst, MemoryUse u, const Stack& st, Bytes gradients) {
+  u.allocated = u.weights + u.gradients + u.optimizer + u.activations + u.buffers + u.framework;
+  u.reserved = u.allocated * st.fragmentation;
+  if (st.gradients_apart) u.reserved += gradients - u.gradients;
+  if (u.reserved > worst.reserved) worst = u;
+}
+
+void stage_memory(const Setting& s, const Plan& p, const Layout& l, const MicrobatchCost& c,
+                  const Costs& k, const StageContent& content, int64_t stage, MemoryUse& worst) {
+  const Stack& st = s.stack;
+  const StageParameters q = stage_parameters(c, content, s.workload.model);
+  const auto sharded = [&](int64_t from) {
+    return p.zero >= from ? q.dense / k.shard + q.expert / k.expert_shard : q.dense + q.expert;
+  };
+  MemoryUse u;
+  u.stage = stage;
+  u.capacity = worst.capacity;
+  u.weights = Bytes(sharded(3) * k.weight);
+  u.optimizer = Bytes(sharded(1) * k.optimizer +
+                      k.adapter * (content.dense_layers + content.moe_layers));
+  u.framework = st.framework_memory;
+  const Bytes gradients(sharded(2) * k.gradient);
+
+  const double skew = p.expert_skew - 1;
+  Bytes saved = c.dense.saved * content.dense_layers +
+                (c.moe.saved + c.moe.routed * skew) * content.moe_layers;
+  if (content.first) saved += c.embedding.saved;
+  if (l.pp > 1) saved += c.embedding.saved * st.saved_outputs;
+  saved *= live_microbatches(p.schedule, l.pp, l.vpp, l.microbatches, stage);
+  Bytes working;
+  if (content.dense_layers > 0) working = std::max(working, c.dense.working);
+  if (content.moe_layers > 0) working = std::max(working, c.moe.working);
+
+  double ends = 0;
+  if (content.first) ends += c.embedding.parameters;
+  if (content.last) ends += c.head.parameters;
+  u.buffers = Bytes(k.gathered + k.ends * ends);
+  u.gradients = k.all_step ? gradients : Bytes(0);
+  if (content.last) {  // at the loss
+    u.activations = saved + c.head.working;
+    keep_larger(worst, u, st, gradients);
+  }
+  u.activations = saved + working;  // first layer to go backward
+  u.buffers += Bytes(k.reduced);
+  keep_larger(worst, u, st, gradients);
+  if (!k.all_step) {  // end of the backward pass
+    u.gradients = gradients;
+    u.activations = working;
+    keep_larger(worst, u, st, gradients);
+  }
+}
 
 }  // namespace
 
@@ -29,14 +140,17 @@ StageContent stage_content(const Model& m, int64_t pp, int64_t stage) {
   const int64_t count = stage_layers(layers, pp, stage);
   c.first = stage == 0;
   c.last = stage == pp - 1;
-  if (m.experts == 0) {
-    c.dense_layers = static_cast<double>(count);
-    return c;
+  int64_t moe = 0;
+  if (m.experts > 0) {
+    // Expert layers among the first n: every moe_every-th one after the leading dense layers.
+    const auto before = [&](int64_t n) {
+      return n <= m.dense_layers ? 0 : (n - m.dense_layers + m.moe_every - 1) / m.moe_every;
+    };
+    const int64_t begin = stage_begin(layers, pp, stage);
+    moe = before(begin + count) - before(begin);
   }
-  const int64_t begin = stage_begin(layers, pp, stage);
-  for (int64_t i = begin; i < begin + count; ++i) {
-    (is_moe_layer(m, i) ? c.moe_layers : c.dense_layers) += 1;
-  }
+  c.moe_layers = static_cast<double>(moe);
+  c.dense_layers = static_cast<double>(count - moe);
   return c;
 }
 
@@ -50,48 +164,19 @@ StageParameters stage_parameters(const MicrobatchCost& c, const StageContent& s,
 }
 
 MemoryUse memory_use(const Setting& s, const Plan& p, const Layout& l, const MicrobatchCost& c) {
-  const Stack& st = s.stack;
-  const Model& m = s.workload.model;
-  const double word = p.precision == Precision::kFp32 || p.precision == Precision::kTf32 ? 2.0 : 1.0;
-  const bool lora = s.workload.task == Task::kLora;
-  const double shard = static_cast<double>(l.shard);
-  const double expert_shard = std::min(shard, static_cast<double>(l.data_expert.ranks));
+  const Costs k = costs_of(s, p, l, c);
   MemoryUse worst;
   worst.capacity = usable_memory(s.cluster.accelerator);
+  StageContent before;
   for (int64_t i = 0; i < l.pp; ++i) {
-    if (i > 1 && i < l.pp - 1 && m.experts == 0) continue;  // inner stages only hold less
-    const StageContent content = stage_content(m, l.pp, i);
-    const StageParameters q = stage_parameters(c, content, m);
-    MemoryUse u;
-    u.stage = i;
-    u.capacity = worst.capacity;
-    const auto sharded = [&](int64_t from) {
-      return p.zero >= from ? q.dense / shard + q.expert / expert_shard : q.dense + q.expert;
-    };
-    u.weights = Bytes(sharded(3) * st.weight_bytes * word);
-    u.gradients = lora ? Bytes(0) : Bytes(sharded(2) * st.gradient_bytes * word);
-    u.optimizer = lora ? Bytes(0) : Bytes(sharded(1) * st.optimizer_bytes * word * (1 - p.offload_optimizer));
-    const double live = live_microbatches(p.schedule, l.pp, l.vpp, l.microbatches, i);
-    Bytes saved = c.dense.saved * content.dense_layers + c.moe.saved * content.moe_layers;
-    if (content.first) saved += c.embedding.saved;
-    Bytes working;
-    if (content.dense_layers > 0) working = std::max(working, c.dense.working);
-    if (content.moe_layers > 0) working = std::max(working, c.moe.working);
-    const Bytes logits = content.last ? c.head.working : Bytes(0);
-    u.activations = saved * live + std::max(working, logits);
-    if (p.zero == 3) {
-      const double layer = std::max(c.dense.parameters, c.moe.parameters + c.moe.expert_parameters);
-      u.buffers = Bytes(2 * layer * st.weight_comm_bytes + layer * st.gradient_comm_bytes);
+    const StageContent content = stage_content(s.workload.model, l.pp, i);
+    // Of inner stages with the same or fewer layers, the first holds most micro-batches.
+    if (i > 1 && i < l.pp - 1 && content.dense_layers <= before.dense_layers &&
+        content.moe_layers <= before.moe_layers) {
+      continue;
     }
-    u.framework = st.framework_memory;
-    const Bytes fixed = u.weights + u.optimizer + u.buffers + u.framework;
-    u.allocated = fixed + u.gradients + u.activations;
-    if (!st.gradients_resident && l.microbatches == 1) {
-      const Bytes at_end = fixed + u.gradients + working;
-      u.allocated = std::max(fixed + u.activations, at_end);
-    }
-    u.reserved = u.allocated * st.fragmentation;
-    if (u.reserved > worst.reserved) worst = u;
+    stage_memory(s, p, l, c, k, content, i, worst);
+    before = content;
   }
   return worst;
 }
