@@ -30,6 +30,10 @@ constexpr double kRace = 6;
 constexpr double kHostOptimizerBytes = 28;
 constexpr Bandwidth kHostMemory{200e9};
 
+// Newton steps for the held clock: from 1, four leave less than 1e-6. No part idles below this share.
+constexpr int kClockSteps = 4;
+constexpr double kLeastClock = 0.3;
+
 double race(double device, double host) {
   if (host <= 0.3 * device) return device;
   if (device <= 0.3 * host) return host;
@@ -81,25 +85,24 @@ Clocked held_clock(const Setting& s, Precision precision, const PassCost& p, dou
       p.matmul.v > 0 ? p.matmul_peak / p.matmul * precision_draw(precision) : 0;
   const double busy = p.matmul.v + p.attention.v + p.memory.v;
   const double idle = std::max(0.0, total - busy);
-  const auto energy = [&](double f) {  // of (tdp - idle) x seconds, at clock f
-    const double scale = std::pow(f, k.power_exponent - 1);  // time stretches by 1/f
-    const double cores = p.matmul.v * k.power_matmul * linear_share + p.attention.v * k.power_attention;
-    return unit * (cores * scale + p.memory.v * k.power_memory + idle * k.power_idle_wait);
-  };
-  const auto time = [&](double f) {
-    return (p.matmul.v + p.attention.v) / f + p.memory.v + idle;
-  };
+  // Energy above idle at clock f, in (tdp - idle) x seconds: cores f^a + rest, since time stretches by
+  // 1/f while power falls with f^power_exponent. The clock is where it equals the time: busy/f + other.
+  const double cores = unit * (p.matmul.v * k.power_matmul * linear_share + p.attention.v * k.power_attention);
+  const double rest = unit * (p.memory.v * k.power_memory + idle * k.power_idle_wait);
+  const double work = p.matmul.v + p.attention.v, other = p.memory.v + idle;
   Clocked c;
-  if (energy(1) <= time(1)) {
-    c.draw = energy(1) / time(1);
+  if (cores + rest <= work + other) {
+    c.draw = (cores + rest) / (work + other);
     return c;
   }
-  double low = 0.3, high = 1;
-  for (int i = 0; i < 12; ++i) {
-    const double f = (low + high) / 2;
-    (energy(f) > time(f) ? high : low) = f;
+  const double exponent = k.power_exponent - 1;
+  double f = 1;
+  for (int i = 0; i < kClockSteps; ++i) {
+    const double power = cores * std::pow(f, exponent);
+    const double over = power + rest - work / f - other;
+    f = std::clamp(f - over / (exponent * power / f + work / (f * f)), kLeastClock, 1.0);
   }
-  c.clock = low;
+  c.clock = f;
   c.draw = 1;
   return c;
 }
