@@ -310,7 +310,9 @@ void mlp(const Rank& r, LayerCost& c, double tokens, double f, double groups, do
   const double words = tokens * groups * f / split * r.word;
   stream(r, c, words * (up + 1), words * (m.gated_mlp ? 5 : 3));
   const Stack& st = r.s.stack;
-  const double rest = std::max(0.0, st.saved_ffn - 2) - (kept_quantised(r) ? 0.5 : 0);
+  // A frozen matmul needs its input for no gradient: only the activation function's inputs stay.
+  const double rest =
+      r.frozen ? 0 : std::max(0.0, st.saved_ffn - 2) - (kept_quantised(r) ? 0.5 : 0);
   c.saved += Bytes(words * (up + rest));
   c.kept += Bytes(words * (up * (1 - st.selective_matmul) + rest * (1 - st.selective_memory)));
 }
@@ -461,6 +463,53 @@ LayerCost embedding_cost(const Rank& r) {
   return c;
 }
 
+// A recommendation model: rows gathered from tables that are spread over all ranks, exchanged all to
+// all, joined with the dense features by pairwise products, then a chain of small matmuls. Gathers of
+// single rows reach a fifth of the streaming rate (data/h200/membound.csv, embedding_gather_128).
+constexpr double kGatherShare = 0.2;
+
+void mlp_chain(const Rank& r, LayerCost& c, const std::vector<int64_t>& widths, double input) {
+  for (int64_t w : widths) {
+    const double n = static_cast<double>(w);
+    if (input > 0) {
+      linear(r, c, r.tokens, n, input, 1, unquantised(r.p.precision));
+      stream(r, c, r.tokens * n * 2 * r.word, r.tokens * n * 3 * r.word);
+      c.parameters += input * n;
+      c.forward.launches += 3 * r.launches;
+      c.backward.launches += 6 * r.launches;
+    }
+    input = n;
+  }
+}
+
+MicrobatchCost dlrm_cost(const Rank& r) {
+  const Model& m = r.s.workload.model;
+  MicrobatchCost c;
+  const double tables = static_cast<double>(m.tables), dim = static_cast<double>(m.embedding_dim);
+  const double lookups = static_cast<double>(std::max<int64_t>(1, m.lookups_per_table));
+  const double vectors = r.tokens * tables * dim * r.word;
+  const Bandwidth gather = r.memory * kGatherShare;
+  // Backward reads the gradient, and reads and writes every touched row with its optimizer state.
+  c.embedding.forward.memory = Bytes(vectors * lookups) / gather;
+  c.embedding.backward.memory = Bytes(vectors * lookups * 3) / gather;
+  c.embedding.forward.launches = 2 * tables * r.launches;
+  c.embedding.backward.launches = 4 * tables * r.launches;
+  const Group all{r.l.ranks, std::min(r.l.ranks, r.links.scaleup_domain), 1};
+  const Seconds exchange = collective_time(Collective::kAllToAll, Bytes(vectors), all, r.links);
+  c.embedding.forward.expert = c.embedding.backward.expert = exchange;
+  c.embedding.expert_parameters =
+      tables * static_cast<double>(m.rows_per_table) * dim / static_cast<double>(r.l.ranks);
+  mlp_chain(r, c.head, m.bottom_mlp, 0);
+  const double features = tables + 1;
+  const MatmulShape pairs{whole(features), whole(features), whole(dim), whole(r.tokens)};
+  const Seconds product = matmul_time(pairs, r.s.cluster.accelerator, r.s.kernels.matmul);
+  c.head.forward.matmul += product;
+  c.head.backward.matmul += 2 * product;
+  mlp_chain(r, c.head, m.top_mlp, features * (features - 1) / 2 + dim);
+  c.head.working = Bytes(r.tokens * (features * features + 4096) * r.word);
+  return c;
+}
+
 }  // namespace
 
 PassCost& PassCost::operator+=(const PassCost& o) {
@@ -503,6 +552,7 @@ MicrobatchCost microbatch_cost(const Setting& s, const Plan& p, const Layout& l,
                                const Links& links, std::vector<OpRecord>* record) {
   Rank r = make_rank(s, p, l, links);
   r.record = record;
+  if (s.workload.model.kind == ModelKind::kDlrm) return dlrm_cost(r);
   MicrobatchCost c;
   if (s.workload.model.ffn > 0) {
     attention_block(r, c.dense);

@@ -43,6 +43,7 @@ Layout make_layout(const Setting& s, const Plan& p) {
   l.expert_tensor = strided(l.etp, 1, domain, node);
   l.data = strided(data, l.tp, domain, node);
   l.data_expert = strided(std::max<int64_t>(1, data * l.tp / (l.ep * l.etp)), l.ep * l.etp, domain, node);
+  if (s.workload.model.kind == ModelKind::kDlrm) l.data_expert = Group{};  // tables have one copy
   l.shard_group = strided(l.shard, l.tp, domain, node);
   l.replica_group = strided(data / std::max<int64_t>(1, l.shard), l.tp * l.shard, domain, node);
   l.pipeline = strided(2, l.tp * l.cp * l.dp, domain, node);

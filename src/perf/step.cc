@@ -201,7 +201,9 @@ double optimizer_time(const Setting& s, const Plan& p, const Layout& l, const St
   const Stack& st = s.stack;
   const double shard = static_cast<double>(l.shard);
   const double expert = std::min(shard, static_cast<double>(l.data_expert.ranks));
-  const double mine = p.zero >= 1 ? q.dense / shard + q.expert / expert : q.dense + q.expert;
+  // Only the touched rows of a table are updated, and that is part of its backward pass.
+  const double sparse = s.workload.model.kind == ModelKind::kDlrm ? 0 : q.expert;
+  const double mine = p.zero >= 1 ? q.dense / shard + sparse / expert : q.dense + sparse;
   const double word = p.precision == Precision::kFp32 || p.precision == Precision::kTf32 ? 2.0 : 1.0;
   const double bytes = (2 * st.optimizer_bytes + st.gradient_bytes + 2 * st.weight_bytes) * word;
   const Bandwidth memory = s.cluster.accelerator.memory_bandwidth * s.kernels.memory_efficiency;
@@ -312,7 +314,8 @@ Step assemble_step(const Setting& s, const Plan& p, const Layout& l, const Links
   const Bandwidth memory = s.cluster.accelerator.memory_bandwidth * s.kernels.memory_efficiency;
   double accumulate = 0;
   if (s.workload.task != Task::kLora) {
-    accumulate = adds * (Bytes((q.dense + q.expert) * st.accumulate_bytes) / memory).v;
+    const double sparse = s.workload.model.kind == ModelKind::kDlrm ? 0 : q.expert;
+    accumulate = adds * (Bytes((q.dense + sparse) * st.accumulate_bytes) / memory).v;
   }
 
   book_pass(g, t.all, t.again, m / pp, t.clock);
