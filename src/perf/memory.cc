@@ -18,11 +18,14 @@ namespace {
 
 constexpr double kUsableShare = 0.995;
 constexpr Bytes kContext{0.55e9};
+// Reserved over allocated memory of a process that fills its device: the median of the H200 runs.
+constexpr double kPressedFragmentation = 1.06;
 // Layers whose gathered weights are alive at once: the one that runs and the one that is fetched.
 constexpr double kGatheredLayers = 2;
-// Frozen base weights are loaded in 16 bits; adapters train in mixed precision: 16-bit weights and
+// Frozen base weights are loaded in 16 bits, or in the 8 that they are multiplied in; adapters train in mixed precision: 16-bit weights and
 // gradients, 32-bit master copy and moments.
 constexpr double kFrozenBytes = 2;
+constexpr double kFrozenBytesQuantised = 1;
 constexpr double kAdapterBytes = 16;
 
 // What does not depend on the stage.
@@ -32,7 +35,9 @@ struct Costs {
   double gathered, reduced;  // bytes of unsharded weights and gradients of a layer (zero 3)
   double ends;               // bytes of gathered embedding and head
   double adapter;            // bytes of one layer's adapters
-  bool all_step;             // gradients are there at the loss
+  double fragmentation;
+  bool all_step;  // gradients are there at the loss
+  bool apart;     // and are reserved where they are not
 };
 
 double adapter_bytes(const Setting& s, const Layout& l) {
@@ -56,7 +61,8 @@ Costs costs_of(const Setting& s, const Plan& p, const Layout& l, const Microbatc
       (fp16 ? st.optimizer_bytes_fp16 : st.optimizer_bytes) * word * (1 - p.offload_optimizer);
   k.adapter = 0;
   if (s.workload.task == Task::kLora) {
-    k.weight = std::min(k.weight, kFrozenBytes);
+    const bool quantised = p.precision >= Precision::kFp8;
+    k.weight = std::min(k.weight, quantised ? kFrozenBytesQuantised : kFrozenBytes);
     k.gradient = k.optimizer = 0;
     k.adapter = adapter_bytes(s, l);
   }
@@ -65,20 +71,30 @@ Costs costs_of(const Setting& s, const Plan& p, const Layout& l, const Microbatc
   k.gathered = k.reduced = k.ends = 0;
   if (p.zero == 3 && l.shard > 1) {
     const double layer = std::max(c.dense.parameters, c.moe.parameters + c.moe.expert_parameters);
-    k.gathered = kGatheredLayers * layer * st.weight_comm_bytes;
-    if (k.gradient > 0) k.reduced = layer * (st.weight_comm_bytes + st.gradient_comm_bytes);
+    const double most = st.gathered_limit > 0 ? st.gathered_limit : kGatheredLayers * layer;
+    k.gathered = std::min(kGatheredLayers * layer, most) * st.weight_comm_bytes;
+    if (k.gradient > 0) {
+      k.reduced = std::min(layer, most) * (st.weight_comm_bytes + st.gradient_comm_bytes);
+    }
     if (st.gathered_ends) k.ends = st.weight_comm_bytes;
   }
   k.all_step = st.gradients_resident || l.microbatches > 1;
+  k.apart = st.gradients_apart && p.zero >= 2 && l.shard > 1;
+  k.fragmentation = k.gathered > 0 ? st.fragmentation_gathered : st.fragmentation;
   return k;
 }
 
 // Sums the terms and keeps the larger of two moments.
-void keep_larger(MemoryUse& worst, MemoryUse u, const Stack& st, Bytes gradients) {
+void keep_larger(MemoryUse& worst, MemoryUse u, const Costs& k, Bytes gradients) {
   u.allocated = u.weights + u.gradients + u.optimizer + u.activations + u.buffers + u.framework;
-  u.reserved = u.allocated * st.fragmentation;
-  if (st.gradients_apart) u.reserved += gradients - u.gradients;
-  if (u.reserved > worst.reserved) worst = u;
+  u.reserved = u.allocated * k.fragmentation;
+  if (k.apart) u.reserved += gradients - u.gradients;
+  // Before it fails, the allocator gives back what it only caches.
+  const Bytes pressed = u.allocated * std::min(k.fragmentation, kPressedFragmentation);
+  u.reserved = std::min(u.reserved, std::max(pressed, u.capacity));
+  if (u.reserved > worst.reserved || (u.reserved == worst.reserved && u.allocated > worst.allocated)) {
+    worst = u;
+  }
 }
 
 void stage_memory(const Setting& s, const Plan& p, const Layout& l, const MicrobatchCost& c,
@@ -114,15 +130,15 @@ void stage_memory(const Setting& s, const Plan& p, const Layout& l, const Microb
   u.gradients = k.all_step ? gradients : Bytes(0);
   if (content.last) {  // at the loss
     u.activations = saved + c.head.working;
-    keep_larger(worst, u, st, gradients);
+    keep_larger(worst, u, k, gradients);
   }
   u.activations = saved + working;  // first layer to go backward
   u.buffers += Bytes(k.reduced);
-  keep_larger(worst, u, st, gradients);
+  keep_larger(worst, u, k, gradients);
   if (!k.all_step) {  // end of the backward pass
     u.gradients = gradients;
     u.activations = working;
-    keep_larger(worst, u, st, gradients);
+    keep_larger(worst, u, k, gradients);
   }
 }
 
@@ -158,7 +174,10 @@ StageParameters stage_parameters(const MicrobatchCost& c, const StageContent& s,
   StageParameters p;
   p.dense = s.dense_layers * c.dense.parameters + s.moe_layers * c.moe.parameters;
   p.expert = s.moe_layers * c.moe.expert_parameters;
-  if (s.first) p.dense += c.embedding.parameters;
+  if (s.first) {
+    p.dense += c.embedding.parameters;
+    p.expert += c.embedding.expert_parameters;  // tables of a recommendation model
+  }
   if (s.last && !(m.tied_embeddings && s.first)) p.dense += c.head.parameters;
   return p;
 }

@@ -77,6 +77,7 @@ struct Stack {
   bool gradients_resident = true;    // buffers live through the whole step
   bool gradients_apart = false;      // their memory is of another stream's pool: reserved all step
   bool gathered_ends = false;        // zero 3: embedding and head stay gathered through the step
+  double gathered_limit = 0;         // zero 3: parameters gathered at once; zero: two whole layers
   double saved_hidden = 5;           // 16-bit tensors of model width saved per layer, beside q, k, v, o
   double saved_ffn = 3;              // tensors of MLP width saved per layer, two of a gated MLP's matmuls
   double saved_dispatch = 2;         // copies of routed tokens saved per expert layer
@@ -88,6 +89,7 @@ struct Stack {
   double logits_bytes_compiled = 6;  // the same with a compiled loss
   Bytes framework_memory{1.5e9};     // workspaces, communication buffers
   double fragmentation = 1.06;       // reserved over allocated
+  double fragmentation_gathered = 1.06;  // the same where weights are gathered (zero 3)
 
   // Uncertainty and scale.
   double jitter = 0.004;           // slow-down per doubling of nodes: the slowest of many
@@ -146,6 +148,7 @@ void fields(T& s, V&& visit) {
   visit("gradients_resident", s.gradients_resident, kAny, "gradient buffers live all step");
   visit("gradients_apart", s.gradients_apart, kAny, "gradients stay reserved all step");
   visit("gathered_ends", s.gathered_ends, kAny, "zero 3: embedding and head stay gathered");
+  visit("gathered_limit", s.gathered_limit, kNotNegative, "zero 3: parameters gathered at once");
   visit("saved_hidden", s.saved_hidden, kNotNegative, "saved tensors of model width per layer");
   visit("saved_ffn", s.saved_ffn, kNotNegative, "saved tensors of MLP width per layer");
   visit("saved_dispatch", s.saved_dispatch, kNotNegative, "saved copies of routed tokens");
@@ -157,6 +160,7 @@ void fields(T& s, V&& visit) {
   visit("logits_bytes_compiled", s.logits_bytes_compiled, kNotNegative, "with a compiled loss");
   visit("framework_memory", s.framework_memory, kNotNegative, "workspaces, buffers");
   visit("fragmentation", s.fragmentation, Limits{1, 4}, "reserved over allocated memory");
+  visit("fragmentation_gathered", s.fragmentation_gathered, Limits{1, 4}, "the same with zero 3");
   visit("jitter", s.jitter, kFraction, "slow-down per doubling of nodes");
   visit("spread", s.spread, Limits{0, 2}, "90 % half-width of held-out errors, logarithm");
 }
