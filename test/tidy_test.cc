@@ -1,6 +1,6 @@
 // House style as a test: reads every source, catalog file and page, and prints `path:line: error`.
-// docs/internals/style.md gives the reason for each rule. Rules look at lines of text, with comments
-// and strings blanked where they would mislead; none of them parses C++.
+// docs/internals/style.md gives the reason for each rule. Rules look at lines of text, with
+// comments and strings blanked where they would mislead; none of them parses C++.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -120,7 +120,8 @@ File make_file(std::string path, const std::vector<std::string>& lines) {
   return file;
 }
 
-// --- rules -----------------------------------------------------------------------------------------
+// --- rules
+// -----------------------------------------------------------------------------------------
 
 void check_size(const File& file, Errors& errors) {
   if (file.lines.size() > kFileLinesMost) {
@@ -192,7 +193,8 @@ void check_words(const File& file, Errors& errors) {
     if (has_word(file.lines[i], marker) && !has(file.lines[i], marker + "(#")) {
       report(errors, file, i, marker + " without an issue; write " + marker + "(#12)");
     }
-    if (has_word(code, "regex")) report(errors, file, i, "std::regex; 2.8 s to compile, read by hand");
+    if (has_word(code, "regex"))
+      report(errors, file, i, "std::regex; 2.8 s to compile, read by hand");
     if (source && has(code, "using namespace")) report(errors, file, i, "using namespace");
     if (source && code.rfind("#define", 0) == 0 && !has_word(code, "ASSERT")) {
       report(errors, file, i, "macro; only ASSERT is one");
@@ -217,7 +219,9 @@ const std::vector<Confined>& confined() {
       {"<iomanip>", {"test/", "tools/"}, "iostream formatting in src; use fmt"},
       {"<yaml-cpp/", {"src/config/yaml.cc"}, "yaml-cpp belongs to src/config/yaml.cc"},
       {"<simdjson", {"src/world/hf_config.cc"}, "simdjson belongs to src/world/hf_config.cc"},
-      {"<nlohmann/", {"src/report/", "src/validate/render.cc"}, "nlohmann belongs to the renderers"},
+      {"<nlohmann/",
+       {"src/report/", "src/validate/render.cc"},
+       "nlohmann belongs to the renderers"},
       {"<benchmark/", {"test/bench/"}, "benchmarks belong to test/bench"},
       {"<gtest/", {"test/"}, "gtest belongs to tests"},
   };
@@ -234,10 +238,10 @@ void check_includes(const File& file, const std::vector<std::string>& layers, Er
     const std::string& line = file.lines[i];
     if (line.rfind("#include", 0) != 0) continue;
     for (const Confined& c : confined()) {
-      const bool allowed =
-          (test && c.include != "<yaml-cpp/") ||
-          std::any_of(c.places.begin(), c.places.end(),
-                      [&](const std::string& p) { return file.path.rfind(p, 0) == 0; });
+      const bool allowed = (test && c.include != "<yaml-cpp/") ||
+                           std::any_of(c.places.begin(), c.places.end(), [&](const std::string& p) {
+                             return file.path.rfind(p, 0) == 0;
+                           });
       if (has(line, c.include) && !allowed) report(errors, file, i, c.why);
     }
     const size_t quote = line.find('"');
@@ -289,7 +293,8 @@ void check_links(const File& file, const fs::path& root, Errors& errors) {
   }
 }
 
-// --- the tree --------------------------------------------------------------------------------------
+// --- the tree
+// --------------------------------------------------------------------------------------
 
 std::vector<std::string> read_lines(const fs::path& path) {
   std::ifstream in(path);
@@ -355,7 +360,8 @@ TEST(Tidy, CatalogAndPages) {
   EXPECT_TRUE(errors.empty()) << joined(errors);
 }
 
-// --- the rules themselves --------------------------------------------------------------------------
+// --- the rules themselves
+// --------------------------------------------------------------------------
 
 Errors errors_in(const std::string& path, const std::vector<std::string>& lines) {
   const File file = make_file(path, lines);
@@ -393,8 +399,10 @@ TEST(TidyRules, FindWhatTheyForbid) {
 
 TEST(TidyRules, LeaveTheRestAlone) {
   const std::vector<std::string> fine = {
-      "#include \"base/units.h\"",  "#include \"config/value.h\"",
-      "// std::regex is slow",      "const char* s = \"using namespace\";",
+      "#include \"base/units.h\"",
+      "#include \"config/value.h\"",
+      "// std::regex is slow",
+      "const char* s = \"using namespace\";",
       std::string("// TO") + "DO(#7): when issue 7 is done",
   };
   EXPECT_TRUE(errors_in("src/config/a.cc", fine).empty());
