@@ -27,6 +27,7 @@ add_executable(calibrate tools/calibrate.cc)
 target_link_libraries(calibrate PRIVATE assay_validate)
 
 include(cmake/bench.cmake)
+include(cmake/reference.cmake)
 
 # Last: it looks at every target and test above.
 include(cmake/sanitized.cmake)

@@ -1,0 +1,5 @@
+# docs/reference/yaml.md comes from the schema; a test holds it to that.
+add_executable(yaml_reference tools/yaml_reference.cc)
+target_link_libraries(yaml_reference PRIVATE assay_world)
+add_test(NAME yaml_reference
+         COMMAND yaml_reference --check ${CMAKE_SOURCE_DIR}/docs/reference/yaml.md)
