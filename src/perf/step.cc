@@ -223,16 +223,15 @@ double log2_nodes(const Setting& s, const Layout& l) {
   return nodes > 1 ? std::log2(nodes) : 0;
 }
 
-// Books the kernels of `p`, `share` times, at clock `clock`.
-void book_pass(Ledger& g, const PassCost& p, const PassCost& again, double share, double clock) {
+// Books the kernels of `p`, `share` times; clocks below burst stretched them by `capped` seconds.
+void book_pass(Ledger& g, const PassCost& p, const PassCost& again, double share, double capped) {
   const double linear = p.matmul.v - again.matmul.v, attention = p.attention.v - again.attention.v;
   const double memory = p.memory.v - again.memory.v;
-  const double stretch = 1 / clock - 1;
   g[Account::kMatmul] += Seconds((linear - (p.matmul_peak - again.matmul_peak).v) * share);
   g[Account::kAttention] += Seconds((attention - (p.attention_peak - again.attention_peak).v) * share);
   g[Account::kMemoryBound] += Seconds(memory * share);
   g[Account::kRecompute] += Seconds((again.device().v + again.wire().v) * share);
-  g[Account::kPowerCap] += Seconds((p.matmul.v + p.attention.v) * stretch * share);
+  g[Account::kPowerCap] += Seconds(capped * share);
   g[Account::kCommTensor] += (p.tensor - again.tensor) * share;
   g[Account::kCommContext] += (p.context - again.context) * share;
   g[Account::kCommExpert] += (p.expert - again.expert) * share;
@@ -246,7 +245,8 @@ struct PipelineTimes {
   PassCost all, again;            // summed over stages
   StageTime heavy;                // the slowest stage
   StageContent heavy_content;
-  double clock = 1, draw = 0;
+  double clock = 1, draw = 0;     // of the slowest stage
+  double capped = 0;              // what clocks below burst add, summed over stages
 };
 
 PipelineTimes time_stages(const Setting& s, const Plan& p, const Layout& l, const MicrobatchCost& c, double extra) {
@@ -269,6 +269,7 @@ PipelineTimes time_stages(const Setting& s, const Plan& p, const Layout& l, cons
     st.backward_s = pass_time(st.backward, k.clock, host_b, wait);
     t.sum += st.total() * count;
     t.wait += wait * count;
+    t.capped += (both.matmul.v + both.attention.v) * (1 / k.clock - 1) * count;
     t.all += both * count;
     t.again += st.again * count;
     if (st.total() > t.slowest) {
@@ -318,7 +319,7 @@ Step assemble_step(const Setting& s, const Plan& p, const Layout& l, const Links
     accumulate = adds * (Bytes((q.dense + sparse) * st.accumulate_bytes) / memory).v;
   }
 
-  book_pass(g, t.all, t.again, m / pp, t.clock);
+  book_pass(g, t.all, t.again, m / pp, t.capped);
   g[Account::kLaunch] += Seconds(t.wait * m / pp);
   const double mean = t.sum / pp;
   g[Account::kStageImbalance] += Seconds((t.slowest - mean) * m);

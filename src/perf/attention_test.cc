@@ -1,0 +1,78 @@
+#include "perf/attention.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "base/csv.h"
+#include "world/catalog.h"
+
+namespace assay {
+namespace {
+
+struct Errors {
+  std::vector<double> forward, backward;
+};
+
+double median(std::vector<double> v) {
+  std::sort(v.begin(), v.end());
+  return v[v.size() / 2];
+}
+
+// Our own measurements on one H200, by kernel.
+Errors errors(const char* file, AttentionKernel kernel) {
+  const auto table = read_csv(std::string(ASSAY_ROOT) + "/test/data/" + file);
+  EXPECT_TRUE(table);
+  const Catalog& known = catalog();
+  const Accelerator& h200 = *find_accelerator(known, "h200-sxm5-141gb");
+  const Kernels& kernels = *find_kernels(known, h200.architecture);
+  Errors out;
+  for (const CsvRow& row : table->rows) {
+    const auto number = [&](const char* name) { return std::stod(std::string(table->cell(row, name))); };
+    AttentionShape s;
+    s.batch = static_cast<int64_t>(number("batch"));
+    s.heads = static_cast<int64_t>(number("heads"));
+    s.kv_heads = static_cast<int64_t>(number("kv_heads"));
+    s.qk_dim = s.v_dim = number("head_dim");
+    s.queries = s.keys = number("seq");
+    s.causal = number("causal") > 0;
+    const AttentionTime t = attention_time(s, kernel, h200, kernels);
+    out.forward.push_back(std::abs(t.forward.v * 1e3 / number("fwd_ms") - 1));
+    out.backward.push_back(std::abs(t.backward.v * 1e3 / number("bwd_ms") - 1));
+  }
+  return out;
+}
+
+TEST(Attention, PortableKernelOnTheH200) {
+  const Errors e = errors("h200_attention.csv", AttentionKernel::kPortable);
+  EXPECT_LE(median(e.forward), 0.12);
+  EXPECT_LE(median(e.backward), 0.12);
+}
+
+TEST(Attention, VendorKernelOnTheH200) {
+  const Errors e = errors("h200_attention_cudnn.csv", AttentionKernel::kVendor);
+  EXPECT_LE(median(e.forward), 0.15);
+  EXPECT_LE(median(e.backward), 0.15);
+}
+
+TEST(Attention, MaskHalvesTheWorkAndLongerIsSlower) {
+  const Catalog& known = catalog();
+  const Accelerator& h100 = *find_accelerator(known, "h100");
+  const Kernels& kernels = *find_kernels(known, h100.architecture);
+  AttentionShape s;
+  s.batch = 2, s.heads = s.kv_heads = 32, s.queries = s.keys = 4096;
+  const AttentionTime causal = attention_time(s, AttentionKernel::kVendor, h100, kernels);
+  s.causal = false;
+  const AttentionTime full = attention_time(s, AttentionKernel::kVendor, h100, kernels);
+  EXPECT_EQ(full.flops.v, 2 * causal.flops.v);
+  EXPECT_GT(full.forward, causal.forward);
+  s.queries = s.keys = 8192;
+  EXPECT_GT(attention_time(s, AttentionKernel::kVendor, h100, kernels).forward, full.forward * 3);
+  EXPECT_GT(attention_time(s, AttentionKernel::kUnfused, h100, kernels).forward,
+            attention_time(s, AttentionKernel::kVendor, h100, kernels).forward * 2);
+}
+
+}  // namespace
+}  // namespace assay

@@ -1,0 +1,197 @@
+// Properties that hold for every prediction, whatever the constants: accounts add up, more bandwidth
+// is never slower, a faster device is never slower, what is impossible says why.
+#include "perf/predict.h"
+
+#include <cmath>
+#include <random>
+
+#include <gtest/gtest.h>
+
+#include "world/catalog.h"
+
+namespace assay {
+namespace {
+
+Setting setting(const char* model, const char* cluster, const char* stack, int64_t gpus, int64_t seq,
+                int64_t batch) {
+  const Catalog& known = catalog();
+  Setting s;
+  s.workload.model = *find_model(known, model);
+  s.workload.seq = seq;
+  s.workload.global_batch = batch;
+  s.cluster = *find_cluster(known, cluster);
+  s.stack = *find_stack(known, stack);
+  s.accelerators = gpus;
+  resolve(s, known);
+  return s;
+}
+
+// A random plan of a setting; many are impossible.
+Plan random_plan(std::mt19937& random, const Setting& s) {
+  const auto pick = [&](std::initializer_list<int64_t> of) {
+    return *(of.begin() + static_cast<long>(random() % of.size()));
+  };
+  Plan p = s.stack.defaults;
+  p.tp = pick({1, 2, 4, 8, 16});
+  p.pp = pick({1, 2, 4, 8});
+  p.vpp = p.pp > 1 ? pick({1, 2, 5}) : 1;
+  p.cp = pick({1, 1, 2});
+  p.ep = s.workload.model.experts > 0 ? pick({1, 8, 32}) : 1;
+  p.micro_batch = pick({1, 2, 4});
+  p.zero = pick({0, 1, 2, 3});
+  p.recompute = static_cast<Recompute>(random() % 3);
+  p.sequence_parallel = random() % 2 == 0;
+  p.overlap_tp = random() % 2 == 0;
+  p.overlap_grad = random() % 2 == 0;
+  p.flash_attention = random() % 4 != 0;
+  p.precision = pick({0, 1}) ? Precision::kBf16 : Precision::kFp8;
+  return p;
+}
+
+class Everywhere : public testing::Test {
+ protected:
+  template <class F>
+  void for_plans(F&& check) {
+    std::mt19937 random(7);
+    const Setting settings[] = {
+        setting("llama-3.1-70b", "h100-1024", "megatron-core", 256, 8192, 512),
+        setting("llama-3.1-8b", "a100-64", "pytorch-fsdp2", 64, 4096, 256),
+        setting("qwen3-235b-a22b", "h100-1024", "megatron-core", 512, 4096, 2048),
+        setting("gpt-3-175b", "a100-4096", "megatron-deepspeed", 1024, 2048, 1536),
+    };
+    int checked = 0;
+    for (const Setting& s : settings) {
+      for (int i = 0; i < 400; ++i) {
+        const Plan p = random_plan(random, s);
+        if (Predictor(s).impossible(p)) continue;
+        check(s, p);
+        ++checked;
+      }
+    }
+    EXPECT_GT(checked, 300);
+  }
+};
+
+TEST_F(Everywhere, TheLeavesSumToTheStepAndNoneIsNegative) {
+  for_plans([](const Setting& s, const Plan& p) {
+    const Prediction r = Predictor(s).predict(p);
+    EXPECT_NEAR(r.ledger.paid() / r.step, 1.0, 1e-9);
+    for (int i = 0; i < kAccounts; ++i) {
+      const Account a = static_cast<Account>(i);
+      // Kernel accounts are what exceeds the model's own FLOPs; replicated work can make up for it.
+      EXPECT_GE(r.ledger[a].v, -1e-9) << info(a).key;
+    }
+    EXPECT_NEAR(r.mfu, r.ledger[Account::kUseful] / r.step, 1e-9);
+    EXPECT_LT(r.low, r.step);
+    EXPECT_GT(r.high, r.step);
+    EXPECT_TRUE(std::isfinite(r.memory.reserved.v));
+  });
+}
+
+TEST_F(Everywhere, MoreBandwidthIsNeverSlower) {
+  for_plans([](const Setting& s, const Plan& p) {
+    const Seconds before = Predictor(s).predict(p).step;
+    Setting faster = s;
+    faster.cluster.node.nic_bandwidth *= 2;
+    EXPECT_LE(Predictor(faster).predict(p).step.v, before.v * (1 + 1e-9));
+    faster = s;
+    faster.cluster.accelerator.scaleup_bandwidth *= 2;
+    EXPECT_LE(Predictor(faster).predict(p).step.v, before.v * (1 + 1e-9));
+    faster = s;
+    faster.cluster.accelerator.memory_bandwidth *= 1.5;
+    EXPECT_LE(Predictor(faster).predict(p).step.v, before.v * 1.01);
+  });
+}
+
+TEST_F(Everywhere, ASlowLinkOrOversubscriptionNeverHelps) {
+  for_plans([](const Setting& s, const Plan& p) {
+    const Seconds before = Predictor(s).predict(p).step;
+    Setting sick = s;
+    sick.cluster.fabric.degraded_links = 0.01;
+    sick.cluster.fabric.degraded_speed = 0.25;
+    EXPECT_GE(Predictor(sick).predict(p).step.v, before.v * (1 - 1e-9));
+    sick = s;
+    sick.cluster.fabric.oversubscription = 7;
+    EXPECT_GE(Predictor(sick).predict(p).step.v, before.v * (1 - 1e-9));
+  });
+}
+
+TEST_F(Everywhere, MoreRecomputeIsSlowerAndSmaller) {
+  for_plans([](const Setting& s, Plan p) {
+    p.recompute = Recompute::kNone;
+    const Prediction none = Predictor(s).predict(p);
+    p.recompute = Recompute::kFull;
+    const Prediction full = Predictor(s).predict(p);
+    EXPECT_GE(full.step.v, none.step.v * (1 - 1e-9));
+    EXPECT_LE(full.memory.activations.v, none.memory.activations.v * (1 + 1e-9));
+  });
+}
+
+TEST_F(Everywhere, TheCacheChangesNothing) {
+  std::mt19937 random(11);
+  const Setting s = setting("llama-3.1-70b", "h100-1024", "megatron-core", 256, 8192, 512);
+  Predictor kept(s);
+  for (int i = 0; i < 2000; ++i) {
+    const Plan p = random_plan(random, s);
+    if (kept.impossible(p)) continue;
+    EXPECT_EQ(kept.predict(p).step, Predictor(s).predict(p).step);
+  }
+}
+
+TEST(Impossible, SaysWhatAndHowToMendIt) {
+  const Setting s = setting("llama-3.1-70b", "h100-1024", "megatron-core", 256, 8192, 512);
+  const auto why = [&](auto change) {
+    Plan p = s.stack.defaults;
+    change(p);
+    const auto verdict = Predictor(s).impossible(p);
+    return verdict ? verdict->setting : std::string();
+  };
+  EXPECT_EQ(why([](Plan& p) { p.tp = 3; }), "plan.tp");
+  EXPECT_EQ(why([](Plan& p) { p.tp = 128; }), "plan.tp");
+  EXPECT_EQ(why([](Plan& p) { p.micro_batch = 3; }), "plan.micro_batch");
+  EXPECT_EQ(why([](Plan& p) { p.pp = 128; }), "plan.pp");
+  EXPECT_EQ(why([](Plan& p) { p.vpp = 2; }), "plan.vpp");
+  EXPECT_EQ(why([](Plan& p) { p.ep = 2; }), "plan.ep");
+  EXPECT_EQ(why([](Plan& p) { p.dp = 7; }), "plan.dp");
+}
+
+// A search finds the place where a model is most wrong: the best A100 run ever measured is 62.7 %.
+TEST(Promises, NoMoreThanWasEverMeasuredOnA100) {
+  const Setting s = setting("gpt-3-175b", "a100-4096", "megatron-core", 4096, 2048, 2048);
+  Predictor predictor(s);
+  double best = 0;
+  for (int64_t tp : {1, 2, 4, 8}) {
+    for (int64_t pp : {1, 2, 4, 8, 16, 32}) {
+      for (int64_t vpp : {1, 2, 3, 6, 12, 24}) {
+        for (int64_t micro : {1, 2, 4, 8}) {
+          Plan p = s.stack.defaults;
+          p.tp = tp, p.pp = pp, p.vpp = pp > 1 ? vpp : 1, p.micro_batch = micro;
+          if (predictor.impossible(p)) continue;
+          const Prediction r = predictor.predict(p);
+          if (r.memory.fits()) best = std::max(best, r.mfu);
+        }
+      }
+    }
+  }
+  EXPECT_LE(best, 0.62);
+  EXPECT_GE(best, 0.45);
+}
+
+TEST(Explain, DerivesEveryFigureItNames) {
+  const Setting s = setting("llama-3.1-8b", "h100-1024", "megatron-core", 64, 8192, 128);
+  Predictor predictor(s);
+  const Plan p = s.stack.defaults;
+  const Prediction r = predictor.predict(p);
+  for (const std::string& figure : Predictor::figures()) {
+    const Derivation d = predictor.explain(p, figure);
+    EXPECT_NE(d.equation, "no such figure") << figure;
+    EXPECT_FALSE(d.source.empty()) << figure;
+  }
+  const Derivation step = predictor.explain(p, "step");
+  double sum = 0;
+  for (const Derivation& part : step.inputs) sum += part.value;
+  EXPECT_NEAR(sum / r.step.v, 1, 0.01);
+}
+
+}  // namespace
+}  // namespace assay
