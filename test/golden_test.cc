@@ -103,6 +103,9 @@ TEST_P(Golden, PrintsWhatItPrinted) {
   for (size_t i = 0; i < script.blocks.size(); ++i) {
     const Block& block = script.blocks[i];
     std::string now = run(block.command, scratch);
+    for (const char* crash : {"[exit 70]", "[exit 134]", "[exit 139]"}) {
+      EXPECT_EQ(now.find(crash), std::string::npos) << "$ " << block.command << "\n" << now;
+    }
     if (i + 1 < script.blocks.size()) now += "\n";
     rewritten += "$ " + block.command + "\n" + now;
     if (!update) {

@@ -11,10 +11,6 @@
 namespace assay {
 namespace {
 
-bool knows(const std::vector<std::string>& names, const std::string& name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
 UsageError unknown_figure(const std::string& figure, const std::vector<std::string>& names) {
   const std::string near = nearest(figure, names);
   return {fmt::format("unknown figure `{}`", sanitize(figure, 60)),
@@ -25,8 +21,7 @@ UsageError unknown_figure(const std::string& figure, const std::vector<std::stri
 std::string range_of(const PlanResult& r, const std::string& figure) {
   const Prediction& p = r.prediction;
   if (!r.fits) return "";
-  if (figure == "mfu")
-    return percent_range({p.mfu, p.mfu * (p.step / p.high), p.mfu * (p.step / p.low)});
+  if (figure == "mfu") return percent_range(mfu_range(p));
   if (figure == "step_time" || figure == "step")
     return seconds_range({p.step.v, p.low.v, p.high.v});
   if (figure == "cost") return dollars_range(r.run.cost_usd);
@@ -41,7 +36,7 @@ int run(const Context& context, const Arguments& args) {
                              fmt::format("figures: {}", fmt::join(names, ", "))});
   }
   const std::string figure = args.operands.back();
-  if (!knows(names, figure)) return reject(unknown_figure(figure, names));
+  if (!is_figure(figure)) return reject(unknown_figure(figure, names));
   const std::vector<std::string> inputs(args.operands.begin(), args.operands.end() - 1);
   tl::expected<Description, InputRefusal> description = describe_inputs(args, inputs);
   if (!description) return refuse(context, description.error());

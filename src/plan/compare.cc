@@ -105,14 +105,9 @@ struct Value {
   double mfu, step_s;
 };
 
-double tokens_per_step(const Setting& s) {
-  return static_cast<double>(std::max<int64_t>(s.workload.global_batch, 1)) *
-         static_cast<double>(std::max<int64_t>(s.workload.seq, 1));
-}
-
 // The time of a prediction for the tokens of another setting's step, so that batches compare.
 double time_for(const Setting& tokens_of, const Setting& s, const Prediction& p) {
-  return p.step.v * tokens_per_step(tokens_of) / tokens_per_step(s);
+  return p.step.v * tokens_per_step(tokens_of.workload) / tokens_per_step(s.workload);
 }
 
 // `from` with the bundles of `to` switched on for which `take` says so.
@@ -148,7 +143,7 @@ double relative_half_width(const Interval& r) {
 }  // namespace
 
 Interval time_per_token(const Side& s) {
-  const double tokens = tokens_per_step(s.setting);
+  const double tokens = tokens_per_step(s.setting.workload);
   return {s.prediction.step.v / tokens, s.prediction.low.v / tokens, s.prediction.high.v / tokens};
 }
 

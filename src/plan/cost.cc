@@ -15,10 +15,6 @@ double tokens_of(const Workload& w) {
   return w.tokens > 0 ? w.tokens : kTokensPerParameter * active_parameters(w.model);
 }
 
-double tokens_per_step(const Workload& w) {
-  return static_cast<double>(w.global_batch) * static_cast<double>(std::max<int64_t>(w.seq, 1));
-}
-
 double nodes_used(const Setting& s) {
   const int64_t per_node = std::max<int64_t>(s.cluster.node.accelerators, 1);
   return static_cast<double>((accelerators_used(s) + per_node - 1) / per_node);
@@ -47,11 +43,20 @@ int64_t accelerators_used(const Setting& s) {
   return s.accelerators > 0 ? s.accelerators : s.cluster.accelerators();
 }
 
+double tokens_per_step(const Workload& w) {
+  return static_cast<double>(std::max<int64_t>(w.global_batch, 1)) *
+         static_cast<double>(std::max<int64_t>(w.seq, 1));
+}
+
+Interval mfu_range(const Prediction& p) {
+  return {p.mfu, p.mfu * (p.step / p.high), p.mfu * (p.step / p.low)};
+}
+
 RunFigures run_figures(const Setting& s, const Prediction& p) {
   RunFigures r;
   const double n = static_cast<double>(accelerators_used(s));
   r.tokens = tokens_of(s.workload);
-  r.steps = r.tokens / std::max(tokens_per_step(s.workload), 1.0);
+  r.steps = r.tokens / tokens_per_step(s.workload);
   r.time_s = scale({p.step.v, p.low.v, p.high.v}, r.steps);
   r.accelerator_hours = scale(r.time_s, n / kSecondsPerHour);
   r.price_stated = s.cluster.price.v > 0;

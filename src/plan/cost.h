@@ -30,6 +30,10 @@ RunFigures run_figures(const Description&, const Prediction&);
 
 // Accelerators that the job uses.
 int64_t accelerators_used(const Setting&);
+// Tokens (samples of a recommendation model) per optimizer step; at least one.
+double tokens_per_step(const Workload&);
+// MFU with the range that follows from the step time's.
+Interval mfu_range(const Prediction&);
 
 // Figures beyond those of Predictor::figures(): `days`, `gpu_hours`, `cost`, `energy`.
 const std::vector<std::string>& run_figure_names();

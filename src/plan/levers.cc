@@ -234,7 +234,7 @@ void try_plan_fixes(FixList& fixes, const std::set<std::string>& stated, const S
       if (fixes.attempt(context)) break;
     }
   }
-  if (stack.sharding == "3d" || stated.count("zero") > 0) {
+  if (has_pipelines(stack) || stated.count("zero") > 0) {
     Attempt zero = fixes.start("weights sharded too", "--set plan.zero=3");
     zero.plan.zero = 3;
     zero.stated.insert("zero");

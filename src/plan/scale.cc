@@ -103,13 +103,6 @@ void relate(std::vector<ScalePoint>& points, const ScalePoint& first, const Sett
   }
 }
 
-const ScalePoint* first_fitting(const std::vector<ScalePoint>& points) {
-  for (const ScalePoint& p : points) {
-    if (p.fits) return &p;
-  }
-  return nullptr;
-}
-
 std::optional<int64_t> break_even(const std::vector<ScalePoint>& points) {
   for (size_t i = 1; i < points.size(); ++i) {
     const bool doubled = points[i].accelerators == 2 * points[i - 1].accelerators;
@@ -142,6 +135,13 @@ bool parse_one(std::string_view text, int64_t& value) {
 }
 
 }  // namespace
+
+const ScalePoint* first_fitting(const std::vector<ScalePoint>& points) {
+  for (const ScalePoint& p : points) {
+    if (p.fits) return &p;
+  }
+  return nullptr;
+}
 
 std::vector<int64_t> parse_sizes(const std::string& text) {
   std::vector<int64_t> sizes;

@@ -49,6 +49,9 @@ struct ScaleResult {
 ScaleResult scale(const Setting&, const Plan& base, const std::set<std::string>& stated,
                   const ScaleOptions&);
 
+// Null where none fits.
+const ScalePoint* first_fitting(const std::vector<ScalePoint>&);
+
 // `16..8192` (doubling, the end included), `16,64,128` or `64`; empty when it is none of them.
 std::vector<int64_t> parse_sizes(const std::string& text);
 

@@ -159,8 +159,8 @@ SearchResult search(Predictor& predictor, const Plan& base, const std::set<std::
 }
 
 bool fully_stated(const Setting& setting, const Plan& plan, const std::set<std::string>& stated) {
-  const bool pipelines = setting.stack.sharding == "3d" || setting.stack.sharding.empty();
-  const bool tensor = setting.stack.sharding != "zero";
+  const bool pipelines = has_pipelines(setting.stack);
+  const bool tensor = has_tensor_parallel(setting.stack);
   const bool all_used =
       stated.count("dp") > 0 && plan.tp * plan.pp * plan.cp * plan.dp == accelerators_used(setting);
   return stated.count("micro_batch") > 0 && (!tensor || stated.count("tp") > 0) &&

@@ -10,14 +10,15 @@ namespace {
 constexpr int64_t kTensorMost = 64;            // the widest tensor parallelism anybody reports
 constexpr int64_t kContextTokensLeast = 1024;  // below this, context parallel only adds latency
 
-bool sharded_by_weights(const Stack& s) { return s.sharding == "fsdp" || s.sharding == "jax"; }
-bool has_pipelines(const Stack& s) { return s.sharding == "3d" || s.sharding.empty(); }
-
 void keep_at_most(std::vector<int64_t>& values, int64_t most) {
   std::erase_if(values, [most](int64_t v) { return v > most; });
 }
 
 }  // namespace
+
+bool has_pipelines(const Stack& s) { return s.sharding == "3d" || s.sharding.empty(); }
+bool has_tensor_parallel(const Stack& s) { return s.sharding != "zero"; }
+bool shards_weights(const Stack& s) { return s.sharding == "fsdp" || s.sharding == "jax"; }
 
 std::vector<int64_t> divisors(int64_t n) {
   std::vector<int64_t> low, high;
@@ -67,7 +68,7 @@ std::vector<int64_t> Space::tensor_axis() const {
   keep_at_most(values,
                std::max(kTensorMost, std::min<int64_t>(setting_.cluster.scaleup_domain(), 256)));
   std::erase_if(values, [&m](int64_t tp) { return m.heads <= 0 ? tp > 1 : m.heads % tp != 0; });
-  if (setting_.stack.sharding == "zero") values = {1};
+  if (!has_tensor_parallel(setting_.stack)) values = {1};
   return axis("tp", base_.tp, values);
 }
 
@@ -131,9 +132,9 @@ std::vector<Plan> Space::pipeline_plans(const Plan& plan) const {
 }
 
 std::vector<Plan> Space::sharding_plans(const Plan& plan, int64_t dp) const {
-  std::vector<int64_t> stages{0, 1};
-  if (sharded_by_weights(setting_.stack)) stages = {3};
-  if (setting_.stack.sharding == "zero") stages = {1, 2, 3};
+  std::vector<int64_t> stages{1, 2, 3};
+  if (has_pipelines(setting_.stack)) stages = {0, 1};
+  if (shards_weights(setting_.stack)) stages = {3};
   std::vector<Plan> plans;
   for (int64_t zero : axis("zero", base_.zero, stages)) {
     std::vector<int64_t> groups{0};

@@ -108,6 +108,8 @@ std::vector<std::string> figure_names() {
   return names;
 }
 
+bool is_figure(const std::string& name) { return knows(figure_names(), name); }
+
 Derivation explain_figure(const PlanResult& r, const std::string& figure) {
   ASSERT(r.fits || r.miss);
   Predictor predictor(r.description.setting);

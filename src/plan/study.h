@@ -47,5 +47,6 @@ PlanResult study(Description, const Catalog&, const StudyOptions& = {});
 // The figure's derivation, run-level figures included. REQUIRES: `figure` is one of figure_names().
 Derivation explain_figure(const PlanResult&, const std::string& figure);
 std::vector<std::string> figure_names();
+bool is_figure(const std::string&);
 
 }  // namespace assay

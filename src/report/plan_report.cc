@@ -362,7 +362,7 @@ std::string limit_sentence(const Prediction& p) {
   const double share = p.ledger[next] / p.step;
   const std::string limit = fmt::format("{} ({})", account_phrase(next), percent(share));
   if (share < 0.005) return "Compute-bound.";
-  if (compute >= 0.7) return fmt::format("Compute-bound; {} is the next limit.", limit);
+  if (compute >= 0.7) return fmt::format("Compute-bound; next limit: {}.", limit);
   return fmt::format("Held back by {}.", limit);
 }
 

@@ -13,7 +13,7 @@ std::string plan_json(const PlanResult&, const Stamp&);
 std::string workload_line(const Setting&);
 std::string cluster_line(const Setting&);
 
-// `Compute-bound; tensor-parallel traffic is the next limit.`
+// `Compute-bound; next limit: tensor-parallel traffic (8.9 %).`
 std::string limit_sentence(const Prediction&);
 
 }  // namespace assay

@@ -17,10 +17,6 @@ Diagnostics problem(const std::string& message, const std::string& file, const s
 
 }  // namespace
 
-Interval mfu_range(const Prediction& p) {
-  return {p.mfu, p.mfu * (p.step / p.high), p.mfu * (p.step / p.low)};
-}
-
 Json description_json(const Setting& s) {
   Json d;
   d["workload"] = value_json(s.workload);

@@ -18,7 +18,4 @@ Json change_json(const Change&);
 Json diagnostics_json(const Diagnostics&);
 Json assumed_json(const std::vector<Assumption>&);
 
-// MFU with the range that follows from the step time's.
-Interval mfu_range(const Prediction&);
-
 }  // namespace assay

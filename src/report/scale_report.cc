@@ -59,13 +59,6 @@ const ScalePoint* last_fitting(const std::vector<ScalePoint>& all) {
   return nullptr;
 }
 
-const ScalePoint* first_fitting(const std::vector<ScalePoint>& all) {
-  for (const ScalePoint& p : all) {
-    if (p.fits) return &p;
-  }
-  return nullptr;
-}
-
 std::string wrong_choice_text(const ScaleResult& r) {
   if (r.wrong_choice.empty()) return "";
   std::string out =
