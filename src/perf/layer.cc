@@ -1,5 +1,5 @@
-// A layer is a handful of matmuls, one attention core and a few memory-bound operations; its cost is
-// built here operation by operation, forward and backward, from the shapes on one rank.
+// A layer is a handful of matmuls, one attention core and a few memory-bound operations; its cost
+// is built here operation by operation, forward and backward, from the shapes on one rank.
 //
 // Bytes of the memory-bound operations count the fully fused minimum at 16 bits: a norm reads and
 // writes the hidden vector once, a residual addition reads two and writes one, a gated activation
@@ -31,14 +31,14 @@ struct Rank {
   const Plan& p;
   const Layout& l;
   const Links& links;
-  double tokens;    // of one micro-batch on this rank's tensor group
-  double own;       // tokens this rank alone holds between tensor-parallel regions
+  double tokens;  // of one micro-batch on this rank's tensor group
+  double own;     // tokens this rank alone holds between tensor-parallel regions
   double seq;
   double word;      // bytes of an activation
   double traffic;   // memory-bound multiplier
   double launches;  // launch multiplier
   Bandwidth memory;
-  bool frozen;      // base weights get no gradient (LoRA)
+  bool frozen;  // base weights get no gradient (LoRA)
   std::vector<OpRecord>* record = nullptr;
   const char* layer = "dense";
 };
@@ -53,10 +53,14 @@ Rank make_rank(const Setting& s, const Plan& p, const Layout& l, const Links& li
   const bool split = l.tp > 1 && p.sequence_parallel;
   const double launches = (p.compiled ? s.stack.launches_compiled : 1.0) *
                           (p.cuda_graphs ? s.stack.launches_graphs : 1.0);
-  return Rank{s,      p,
-              l,      links,
-              tokens, split ? tokens / static_cast<double>(l.tp) : tokens,
-              seq,    word_bytes(p.precision),
+  return Rank{s,
+              p,
+              l,
+              links,
+              tokens,
+              split ? tokens / static_cast<double>(l.tp) : tokens,
+              seq,
+              word_bytes(p.precision),
               s.stack.traffic * (p.compiled ? s.stack.traffic_compiled : 1.0),
               launches,
               s.cluster.accelerator.memory_bandwidth * s.kernels.memory_efficiency,
@@ -70,7 +74,8 @@ void stream(const Rank& r, LayerCost& c, double forward, double backward) {
   c.forward.memory += Bytes(forward * r.traffic) / r.memory;
   c.backward.memory += Bytes(backward * r.traffic) / r.memory;
   if (r.record) {
-    note(r, "memory", fmt::format("{:.3g} + {:.3g} MB x {:.2f}", forward / 1e6, backward / 1e6, r.traffic),
+    note(r, "memory",
+         fmt::format("{:.3g} + {:.3g} MB x {:.2f}", forward / 1e6, backward / 1e6, r.traffic),
          Bytes(forward * r.traffic) / r.memory, Bytes(backward * r.traffic) / r.memory);
   }
 }
@@ -85,13 +90,16 @@ void linear(const Rank& r, LayerCost& c, double tokens, double n, double k, doub
   const bool weight_gradient = !r.frozen;
   const Seconds forward_before = c.forward.matmul, backward_before = c.backward.matmul;
   c.forward.matmul += matmul_time({t, ni, ki, batch, precision}, a, mm) / quality;
-  c.backward.matmul += matmul_time({t, ki, ni, batch, precision, MatmulPass::kInputGradient}, a, mm) / quality;
+  c.backward.matmul +=
+      matmul_time({t, ki, ni, batch, precision, MatmulPass::kInputGradient}, a, mm) / quality;
   if (weight_gradient) {
-    c.backward.matmul += matmul_time({ni, ki, t, batch, precision, MatmulPass::kWeightGradient}, a, mm) / quality;
+    c.backward.matmul +=
+        matmul_time({ni, ki, t, batch, precision, MatmulPass::kWeightGradient}, a, mm) / quality;
   }
   if (r.record) {
-    note(r, "matmul", fmt::format("{} of {} x {} x {} {}", batch, t, ni, ki,
-                                  enum_names(precision)[static_cast<size_t>(precision)]),
+    note(r, "matmul",
+         fmt::format("{} of {} x {} x {} {}", batch, t, ni, ki,
+                     enum_names(precision)[static_cast<size_t>(precision)]),
          c.forward.matmul - forward_before, c.backward.matmul - backward_before);
   }
   const Seconds ideal = Flops(2 * tokens * n * k * groups) / peak(a, r.p.precision);
@@ -132,7 +140,8 @@ void tensor_region(const Rank& r, LayerCost& c) {
     c.backward.tensor += reduce * (1 - hidden) * left;
   }
   if (r.record) {
-    note(r, "tensor", fmt::format("{:.3g} MB over {} ranks, {:.0f} % exposed", b.v / 1e6, r.l.tp, left * 100),
+    note(r, "tensor",
+         fmt::format("{:.3g} MB over {} ranks, {:.0f} % exposed", b.v / 1e6, r.l.tp, left * 100),
          c.forward.tensor - forward_before, c.backward.tensor - backward_before);
   }
 }
@@ -157,10 +166,10 @@ HeadSizes head_sizes(const Model& m) {
 void attention_core(const Rank& r, LayerCost& c, const HeadSizes& z, double tp) {
   const Model& m = r.s.workload.model;
   const AttentionKernel kernel =
-      r.p.flash_attention ? (r.s.stack.attention == AttentionKernel::kUnfused
-                                 ? AttentionKernel::kPortable
-                                 : r.s.stack.attention)
-                          : AttentionKernel::kUnfused;
+      r.p.flash_attention
+          ? (r.s.stack.attention == AttentionKernel::kUnfused ? AttentionKernel::kPortable
+                                                              : r.s.stack.attention)
+          : AttentionKernel::kUnfused;
   AttentionShape shape;
   shape.batch = r.p.micro_batch;
   shape.heads = whole(z.heads / tp);
@@ -186,8 +195,9 @@ void attention_core(const Rank& r, LayerCost& c, const HeadSizes& z, double tp) 
   c.forward.attention += t.forward;
   c.backward.attention += t.backward;
   if (r.record) {
-    note(r, "attention", fmt::format("batch {} x {} heads of {:.0f}, {:.0f} queries, {:.0f} keys",
-                                     shape.batch, shape.heads, shape.qk_dim, shape.queries, shape.keys),
+    note(r, "attention",
+         fmt::format("batch {} x {} heads of {:.0f}, {:.0f} queries, {:.0f} keys", shape.batch,
+                     shape.heads, shape.qk_dim, shape.queries, shape.keys),
          t.forward, t.backward);
   }
   const Seconds ideal = t.flops / peak(r.s.cluster.accelerator, r.p.precision);
@@ -222,19 +232,17 @@ void context_exchange(const Rank& r, LayerCost& c, const HeadSizes& z, double tp
   c.backward.context += t;
 }
 
-// Activations that one layer leaves behind, in `saved` without recomputation and in `kept` under the
-// stack's selective recomputation: what runs again (shares of matmuls and of memory-bound operations)
-// need not be kept. See docs/models/memory.md.
+// Activations that one layer leaves behind, in `saved` without recomputation and in `kept` under
+// the stack's selective recomputation: what runs again (shares of matmuls and of memory-bound
+// operations) need not be kept. See docs/models/memory.md.
 
 constexpr double kOffloadFlight = 2;
 
 // The stack keeps the inputs of quantised matmuls in 8 bits.
-bool kept_quantised(const Rank& r) {
-  return r.s.stack.saved_quantised && quantised(r.p.precision);
-}
+bool kept_quantised(const Rank& r) { return r.s.stack.saved_quantised && quantised(r.p.precision); }
 
-// Half of a layer's tensors of model width: its input (always kept, the rest are results of norms and
-// additions), around the attention or around the MLP.
+// Half of a layer's tensors of model width: its input (always kept, the rest are results of norms
+// and additions), around the attention or around the MLP.
 void save_hidden(const Rank& r, LayerCost& c) {
   const Stack& st = r.s.stack;
   const double one = r.own * static_cast<double>(r.s.workload.model.hidden) * r.word;
@@ -250,8 +258,8 @@ void save_heads(const Rank& r, LayerCost& c, double q_and_o, double kv, double r
   const Stack& st = r.s.stack;
   const double each = r.tokens * r.word;
   c.saved += Bytes(each * (q_and_o + kv + repeated));
-  c.kept += Bytes(each * (q_and_o + kv * (1 - st.selective_matmul) +
-                          repeated * (1 - st.selective_memory)));
+  c.kept += Bytes(
+      each * (q_and_o + kv * (1 - st.selective_matmul) + repeated * (1 - st.selective_memory)));
 }
 
 void attention_block(const Rank& r, LayerCost& c) {
@@ -311,8 +319,9 @@ void mlp(const Rank& r, LayerCost& c, double tokens, double f, double groups, do
   stream(r, c, words * (up + 1), words * (m.gated_mlp ? 5 : 3));
   const Stack& st = r.s.stack;
   // A frozen matmul needs its input for no gradient: only the activation function's inputs stay.
-  const double rest =
-      r.frozen ? 0 : std::max(0.0, st.saved_ffn - 2) - (kept_quantised(r) ? 0.5 : 0);
+  // Without a gate there is one result beside the up-projection's, however little is fused.
+  const double most = m.gated_mlp ? st.saved_ffn - 2 : std::min(1.0, st.saved_ffn - 2);
+  const double rest = r.frozen ? 0 : std::max(0.0, most) - (kept_quantised(r) ? 0.5 : 0);
   c.saved += Bytes(words * (up + rest));
   c.kept += Bytes(words * (up * (1 - st.selective_matmul) + rest * (1 - st.selective_memory)));
 }
@@ -326,8 +335,9 @@ void dense_mlp(const Rank& r, LayerCost& c) {
   save_hidden(r, c);
 }
 
-// Expected number of `places` that at least one of a token's `copies` experts lives in, when experts
-// are spread evenly: a dispatcher that sends a token to each place once sends so many copies.
+// Expected number of `places` that at least one of a token's `copies` experts lives in, when
+// experts are spread evenly: a dispatcher that sends a token to each place once sends so many
+// copies.
 double distinct_places(double places, double copies) {
   return places * (1 - std::pow(1 - 1 / places, copies));
 }
@@ -351,7 +361,8 @@ void expert_mlp(const Rank& r, LayerCost& c) {
   mlp(r, c, each, static_cast<double>(m.expert_ffn), local, etp, true);
   c.routed = c.saved - unrouted;
   if (m.shared_expert_ffn > 0) {
-    mlp(r, c, r.tokens, static_cast<double>(m.shared_expert_ffn), 1, static_cast<double>(r.l.tp), false);
+    mlp(r, c, r.tokens, static_cast<double>(m.shared_expert_ffn), 1, static_cast<double>(r.l.tp),
+        false);
     tensor_region(r, c);
   }
   // Permute before and after the exchange, and again for the weighted sum.
@@ -437,7 +448,8 @@ LayerCost head_cost(const Rank& r) {
   c.backward.memory += Bytes(logits * half) / r.memory;
   stream(r, c, r.own * h * 2 * r.word, r.own * h * 4 * r.word);
   const Stack& st = r.s.stack;
-  const double each = r.p.compiled ? std::min(st.logits_bytes, st.logits_bytes_compiled) : st.logits_bytes;
+  const double each =
+      r.p.compiled ? std::min(st.logits_bytes, st.logits_bytes_compiled) : st.logits_bytes;
   c.working = Bytes(logits * each + r.tokens * h * r.word);
   c.parameters = h * v;
   c.forward.launches = 10 * r.launches;
@@ -463,9 +475,10 @@ LayerCost embedding_cost(const Rank& r) {
   return c;
 }
 
-// A recommendation model: rows gathered from tables that are spread over all ranks, exchanged all to
-// all, joined with the dense features by pairwise products, then a chain of small matmuls. Gathers of
-// single rows reach a fifth of the streaming rate (data/h200/membound.csv, embedding_gather_128).
+// A recommendation model: rows gathered from tables that are spread over all ranks, exchanged all
+// to all, joined with the dense features by pairwise products, then a chain of small matmuls.
+// Gathers of single rows reach a fifth of the streaming rate (data/h200/membound.csv,
+// embedding_gather_128).
 constexpr double kGatherShare = 0.2;
 
 void mlp_chain(const Rank& r, LayerCost& c, const std::vector<int64_t>& widths, double input) {
@@ -548,8 +561,8 @@ bool is_moe_layer(const Model& m, int64_t i) {
   return m.experts > 0 && i >= m.dense_layers && (i - m.dense_layers) % m.moe_every == 0;
 }
 
-MicrobatchCost microbatch_cost(const Setting& s, const Plan& p, const Layout& l,
-                               const Links& links, std::vector<OpRecord>* record) {
+MicrobatchCost microbatch_cost(const Setting& s, const Plan& p, const Layout& l, const Links& links,
+                               std::vector<OpRecord>* record) {
   Rank r = make_rank(s, p, l, links);
   r.record = record;
   if (s.workload.model.kind == ModelKind::kDlrm) return dlrm_cost(r);
@@ -571,7 +584,8 @@ MicrobatchCost microbatch_cost(const Setting& s, const Plan& p, const Layout& l,
   c.head = head_cost(r);
   c.embedding = embedding_cost(r);
   // With tensor parallel every rank sends its share and the receivers gather it inside the node.
-  c.boundary = Bytes(r.tokens / static_cast<double>(l.tp) * static_cast<double>(s.workload.model.hidden) * r.word);
+  c.boundary = Bytes(r.tokens / static_cast<double>(l.tp) *
+                     static_cast<double>(s.workload.model.hidden) * r.word);
   return c;
 }
 
