@@ -1,15 +1,16 @@
-// calibrate: fits the named constants of catalog/stacks.yaml and catalog/kernels.yaml to measured runs.
+// calibrate: fits the named constants of catalog/stacks.yaml and catalog/kernels.yaml to measured
+// runs.
 //
 //   calibrate RUNS.csv PARAMS [--loo] [--rows] [--write] [--sweeps N]
 //
 // PARAMS lists what may move: `stacks.megatron-core.launch  low high`, one a line, in base units;
 // `stacks.a+b.launch` is one constant that two entries share. A
-// constant belongs to a stack or an architecture and acts on every run that uses it; nothing here can
-// address a row or a source. The loss is the mean over sources (each weighing the same, however many
-// rows it has) of the mean absolute log error, plus a part of its worst tenth and of its bias; a weak
-// pull towards the values in the catalog keeps constants that no run informs where physics put them.
-// Pattern search in log space: deterministic, no gradients, only the rows that a constant touches are
-// predicted again.
+// constant belongs to a stack or an architecture and acts on every run that uses it; nothing here
+// can address a row or a source. The loss is the mean over sources (each weighing the same, however
+// many rows it has) of the mean absolute log error, plus a part of its worst tenth and of its bias;
+// a weak pull towards the values in the catalog keeps constants that no run informs where physics
+// put them. Pattern search in log space: deterministic, no gradients, only the rows that a constant
+// touches are predicted again.
 //
 // --loo   refits without each source in turn and predicts it: the error that the README headlines
 // --rows  lists every run with its error (held out, after --loo) and ledger
@@ -66,7 +67,7 @@ double* numeric_field(T& t, const std::string& key) {
 struct Parameter {
   std::string kind, entry, key;  // stacks / megatron-core+megatron-core-2026 / launch
   double low = 0, high = 0, value = 0, prior = 0;
-  std::vector<size_t> rows;  // indices of the runs it touches
+  std::vector<size_t> rows;    // indices of the runs it touches
   std::vector<double*> cells;  // where the constant lives in each of them
   std::string path() const { return kind + "." + entry + "." + key; }
   std::vector<std::string> entries() const {
@@ -99,13 +100,15 @@ struct Problem {
 
 double predict_row(const Row& r) {
   const Layout l = make_layout(r.setting, r.plan);
-  const Links links = resolve_links(r.setting.cluster, r.setting.scaleup_params, r.setting.fabric_params);
+  const Links links =
+      resolve_links(r.setting.cluster, r.setting.scaleup_params, r.setting.fabric_params);
   const MicrobatchCost c = microbatch_cost(r.setting, r.plan, l, links);
   return assemble_step(r.setting, r.plan, l, links, c).ledger.paid().v;
 }
 
 double* target(Row& r, const Parameter& p) {
-  if (p.kind == "stacks" && p.names(r.setting.stack.name)) return numeric_field(r.setting.stack, p.key);
+  if (p.kind == "stacks" && p.names(r.setting.stack.name))
+    return numeric_field(r.setting.stack, p.key);
   if (p.kind == "kernels" && p.names(r.setting.kernels.name)) {
     return numeric_field(r.setting.kernels, p.key);
   }
@@ -132,14 +135,15 @@ double source_loss(std::vector<double>& e) {
     x = std::min(std::abs(x), kFar);
     sum += x;
   }
-  const size_t tenth = std::min(e.size() - 1, static_cast<size_t>(0.9 * static_cast<double>(e.size())));
+  const size_t tenth =
+      std::min(e.size() - 1, static_cast<size_t>(0.9 * static_cast<double>(e.size())));
   std::nth_element(e.begin(), e.begin() + static_cast<long>(tenth), e.end());
   const double n = static_cast<double>(e.size());
   return sum / n + 0.3 * e[tenth] + 0.3 * std::abs(signed_sum) / n;
 }
 
-// The usable runs of a file as rows; at most kPerSource of a source, evenly spread, since each source
-// weighs the same anyway.
+// The usable runs of a file as rows; at most kPerSource of a source, evenly spread, since each
+// source weighs the same anyway.
 constexpr size_t kPerSource = 160;
 constexpr const char* kPartly = " (partly stated)";
 
@@ -182,7 +186,8 @@ void fit(Problem& b, int sweeps, bool verbose) {
       const double old = p.value;
       bool improved = false;
       for (double direction : {1.0, -1.0}) {
-        const double moved = std::clamp(std::max(old, 1e-9) * std::exp(direction * step[i]), p.low, p.high);
+        const double moved =
+            std::clamp(std::max(old, 1e-9) * std::exp(direction * step[i]), p.low, p.high);
         if (moved == old) continue;
         set_value(b, p, moved);
         const double now = loss(b);
@@ -223,17 +228,19 @@ Stats stats(const Problem& b, size_t source) {
   return s;
 }
 
-void print_stats(const std::vector<Stats>& all, const std::vector<std::string>& names, const char* title) {
+void print_stats(const std::vector<Stats>& all, const std::vector<std::string>& names,
+                 const char* title) {
   fmt::print("{}\n", title);
   double median = 0, p90 = 0, bias = 0, n = 0;
   for (size_t i = 0; i < all.size(); ++i) {
     const Stats& s = all[i];
-    fmt::print("  {:40} n {:5}  median {:.3f}  p90 {:.3f}  bias {:+.3f}\n", names[i], s.n, s.median, s.p90, s.bias);
+    fmt::print("  {:40} n {:5}  median {:.3f}  p90 {:.3f}  bias {:+.3f}\n", names[i], s.n, s.median,
+               s.p90, s.bias);
     if (s.n < 5 || partly(names[i])) continue;
     median += s.median, p90 += s.p90, bias += s.bias, n += 1;
   }
-  fmt::print("  {:40} sources {:2}  median {:.3f}  p90 {:.3f}  bias {:+.3f}\n", "equal weight per source",
-             n, median / n, p90 / n, bias / n);
+  fmt::print("  {:40} sources {:2}  median {:.3f}  p90 {:.3f}  bias {:+.3f}\n",
+             "equal weight per source", n, median / n, p90 / n, bias / n);
 }
 
 bool load_rows(const char* path, const Catalog& known, Problem& b) {
@@ -254,7 +261,8 @@ bool load_rows(const char* path, const Catalog& known, Problem& b) {
     r.plan = scenario->plan;
     r.measured = *run.measured_s();
     r.label = run.id + " " + run.model_name + " " + run.gpu;
-    // Runs that leave a blank that the scoring asks for inform accelerators that no full run covers.
+    // Runs that leave a blank that the scoring asks for inform accelerators that no full run
+    // covers.
     per[run.usable() ? run.source : run.source + kPartly].push_back(std::move(r));
   }
   for (auto& [source, rows] : per) {
@@ -273,19 +281,23 @@ void print_rows(const Problem& b) {
   for (const Row& r : b.rows) {
     const Plan& p = r.plan;
     const Layout l = make_layout(r.setting, p);
-    const Links links = resolve_links(r.setting.cluster, r.setting.scaleup_params, r.setting.fabric_params);
+    const Links links =
+        resolve_links(r.setting.cluster, r.setting.scaleup_params, r.setting.fabric_params);
     const Step s = assemble_step(r.setting, p, l, links, microbatch_cost(r.setting, p, l, links));
     std::string parts;
     for (int i = 0; i < kAccounts; ++i) {
       const double share = s.ledger.leaf[static_cast<size_t>(i)] / s.ledger.paid() * 100;
-      if (share >= 0.7) parts += fmt::format(" {}={:.0f}", info(static_cast<Account>(i)).key, share);
+      if (share >= 0.7)
+        parts += fmt::format(" {}={:.0f}", info(static_cast<Account>(i)).key, share);
     }
-    fmt::print("{:+6.1f}% {} n{} {} L{} h{} s{} {} tp{} pp{}x{} cp{} ep{} dp{} z{}/{} mbs{} m{} rc{}{:.2g}{} {:.4g}s clk{:.2f} |{}\n",
-               (std::exp(r.error) - 1) * 100, r.label, l.ranks, r.setting.stack.name,
-               r.setting.workload.model.layers, r.setting.workload.model.hidden, r.setting.workload.seq,
-               enum_names(p.precision)[static_cast<size_t>(p.precision)], l.tp, l.pp, l.vpp, l.cp, l.ep,
-               l.dp, p.zero, l.shard, l.micro_batch, l.microbatches, static_cast<int>(p.recompute), p.recompute_layers,
-               p.compiled ? "C" : "", r.measured, s.clock, parts);
+    fmt::print(
+        "{:+6.1f}% {} n{} {} L{} h{} s{} {} tp{} pp{}x{} cp{} ep{} dp{} z{}/{} mbs{} m{} "
+        "rc{}{:.2g}{} {:.4g}s clk{:.2f} |{}\n",
+        (std::exp(r.error) - 1) * 100, r.label, l.ranks, r.setting.stack.name,
+        r.setting.workload.model.layers, r.setting.workload.model.hidden, r.setting.workload.seq,
+        enum_names(p.precision)[static_cast<size_t>(p.precision)], l.tp, l.pp, l.vpp, l.cp, l.ep,
+        l.dp, p.zero, l.shard, l.micro_batch, l.microbatches, static_cast<int>(p.recompute),
+        p.recompute_layers, p.compiled ? "C" : "", r.measured, s.clock, parts);
   }
 }
 
@@ -322,13 +334,18 @@ void write_value(const Parameter& p, const std::string& entry, const std::string
   std::vector<std::string> lines;
   for (std::string line; std::getline(in, line);) lines.push_back(line);
   in.close();
-  const bool seconds = p.key == "launch" || p.key == "step_overhead" || p.key == "microbatch_overhead" ||
-                       p.key == "kernel_floor";
-  const std::string text = seconds ? fmt::format("{:.4g} us", p.value * 1e6) : fmt::format("{:.4g}", p.value);
+  const bool seconds = p.key == "launch" || p.key == "step_overhead" ||
+                       p.key == "microbatch_overhead" || p.key == "kernel_floor";
+  const std::string text =
+      seconds ? fmt::format("{:.4g} us", p.value * 1e6) : fmt::format("{:.4g}", p.value);
   size_t begin = lines.size(), end = lines.size();
   for (size_t i = 0; i < lines.size(); ++i) {
-    if (lines[i].rfind(entry + ":", 0) == 0) begin = i;
-    else if (begin < i && !lines[i].empty() && lines[i][0] != ' ' && lines[i][0] != '#') { end = i; break; }
+    if (lines[i].rfind(entry + ":", 0) == 0)
+      begin = i;
+    else if (begin < i && !lines[i].empty() && lines[i][0] != ' ' && lines[i][0] != '#') {
+      end = i;
+      break;
+    }
   }
   if (begin == lines.size()) return;
   const size_t dot = p.key.find('.');
@@ -362,7 +379,8 @@ void write_value(const Parameter& p, const std::string& entry, const std::string
 int main(int argc, char** argv) {
   using namespace assay;
   if (argc < 3) {
-    fmt::print(stderr, "usage: calibrate RUNS.csv PARAMS [--loo] [--rows] [--write] [--sweeps N]\n");
+    fmt::print(stderr,
+               "usage: calibrate RUNS.csv PARAMS [--loo] [--rows] [--write] [--sweeps N]\n");
     return 2;
   }
   bool loo = false, write = false, list = false;
@@ -405,7 +423,8 @@ int main(int argc, char** argv) {
         continue;
       }
       // Start from the catalog, not from the fit: the held-back source must not have had a say.
-      for (size_t i = 0; i < b.parameters.size(); ++i) set_value(b, b.parameters[i], b.parameters[i].prior);
+      for (size_t i = 0; i < b.parameters.size(); ++i)
+        set_value(b, b.parameters[i], b.parameters[i].prior);
       b.active[s] = false;
       fit(b, sweeps, false);
       held.push_back(stats(b, s));

@@ -5,7 +5,8 @@ namespace {
 
 constexpr std::array<AccountInfo, kAccounts> kInfo{{
     {"useful", "", "useful", "the model's own FLOPs at the accelerator's peak"},
-    {"kernels", "matmul", "kernels.matmul", "matmuls below peak: tiles, waves, alignment, precision"},
+    {"kernels", "matmul", "kernels.matmul",
+     "matmuls below peak: tiles, waves, alignment, precision"},
     {"kernels", "attention", "kernels.attention", "attention below peak"},
     {"kernels", "memory", "kernels.memory", "memory-bound operations: norms, activations, loss"},
     {"kernels", "optimizer", "kernels.optimizer", "the optimizer step"},

@@ -1,9 +1,9 @@
 // The ledger of accelerator time: where every accelerator-second that was paid for went.
 //
-// One chart of accounts serves the prediction of a step, the simulation of a run and the measurement
-// of a real one. Leaves never overlap, and they always sum to what was paid (`Ledger::paid`); code
-// that fills a ledger asserts it, tests check it as a property. `useful` has one meaning: the model's
-// own FLOPs at the accelerator's peak, so MFU is useful / paid.
+// One chart of accounts serves the prediction of a step, the simulation of a run and the
+// measurement of a real one. Leaves never overlap, and they always sum to what was paid
+// (`Ledger::paid`); code that fills a ledger asserts it, tests check it as a property. `useful` has
+// one meaning: the model's own FLOPs at the accelerator's peak, so MFU is useful / paid.
 #pragma once
 
 #include <array>
@@ -16,23 +16,55 @@ namespace assay {
 enum class Account {
   kUseful,
   // kernels: time beyond the model's FLOPs at peak, by what causes it
-  kMatmul, kAttention, kMemoryBound, kOptimizer, kRecompute,
+  kMatmul,
+  kAttention,
+  kMemoryBound,
+  kOptimizer,
+  kRecompute,
   // clocks
-  kPowerCap, kThermal, kFacilityCap,
+  kPowerCap,
+  kThermal,
+  kFacilityCap,
   // communication that no computation hides
-  kCommTensor, kCommContext, kCommExpert, kCommParam, kCommGrad, kCommPipeline,
+  kCommTensor,
+  kCommContext,
+  kCommExpert,
+  kCommParam,
+  kCommGrad,
+  kCommPipeline,
   // waiting
-  kBubble, kStageImbalance, kExpertImbalance, kStraggler,
+  kBubble,
+  kStageImbalance,
+  kExpertImbalance,
+  kStraggler,
   // host
-  kLaunch, kSync, kAllocator, kGarbage,
+  kLaunch,
+  kSync,
+  kAllocator,
+  kGarbage,
   // data
-  kStorage, kDecode, kHostCopy,
+  kStorage,
+  kDecode,
+  kHostCopy,
   // run level
   kCheckpoint,
-  kUndetected, kDetection, kReplacement, kRestart, kLostWork, kCorruption,
-  kQueue, kImagePull, kInit, kCompile, kWarmup,
-  kOutage, kMaintenance, kCurtailment,
-  kSpare, kFragmentation, kUnallocated,
+  kUndetected,
+  kDetection,
+  kReplacement,
+  kRestart,
+  kLostWork,
+  kCorruption,
+  kQueue,
+  kImagePull,
+  kInit,
+  kCompile,
+  kWarmup,
+  kOutage,
+  kMaintenance,
+  kCurtailment,
+  kSpare,
+  kFragmentation,
+  kUnallocated,
   kEnd
 };
 constexpr int kAccounts = static_cast<int>(Account::kEnd);

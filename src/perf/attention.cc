@@ -3,9 +3,10 @@
 //
 //     time = flops / (peak x e x k/(k + half) x head x fill)
 //
-// k is the mean number of visible keys (half of them under a causal mask), head is the loss of small
-// heads (softmax work per FLOP doubles from 128 to 64), fill is the last wave of query blocks over the
-// compute units. Backward recomputes the scores: 2.5 times the FLOPs, with its own constants.
+// k is the mean number of visible keys (half of them under a causal mask), head is the loss of
+// small heads (softmax work per FLOP doubles from 128 to 64), fill is the last wave of query blocks
+// over the compute units. Backward recomputes the scores: 2.5 times the FLOPs, with its own
+// constants.
 //
 // Unfused attention writes the scores: two batched matmuls, and softmax and dropout that move every
 // score several times through memory.
@@ -34,8 +35,7 @@ constexpr double kWideHead = 0.87;
 constexpr double kWaveLoss = 0.6;
 
 double wave_fill(const AttentionShape& s, const Accelerator& a) {
-  const double blocks =
-      std::ceil(s.queries / kQueryBlock) * static_cast<double>(s.batch * s.heads);
+  const double blocks = std::ceil(s.queries / kQueryBlock) * static_cast<double>(s.batch * s.heads);
   const double units = static_cast<double>(a.compute_units);
   const double waves = blocks / units;
   if (waves < 1) return std::max(waves, 0.02);
@@ -57,10 +57,9 @@ AttentionTime fused(const AttentionShape& s, bool vendor, const Accelerator& a, 
   const double half_backward = vendor ? k.attention_vendor_half : k.attention_half_backward;
   AttentionTime t;
   t.flops = Flops(flops);
-  t.forward = Seconds(flops / (rate * forward) * (1 + half_forward / visible)) +
-              k.kernel_floor;
-  t.backward = Seconds(2.5 * flops / (rate * backward) * (1 + half_backward / visible)) +
-               3 * k.kernel_floor;
+  t.forward = Seconds(flops / (rate * forward) * (1 + half_forward / visible)) + k.kernel_floor;
+  t.backward =
+      Seconds(2.5 * flops / (rate * backward) * (1 + half_backward / visible)) + 3 * k.kernel_floor;
   return t;
 }
 
@@ -76,8 +75,10 @@ AttentionTime unfused(const AttentionShape& s, const Accelerator& a, const Kerne
   const double mask = s.causal ? 0.5 : 1.0;
   AttentionTime t;
   t.flops = Flops(2 * elements * mask * (s.qk_dim + s.v_dim));
-  t.forward = mm + Bytes(elements * kScoreBytesForward * s.score_traffic) / memory + 4 * k.kernel_floor;
-  t.backward = 2 * mm + Bytes(elements * kScoreBytesBackward * s.score_traffic) / memory + 6 * k.kernel_floor;
+  t.forward =
+      mm + Bytes(elements * kScoreBytesForward * s.score_traffic) / memory + 4 * k.kernel_floor;
+  t.backward = 2 * mm + Bytes(elements * kScoreBytesBackward * s.score_traffic) / memory +
+               6 * k.kernel_floor;
   t.saved = Bytes(elements * kScoreBytesSaved);
   return t;
 }

@@ -13,8 +13,8 @@ struct AttentionShape {
   int64_t kv_heads = 1;  // on this rank
   double qk_dim = 128;   // head size of queries and keys
   double v_dim = 128;
-  double queries = 0;    // tokens per sequence on this rank
-  double keys = 0;       // tokens they attend to, before the causal mask and the window
+  double queries = 0;  // tokens per sequence on this rank
+  double keys = 0;     // tokens they attend to, before the causal mask and the window
   bool causal = true;
   Precision precision = Precision::kBf16;
   double score_traffic = 1;  // Stack::score_traffic

@@ -30,7 +30,9 @@ Errors errors(const char* file, AttentionKernel kernel) {
   const Kernels& kernels = *find_kernels(known, h200.architecture);
   Errors out;
   for (const CsvRow& row : table->rows) {
-    const auto number = [&](const char* name) { return std::stod(std::string(table->cell(row, name))); };
+    const auto number = [&](const char* name) {
+      return std::stod(std::string(table->cell(row, name)));
+    };
     AttentionShape s;
     s.batch = static_cast<int64_t>(number("batch"));
     s.heads = static_cast<int64_t>(number("heads"));

@@ -14,7 +14,8 @@ namespace {
 
 Derivation leaf(std::string name, double value, std::string unit, std::string equation, char mark,
                 std::string source) {
-  return {std::move(name), value, std::move(unit), std::move(equation), mark, std::move(source), {}};
+  return {std::move(name),   value, std::move(unit), std::move(equation), mark,
+          std::move(source), {}};
 }
 
 struct Subject {
@@ -47,29 +48,41 @@ Derivation flops_figure(const Subject& u) {
 
 std::string account_page(Account a) {
   switch (a) {
-    case Account::kMatmul: return "docs/models/matmul.md";
-    case Account::kAttention: return "docs/models/attention.md";
+    case Account::kMatmul:
+      return "docs/models/matmul.md";
+    case Account::kAttention:
+      return "docs/models/attention.md";
     case Account::kBubble:
     case Account::kStageImbalance:
-    case Account::kCommPipeline: return "docs/models/pipeline.md";
-    case Account::kPowerCap: return "docs/models/clocks.md";
+    case Account::kCommPipeline:
+      return "docs/models/pipeline.md";
+    case Account::kPowerCap:
+      return "docs/models/clocks.md";
     case Account::kCommTensor:
     case Account::kCommContext:
     case Account::kCommExpert:
     case Account::kCommParam:
-    case Account::kCommGrad: return "docs/models/collectives.md";
-    default: return "docs/models/step.md";
+    case Account::kCommGrad:
+      return "docs/models/collectives.md";
+    default:
+      return "docs/models/step.md";
   }
 }
 
 const char* op_kind(Account a) {
   switch (a) {
-    case Account::kMatmul: return "matmul";
-    case Account::kAttention: return "attention";
-    case Account::kMemoryBound: return "memory";
-    case Account::kCommTensor: return "tensor";
-    case Account::kCommExpert: return "expert";
-    default: return "";
+    case Account::kMatmul:
+      return "matmul";
+    case Account::kAttention:
+      return "attention";
+    case Account::kMemoryBound:
+      return "memory";
+    case Account::kCommTensor:
+      return "tensor";
+    case Account::kCommExpert:
+      return "expert";
+    default:
+      return "";
   }
 }
 
@@ -79,7 +92,8 @@ Derivation account_figure(const Subject& u, Account a) {
   Derivation d = leaf(std::string(i.key), v, "s", std::string(i.help), 'c', account_page(a));
   for (const OpRecord& op : u.ops) {
     if (op.kind != op_kind(a)) continue;
-    d.inputs.push_back(leaf(op.layer + " layer " + op.kind, (op.forward + op.backward).v * 1e6, "us",
+    d.inputs.push_back(leaf(op.layer + " layer " + op.kind, (op.forward + op.backward).v * 1e6,
+                            "us",
                             fmt::format("{}: forward {:.3g} us, backward {:.3g} us, per layer and "
                                         "micro-batch",
                                         op.what, op.forward.v * 1e6, op.backward.v * 1e6),
@@ -89,7 +103,8 @@ Derivation account_figure(const Subject& u, Account a) {
 }
 
 Derivation step_figure(const Subject& u) {
-  Derivation d = leaf("step", u.r.step.v, "s", "sum of the ledger's accounts", 'c', "docs/models/step.md");
+  Derivation d =
+      leaf("step", u.r.step.v, "s", "sum of the ledger's accounts", 'c', "docs/models/step.md");
   for (int i = 0; i < kAccounts; ++i) {
     const Account a = static_cast<Account>(i);
     if (u.r.ledger[a].v <= 1e-4 * u.r.step.v) continue;
@@ -103,12 +118,13 @@ Derivation step_figure(const Subject& u) {
 }
 
 Derivation mfu_figure(const Subject& u) {
-  Derivation d = leaf("mfu", u.r.mfu * 100, "%",
-                      fmt::format("model flops per step / (step time x accelerators x peak) = {:.4g} / "
-                                  "({:.4g} s x {} x {:.4g} TFLOPS)",
-                                  u.r.model_flops.v, u.r.step.v, u.l.ranks,
-                                  peak(u.s.cluster.accelerator, u.p.precision).v / 1e12),
-                      'c', "docs/models/step.md");
+  Derivation d =
+      leaf("mfu", u.r.mfu * 100, "%",
+           fmt::format("model flops per step / (step time x accelerators x peak) = {:.4g} / "
+                       "({:.4g} s x {} x {:.4g} TFLOPS)",
+                       u.r.model_flops.v, u.r.step.v, u.l.ranks,
+                       peak(u.s.cluster.accelerator, u.p.precision).v / 1e12),
+           'c', "docs/models/step.md");
   d.inputs = {flops_figure(u), peak_figure(u), step_figure(u)};
   return d;
 }
@@ -125,8 +141,10 @@ Derivation memory_figure(const Subject& u) {
   const Stack& st = u.s.stack;
   part("weights", m.weights, fmt::format("{} bytes per parameter", st.weight_bytes));
   part("gradients", m.gradients, fmt::format("{} bytes per parameter", st.gradient_bytes));
-  part("optimizer", m.optimizer, fmt::format("{} bytes per parameter over {} ranks", st.optimizer_bytes, u.l.shard));
-  part("activations", m.activations, fmt::format("micro-batch {}, {} in flight at most", u.p.micro_batch, u.l.pp));
+  part("optimizer", m.optimizer,
+       fmt::format("{} bytes per parameter over {} ranks", st.optimizer_bytes, u.l.shard));
+  part("activations", m.activations,
+       fmt::format("micro-batch {}, {} in flight at most", u.p.micro_batch, u.l.pp));
   part("buffers", m.buffers, "gathered layers");
   part("framework", m.framework, "workspaces and communication buffers");
   return d;
@@ -135,7 +153,8 @@ Derivation memory_figure(const Subject& u) {
 }  // namespace
 
 std::vector<std::string> Predictor::figures() {
-  std::vector<std::string> out{"mfu", "step", "tokens_per_s", "memory", "model_flops", "peak", "power"};
+  std::vector<std::string> out{"mfu",         "step", "tokens_per_s", "memory",
+                               "model_flops", "peak", "power"};
   for (int i = 0; i < kAccounts; ++i) out.emplace_back(info(static_cast<Account>(i)).key);
   return out;
 }
@@ -150,17 +169,18 @@ Derivation Predictor::explain(const Plan& p, const std::string& figure) {
   if (figure == "model_flops") return flops_figure(u);
   if (figure == "peak") return peak_figure(u);
   if (figure == "tokens_per_s") {
-    Derivation d = leaf("tokens_per_s", r.tokens_per_s, "tokens/s", "tokens per step / step time", 'c',
-                        "docs/models/step.md");
+    Derivation d = leaf("tokens_per_s", r.tokens_per_s, "tokens/s", "tokens per step / step time",
+                        'c', "docs/models/step.md");
     d.inputs = {step_figure(u)};
     return d;
   }
   if (figure == "power") {
-    return leaf("power", r.power.v, "W", "idle + (limit - idle) x mean draw of the step's kernels", 'c',
-                "docs/models/clocks.md");
+    return leaf("power", r.power.v, "W", "idle + (limit - idle) x mean draw of the step's kernels",
+                'c', "docs/models/clocks.md");
   }
   for (int i = 0; i < kAccounts; ++i) {
-    if (info(static_cast<Account>(i)).key == figure) return account_figure(u, static_cast<Account>(i));
+    if (info(static_cast<Account>(i)).key == figure)
+      return account_figure(u, static_cast<Account>(i));
   }
   return leaf(figure, 0, "", "no such figure", 'a', "");
 }

@@ -11,9 +11,9 @@ namespace assay {
 
 // One pass (forward or backward) of one layer for one micro-batch.
 struct PassCost {
-  Seconds matmul, attention, memory;  // device time at burst clocks
+  Seconds matmul, attention, memory;    // device time at burst clocks
   Seconds matmul_peak, attention_peak;  // the pass's own FLOPs at the plan's peak, for the ledger
-  Seconds tensor, context, expert;    // communication, not yet hidden
+  Seconds tensor, context, expert;      // communication, not yet hidden
   double launches = 0;
 
   Seconds device() const { return matmul + attention + memory; }
@@ -24,21 +24,21 @@ struct PassCost {
 
 struct LayerCost {
   PassCost forward, backward;
-  PassCost again;       // what recomputation adds to the backward pass
-  Bytes saved;          // activations held until this layer's backward
-  Bytes kept;           // those that selective recomputation keeps
-  Bytes routed;         // of `saved`, what grows with the load of the busiest expert
-  Bytes working;        // extra while the layer is being recomputed or is running
+  PassCost again;                // what recomputation adds to the backward pass
+  Bytes saved;                   // activations held until this layer's backward
+  Bytes kept;                    // those that selective recomputation keeps
+  Bytes routed;                  // of `saved`, what grows with the load of the busiest expert
+  Bytes working;                 // extra while the layer is being recomputed or is running
   double parameters = 0;         // dense parameters on this rank
   double expert_parameters = 0;  // of this rank's experts
 };
 
 // The costs that do not depend on pipeline and data parallel degrees.
 struct MicrobatchCost {
-  LayerCost dense, moe;   // per layer
-  LayerCost embedding;    // first stage
-  LayerCost head;         // last stage: final norm, logits, loss
-  Bytes boundary;         // activation sent between stages
+  LayerCost dense, moe;  // per layer
+  LayerCost embedding;   // first stage
+  LayerCost head;        // last stage: final norm, logits, loss
+  Bytes boundary;        // activation sent between stages
 };
 
 // One operation as it was costed, kept only when somebody asks where a figure comes from.

@@ -5,15 +5,16 @@
 namespace assay {
 namespace {
 
-// A group of `ranks` members that sit `stride` ranks apart. `node` accelerators share NICs, `domain`
-// accelerators share scale-up links.
+// A group of `ranks` members that sit `stride` ranks apart. `node` accelerators share NICs,
+// `domain` accelerators share scale-up links.
 Group strided(int64_t ranks, int64_t stride, int64_t domain, int64_t node) {
   Group g;
   g.ranks = std::max<int64_t>(1, ranks);
   g.per_domain = std::clamp<int64_t>(domain / std::max<int64_t>(1, stride), 1, g.ranks);
   while (g.ranks % g.per_domain != 0) --g.per_domain;
   // Every rank of a node belongs to one such group; those of a node use its NICs at once.
-  const int64_t members_per_node = std::clamp<int64_t>(node / std::max<int64_t>(1, stride), 1, g.ranks);
+  const int64_t members_per_node =
+      std::clamp<int64_t>(node / std::max<int64_t>(1, stride), 1, g.ranks);
   g.sharing = std::max<int64_t>(1, node / members_per_node);
   return g;
 }
@@ -42,7 +43,8 @@ Layout make_layout(const Setting& s, const Plan& p) {
   l.expert = strided(l.ep, l.etp, domain, node);
   l.expert_tensor = strided(l.etp, 1, domain, node);
   l.data = strided(data, l.tp, domain, node);
-  l.data_expert = strided(std::max<int64_t>(1, data * l.tp / (l.ep * l.etp)), l.ep * l.etp, domain, node);
+  l.data_expert =
+      strided(std::max<int64_t>(1, data * l.tp / (l.ep * l.etp)), l.ep * l.etp, domain, node);
   if (s.workload.model.kind == ModelKind::kDlrm) l.data_expert = Group{};  // tables have one copy
   l.shard_group = strided(l.shard, l.tp, domain, node);
   l.replica_group = strided(data / std::max<int64_t>(1, l.shard), l.tp * l.shard, domain, node);

@@ -17,10 +17,10 @@ struct Layout {
   int64_t microbatches = 1;  // per pipeline and optimizer step
   int64_t shard = 1;         // ranks that share one copy of what zero shards
   Group tensor, context, expert, expert_tensor, pipeline;
-  Group data;            // dp x cp: gradients of dense parameters
-  Group data_expert;     // gradients of expert parameters
-  Group shard_group;     // gathers and reduce-scatters of FSDP
-  Group replica_group;   // the all-reduce between copies of HSDP
+  Group data;           // dp x cp: gradients of dense parameters
+  Group data_expert;    // gradients of expert parameters
+  Group shard_group;    // gathers and reduce-scatters of FSDP
+  Group replica_group;  // the all-reduce between copies of HSDP
 };
 
 // REQUIRES: the plan is possible for the setting.

@@ -33,7 +33,8 @@ double live_microbatches(Schedule schedule, int64_t pp, int64_t vpp, int64_t mic
   const double m = static_cast<double>(microbatches);
   if (schedule == Schedule::kGpipe) return m;
   if (vpp == 1) return std::min(m, static_cast<double>(pp - i));
-  // Interleaved: chunks of 1/vpp of a stage; warm-up runs (pp - i - 1) x 2 + (vpp - 1) x pp of them.
+  // Interleaved: chunks of 1/vpp of a stage; warm-up runs (pp - i - 1) x 2 + (vpp - 1) x pp of
+  // them.
   const double chunks = static_cast<double>((pp - i - 1) * 2 + (vpp - 1) * pp + 1);
   return std::min(m, chunks / static_cast<double>(vpp));
 }

@@ -14,8 +14,8 @@ int64_t stage_layers(int64_t layers, int64_t pp, int64_t i);
 // Index of the first layer of stage `i`.
 int64_t stage_begin(int64_t layers, int64_t pp, int64_t i);
 
-// Time that stages stand idle while the pipeline fills and drains, given the time of one micro-batch
-// (forward + backward) in all stages together and in the slowest one:
+// Time that stages stand idle while the pipeline fills and drains, given the time of one
+// micro-batch (forward + backward) in all stages together and in the slowest one:
 //     1f1b, gpipe   sum - slowest
 //     interleaved   (sum - slowest) / vpp
 //     zero-bubble   a third of 1f1b: weight gradients fill the rest (backward twice the forward)

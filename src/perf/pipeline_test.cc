@@ -11,7 +11,8 @@ namespace {
 // The naive twin: stages as queues of work, one event after another. Stage s runs `pp - s` forward
 // passes to warm up, then alternates; a forward needs the previous stage's forward, a backward the
 // next stage's backward.
-double simulate_1f1b(const std::vector<double>& forward, const std::vector<double>& backward, int m) {
+double simulate_1f1b(const std::vector<double>& forward, const std::vector<double>& backward,
+                     int m) {
   const int pp = static_cast<int>(forward.size());
   std::vector<std::vector<double>> f_end(pp, std::vector<double>(m, -1)), b_end = f_end;
   std::vector<std::vector<int>> order(pp);  // positive: forward i+1, negative: backward
@@ -92,7 +93,8 @@ TEST(Pipeline, LayersAreAllPlacedOnce) {
 TEST(Pipeline, InterleavingShrinksTheBubbleAndKeepsMoreAlive) {
   const Seconds sum(30), slowest(3);
   EXPECT_EQ(bubble_time(Schedule::kInterleaved, 3, sum, slowest).v, 9);
-  EXPECT_LT(bubble_time(Schedule::kZeroBubble, 1, sum, slowest), bubble_time(Schedule::kOneFOneB, 1, sum, slowest));
+  EXPECT_LT(bubble_time(Schedule::kZeroBubble, 1, sum, slowest),
+            bubble_time(Schedule::kOneFOneB, 1, sum, slowest));
   EXPECT_EQ(live_microbatches(Schedule::kOneFOneB, 8, 1, 64, 0), 8);
   EXPECT_EQ(live_microbatches(Schedule::kOneFOneB, 8, 1, 64, 7), 1);
   EXPECT_GT(live_microbatches(Schedule::kInterleaved, 8, 2, 64, 0), 8);

@@ -40,8 +40,16 @@ CostKey cost_key(const Plan& p, const Layout& l) {
   bit(p.overlap_tp, 1);
   bit(p.overlap_expert, 1);
   bit(p.zero == 3, 1);
-  return {l.tp, l.cp, l.ep, l.etp, experts ? l.dp : 0, l.micro_batch,
-          quantised ? l.microbatches : 0, flags, p.recompute_layers, p.offload_activations};
+  return {l.tp,
+          l.cp,
+          l.ep,
+          l.etp,
+          experts ? l.dp : 0,
+          l.micro_batch,
+          quantised ? l.microbatches : 0,
+          flags,
+          p.recompute_layers,
+          p.offload_activations};
 }
 
 size_t hash(const CostKey& k) {
@@ -99,7 +107,8 @@ Predictor::Predictor(const Setting& s) : state_(std::make_unique<State>()) {
   state_->setting = s;
   if (state_->setting.accelerators == 0) state_->setting.accelerators = s.cluster.accelerators();
   state_->links = resolve_links(s.cluster, s.scaleup_params, s.fabric_params);
-  state_->tokens = static_cast<double>(s.workload.seq) * static_cast<double>(s.workload.global_batch);
+  state_->tokens =
+      static_cast<double>(s.workload.seq) * static_cast<double>(s.workload.global_batch);
   state_->model_flops =
       Flops(flops_per_token(s.workload.model, s.workload.seq, s.workload.task) * state_->tokens);
 }

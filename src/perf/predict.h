@@ -1,8 +1,9 @@
-// One training step of a described workload on a described cluster: its time, its ledger, its memory.
+// One training step of a described workload on a described cluster: its time, its ledger, its
+// memory.
 //
-// `Predictor` is bound to everything but the plan; `predict` costs microseconds because kernel times
-// depend only on a few of the plan's settings and are kept. Pure: same input, same output, no I/O.
-// Not thread-safe: one Predictor per thread.
+// `Predictor` is bound to everything but the plan; `predict` costs microseconds because kernel
+// times depend only on a few of the plan's settings and are kept. Pure: same input, same output, no
+// I/O. Not thread-safe: one Predictor per thread.
 #pragma once
 
 #include <memory>
@@ -37,8 +38,8 @@ struct Prediction {
   double mfu = 0;
   double tokens_per_s = 0;
   int64_t dp = 1;
-  int64_t microbatches = 1;  // per pipeline and step
-  Watts power;               // mean, one accelerator
+  int64_t microbatches = 1;   // per pipeline and step
+  Watts power;                // mean, one accelerator
   bool extrapolated = false;  // outside what was ever measured
 };
 
@@ -51,7 +52,7 @@ struct Impossible {
 
 // One line of a derivation, for `explain`: a figure, how it follows from its inputs, and its mark.
 struct Derivation {
-  std::string name;      // `matmul`, `tensor all-reduce`
+  std::string name;  // `matmul`, `tensor all-reduce`
   double value = 0;
   std::string unit;
   std::string equation;  // `flops / (peak x efficiency)`, with the figures put in

@@ -1,5 +1,5 @@
-// Properties that hold for every prediction, whatever the constants: accounts add up, more bandwidth
-// is never slower, a faster device is never slower, what is impossible says why.
+// Properties that hold for every prediction, whatever the constants: accounts add up, more
+// bandwidth is never slower, a faster device is never slower, what is impossible says why.
 #include "perf/predict.h"
 
 #include <cmath>
@@ -12,8 +12,8 @@
 namespace assay {
 namespace {
 
-Setting setting(const char* model, const char* cluster, const char* stack, int64_t gpus, int64_t seq,
-                int64_t batch) {
+Setting setting(const char* model, const char* cluster, const char* stack, int64_t gpus,
+                int64_t seq, int64_t batch) {
   const Catalog& known = catalog();
   Setting s;
   s.workload.model = *find_model(known, model);

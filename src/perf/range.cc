@@ -1,12 +1,13 @@
-// The half-width of a 90 % range, on a log scale, is put together from what made held-out runs miss:
+// The half-width of a 90 % range, on a log scale, is put together from what made held-out runs
+// miss:
 //
 //     q^2 = stack^2 + architecture^2 + experts^2 + (host x launch share)^2
 //
 // `Stack::spread` and `Kernels::spread` are the 90 % quantiles of leave-one-source-out errors
-// (tools/calibrate --loo) where there are runs, and an honest guess, marked a, where there are none.
-// Expert models scatter more than their stack, since routing, dispatch and release matter; so do
-// steps in which the device waits for the host. Ranges are not widened to look safe: `assay validate`
-// prints how many runs they hold.
+// (tools/calibrate --loo) where there are runs, and an honest guess, marked a, where there are
+// none. Expert models scatter more than their stack, since routing, dispatch and release matter; so
+// do steps in which the device waits for the host. Ranges are not widened to look safe: `assay
+// validate` prints how many runs they hold.
 #include "perf/range.h"
 
 #include <algorithm>
@@ -15,7 +16,8 @@
 namespace assay {
 namespace {
 
-// Quantile 0.9 of held-out errors of expert models is 0.27 (75 runs), of dense ones 0.15 (720 runs).
+// Quantile 0.9 of held-out errors of expert models is 0.27 (75 runs), of dense ones 0.15 (720
+// runs).
 constexpr double kExperts = 0.20;
 // Held-out launch-bound runs miss by the host's speed, which no description states.
 constexpr double kHost = 0.20;

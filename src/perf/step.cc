@@ -30,7 +30,8 @@ constexpr double kRace = 6;
 constexpr double kHostOptimizerBytes = 28;
 constexpr Bandwidth kHostMemory{200e9};
 
-// Newton steps for the held clock: from 1, four leave less than 1e-6. No part idles below this share.
+// Newton steps for the held clock: from 1, four leave less than 1e-6. No part idles below this
+// share.
 constexpr int kClockSteps = 4;
 constexpr double kLeastClock = 0.3;
 
@@ -71,8 +72,10 @@ struct Clocked {
 
 // Vector arithmetic draws less than tensor cores at their own peak: a held fp32 matmul keeps the
 // burst clock on the H200 (data/h200/sustained.csv), bf16 and fp8 do not.
-double precision_draw(Precision p) {
-  return p == Precision::kFp32 ? 0.5 : p == Precision::kTf32 ? 0.7 : 1.0;
+double precision_draw(Precision p, const Kernels& k) {
+  if (p == Precision::kFp32) return 0.5;
+  if (p == Precision::kTf32) return 0.7;
+  return p == Precision::kFp16 || p == Precision::kBf16 ? 1.0 : k.power_narrow;
 }
 
 // Mean draw of a step whose device kernels are `p` (forward and backward together) out of `total`
@@ -82,12 +85,14 @@ Clocked held_clock(const Setting& s, Precision precision, const PassCost& p, dou
   const Accelerator& a = s.cluster.accelerator;
   const double unit = k.power_unit * peak(a, Precision::kBf16).v / 1e12 / (a.tdp - a.idle).v;
   const double linear_share =
-      p.matmul.v > 0 ? p.matmul_peak / p.matmul * precision_draw(precision) : 0;
+      p.matmul.v > 0 ? p.matmul_peak / p.matmul * precision_draw(precision, k) : 0;
   const double busy = p.matmul.v + p.attention.v + p.memory.v;
   const double idle = std::max(0.0, total - busy);
-  // Energy above idle at clock f, in (tdp - idle) x seconds: cores f^a + rest, since time stretches by
-  // 1/f while power falls with f^power_exponent. The clock is where it equals the time: busy/f + other.
-  const double cores = unit * (p.matmul.v * k.power_matmul * linear_share + p.attention.v * k.power_attention);
+  // Energy above idle at clock f, in (tdp - idle) x seconds: cores f^a + rest, since time stretches
+  // by 1/f while power falls with f^power_exponent. The clock is where it equals the time: busy/f +
+  // other.
+  const double cores =
+      unit * (p.matmul.v * k.power_matmul * linear_share + p.attention.v * k.power_attention);
   const double rest = unit * (p.memory.v * k.power_memory + idle * k.power_idle_wait);
   const double work = p.matmul.v + p.attention.v, other = p.memory.v + idle;
   Clocked c;
@@ -141,7 +146,8 @@ Traffic replicated_traffic(const Setting& s, const Plan& p, const Layout& l, con
   if (q.expert > 0) grad += wire(reduce, q.expert, st.gradient_comm_bytes, l.data_expert);
   if (split) {
     param += wire(Collective::kAllGather, q.dense, st.weight_comm_bytes, l.data);
-    if (q.expert > 0) param += wire(Collective::kAllGather, q.expert, st.weight_comm_bytes, l.data_expert);
+    if (q.expert > 0)
+      param += wire(Collective::kAllGather, q.expert, st.weight_comm_bytes, l.data_expert);
   }
   t.gradient = exposed(grad, backward, p.overlap_grad ? st.overlap_grad : 0);
   t.parameter = exposed(param, forward, p.overlap_param ? st.overlap_param : 0);
@@ -159,7 +165,8 @@ Traffic sharded_traffic(const Setting& s, const Plan& p, const Layout& l, const 
   const bool lora = s.workload.task == Task::kLora;
   const auto gathers = [&](double parameters) {
     return collective_time(Collective::kAllGather, Bytes(parameters * st.weight_comm_bytes),
-                           l.shard_group, links).v;
+                           l.shard_group, links)
+        .v;
   };
   const auto scatters = [&](double parameters) {
     if (lora) return 0.0;
@@ -167,7 +174,8 @@ Traffic sharded_traffic(const Setting& s, const Plan& p, const Layout& l, const 
     double w = collective_time(Collective::kReduceScatter, b, l.shard_group, links).v;
     if (l.replica_group.ranks > 1) {
       w += collective_time(Collective::kAllReduce, b / static_cast<double>(l.shard),
-                           l.replica_group, links).v;
+                           l.replica_group, links)
+               .v;
     }
     return w;
   };
@@ -204,7 +212,8 @@ double optimizer_time(const Setting& s, const Plan& p, const Layout& l, const St
   // Only the touched rows of a table are updated, and that is part of its backward pass.
   const double sparse = s.workload.model.kind == ModelKind::kDlrm ? 0 : q.expert;
   const double mine = p.zero >= 1 ? q.dense / shard + sparse / expert : q.dense + sparse;
-  const double word = p.precision == Precision::kFp32 || p.precision == Precision::kTf32 ? 2.0 : 1.0;
+  const double word =
+      p.precision == Precision::kFp32 || p.precision == Precision::kTf32 ? 2.0 : 1.0;
   const double bytes = (2 * st.optimizer_bytes + st.gradient_bytes + 2 * st.weight_bytes) * word;
   const Bandwidth memory = s.cluster.accelerator.memory_bandwidth * s.kernels.memory_efficiency;
   const double off = p.offload_optimizer;
@@ -219,7 +228,8 @@ double optimizer_time(const Setting& s, const Plan& p, const Layout& l, const St
 }
 
 double log2_nodes(const Setting& s, const Layout& l) {
-  const double nodes = static_cast<double>(l.ranks) / static_cast<double>(s.cluster.node.accelerators);
+  const double nodes =
+      static_cast<double>(l.ranks) / static_cast<double>(s.cluster.node.accelerators);
   return nodes > 1 ? std::log2(nodes) : 0;
 }
 
@@ -228,7 +238,8 @@ void book_pass(Ledger& g, const PassCost& p, const PassCost& again, double share
   const double linear = p.matmul.v - again.matmul.v, attention = p.attention.v - again.attention.v;
   const double memory = p.memory.v - again.memory.v;
   g[Account::kMatmul] += Seconds((linear - (p.matmul_peak - again.matmul_peak).v) * share);
-  g[Account::kAttention] += Seconds((attention - (p.attention_peak - again.attention_peak).v) * share);
+  g[Account::kAttention] +=
+      Seconds((attention - (p.attention_peak - again.attention_peak).v) * share);
   g[Account::kMemoryBound] += Seconds(memory * share);
   g[Account::kRecompute] += Seconds((again.device().v + again.wire().v) * share);
   g[Account::kPowerCap] += Seconds(capped * share);
@@ -242,14 +253,15 @@ void book_pass(Ledger& g, const PassCost& p, const PassCost& again, double share
 // All stages of the pipeline, timed; the sums that the step needs.
 struct PipelineTimes {
   double sum = 0, slowest = 0, wait = 0;
-  PassCost all, again;            // summed over stages
-  StageTime heavy;                // the slowest stage
+  PassCost all, again;  // summed over stages
+  StageTime heavy;      // the slowest stage
   StageContent heavy_content;
-  double clock = 1, draw = 0;     // of the slowest stage
-  double capped = 0;              // what clocks below burst add, summed over stages
+  double clock = 1, draw = 0;  // of the slowest stage
+  double capped = 0;           // what clocks below burst add, summed over stages
 };
 
-PipelineTimes time_stages(const Setting& s, const Plan& p, const Layout& l, const MicrobatchCost& c, double extra) {
+PipelineTimes time_stages(const Setting& s, const Plan& p, const Layout& l, const MicrobatchCost& c,
+                          double extra) {
   PipelineTimes t;
   const Model& m = s.workload.model;
   const double launch = s.stack.launch.v / s.cluster.node.host_speed;
@@ -262,7 +274,8 @@ PipelineTimes time_stages(const Setting& s, const Plan& p, const Layout& l, cons
     const double host_f = st.forward.launches * launch + per_pass;
     const double host_b = st.backward.launches * launch + per_pass;
     double wait = 0;
-    const double rough = pass_time(st.forward, 1, host_f, wait) + pass_time(st.backward, 1, host_b, wait);
+    const double rough =
+        pass_time(st.forward, 1, host_f, wait) + pass_time(st.backward, 1, host_b, wait);
     const Clocked k = held_clock(s, p.precision, both, rough + extra);
     wait = 0;
     st.forward_s = pass_time(st.forward, k.clock, host_f, wait);
@@ -327,7 +340,8 @@ Step assemble_step(const Setting& s, const Plan& p, const Layout& l, const Links
   const Seconds each(t.slowest + hop);
   g[Account::kBubble] += bubble_time(p.schedule, l.vpp, Seconds(t.sum) + Seconds(hop * pp), each);
   if (p.expert_skew > 1 && s.workload.model.experts > 0) {
-    const Seconds experts = (c.moe.forward.matmul + c.moe.backward.matmul) * t.heavy_content.moe_layers;
+    const Seconds experts =
+        (c.moe.forward.matmul + c.moe.backward.matmul) * t.heavy_content.moe_layers;
     g[Account::kExpertImbalance] += experts * (0.7 * (p.expert_skew - 1) * m);
   }
   g[Account::kMemoryBound] += Seconds(accumulate);

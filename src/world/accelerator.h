@@ -16,7 +16,8 @@ struct Accelerator {
   std::string name;
   std::vector<std::string> aliases;  // other spellings, matched without case and punctuation
   std::string vendor;
-  std::string architecture;  // names the entry of catalog/kernels that holds measured kernel behaviour
+  std::string
+      architecture;  // names the entry of catalog/kernels that holds measured kernel behaviour
   FlopRate fp32, tf32, fp16, bf16, fp8, fp4, int8;  // zero: not supported natively
   Bytes memory;
   Bandwidth memory_bandwidth;
@@ -28,8 +29,8 @@ struct Accelerator {
   Wiring wiring = Wiring::kSwitch;
   Bandwidth pcie_bandwidth;  // one direction to the host
   Watts tdp, idle;
-  Hertz clock;         // the clock at which the peaks are stated
-  DollarRate price;    // a median on-demand price, for clusters that state none
+  Hertz clock;       // the clock at which the peaks are stated
+  DollarRate price;  // a median on-demand price, for clusters that state none
 };
 
 template <class T, class V>
@@ -37,7 +38,8 @@ template <class T, class V>
 void fields(T& a, V&& visit) {
   visit("aliases", a.aliases, kAny, "other spellings of the name");
   visit("vendor", a.vendor, kAny, "vendor");
-  visit("architecture", a.architecture, kAny, "entry of catalog/kernels with its measured behaviour");
+  visit("architecture", a.architecture, kAny,
+        "entry of catalog/kernels with its measured behaviour");
   visit("fp32", a.fp32, kNotNegative, "dense peak without tensor cores");
   visit("tf32", a.tf32, kNotNegative, "dense peak, TF32");
   visit("fp16", a.fp16, kNotNegative, "dense peak, FP16");
@@ -50,7 +52,8 @@ void fields(T& a, V&& visit) {
   visit("l2", a.l2, kNotNegative, "last-level cache");
   visit("compute_units", a.compute_units, kCount, "SMs, CUs or cores that a wave of tiles fills");
   visit("scaleup_link", a.scaleup_link, kAny, "name of the scale-up link");
-  visit("scaleup_bandwidth", a.scaleup_bandwidth, kNotNegative, "scale-up bandwidth, one direction");
+  visit("scaleup_bandwidth", a.scaleup_bandwidth, kNotNegative,
+        "scale-up bandwidth, one direction");
   visit("peer_bandwidth", a.peer_bandwidth, kNotNegative, "one direction between one pair");
   visit("wiring", a.wiring, kAny, "how a scale-up domain is wired");
   visit("pcie_bandwidth", a.pcie_bandwidth, kNotNegative, "host link, one direction");

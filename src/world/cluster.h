@@ -7,15 +7,15 @@ namespace assay {
 
 struct Node {
   std::string name;
-  std::string accelerator;     // catalog name
-  int64_t accelerators = 8;    // per node
+  std::string accelerator;   // catalog name
+  int64_t accelerators = 8;  // per node
   int64_t numa_nodes = 2;
-  int64_t nics = 8;            // for training traffic; zero: a single-node machine
-  Bandwidth nic_bandwidth;     // one direction, one NIC
+  int64_t nics = 8;         // for training traffic; zero: a single-node machine
+  Bandwidth nic_bandwidth;  // one direction, one NIC
   Bytes host_memory;
-  Bandwidth disk_bandwidth;    // local disks, read
-  Watts host_power;            // all that is not an accelerator, under load
-  double host_speed = 1;       // single-thread speed over a 2023 x86 server: sets launch costs
+  Bandwidth disk_bandwidth;  // local disks, read
+  Watts host_power;          // all that is not an accelerator, under load
+  double host_speed = 1;     // single-thread speed over a 2023 x86 server: sets launch costs
 };
 
 template <class T, class V>
@@ -40,21 +40,22 @@ constexpr std::array<std::string_view, 8> enum_names(FabricKind) {
 struct Fabric {
   std::string name;
   FabricKind kind = FabricKind::kInfiniband;
-  int64_t scaleup_domain = 0;    // accelerators joined by the scale-up link; zero: one node's
-  double oversubscription = 1;   // leaf uplinks: 1 is non-blocking, 7 is Meta's aggregation layer
-  bool rail_optimised = true;    // NIC i of every node hangs on leaf i
-  int64_t nodes_per_leaf = 32;   // nodes whose traffic stays below the oversubscribed layer
+  int64_t scaleup_domain = 0;   // accelerators joined by the scale-up link; zero: one node's
+  double oversubscription = 1;  // leaf uplinks: 1 is non-blocking, 7 is Meta's aggregation layer
+  bool rail_optimised = true;   // NIC i of every node hangs on leaf i
+  int64_t nodes_per_leaf = 32;  // nodes whose traffic stays below the oversubscribed layer
   bool in_switch_reduction = false;  // SHARP and the like, in use by the collectives library
-  double degraded_links = 0;     // fraction of NIC links that run slow (one is enough to hurt)
-  double degraded_speed = 1;     // their speed as a fraction of nominal
-  double efficiency = 0;         // achieved over nominal for large messages; zero: by kind
+  double degraded_links = 0;         // fraction of NIC links that run slow (one is enough to hurt)
+  double degraded_speed = 1;         // their speed as a fraction of nominal
+  double efficiency = 0;             // achieved over nominal for large messages; zero: by kind
 };
 
 template <class T, class V>
   requires std::is_same_v<std::remove_const_t<T>, Fabric>
 void fields(T& f, V&& visit) {
   visit("kind", f.kind, kAny, "transport");
-  visit("scaleup_domain", f.scaleup_domain, Limits{0, 65536}, "accelerators joined by scale-up links");
+  visit("scaleup_domain", f.scaleup_domain, Limits{0, 65536},
+        "accelerators joined by scale-up links");
   visit("oversubscription", f.oversubscription, Limits{1, 1000}, "leaf uplink oversubscription");
   visit("rail_optimised", f.rail_optimised, kAny, "NIC i of every node on leaf i");
   visit("nodes_per_leaf", f.nodes_per_leaf, kCount, "nodes below one leaf (or rail group)");
@@ -69,11 +70,11 @@ struct Cluster {
   Node node;
   int64_t nodes = 1;
   Fabric fabric;
-  Accelerator accelerator;  // resolved from node.accelerator; a description may override fields
-  DollarRate price;         // per accelerator; zero: the accelerator's catalog price
-  double pue = 1.25;        // facility power over IT power
+  Accelerator accelerator;      // resolved from node.accelerator; a description may override fields
+  DollarRate price;             // per accelerator; zero: the accelerator's catalog price
+  double pue = 1.25;            // facility power over IT power
   Bandwidth storage_bandwidth;  // shared storage, read, whole cluster; zero: unconstrained
-  double inlet_c = 25;      // cooling supply; hotter silicon clocks lower under the same cap
+  double inlet_c = 25;          // cooling supply; hotter silicon clocks lower under the same cap
 
   int64_t accelerators() const { return nodes * node.accelerators; }
   int64_t scaleup_domain() const {

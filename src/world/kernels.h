@@ -1,5 +1,5 @@
-// How an architecture's kernels really behave, measured or calibrated: the difference between a data
-// sheet and a training step. One entry of catalog/kernels.yaml per architecture.
+// How an architecture's kernels really behave, measured or calibrated: the difference between a
+// data sheet and a training step. One entry of catalog/kernels.yaml per architecture.
 #pragma once
 
 #include "world/collective_params.h"
@@ -10,8 +10,8 @@ namespace assay {
 struct Kernels {
   std::string name;
   MatmulParams matmul;
-  // Fused attention: achieved fraction of the 16-bit dense peak for long sequences at head size 128,
-  // by who made the kernel, and the tokens per row of keys at which half of it is reached.
+  // Fused attention: achieved fraction of the 16-bit dense peak for long sequences at head size
+  // 128, by who made the kernel, and the tokens per row of keys at which half of it is reached.
   double attention_forward = 0.5;
   double attention_backward = 0.4;
   double attention_vendor_forward = 0.6;
@@ -22,14 +22,16 @@ struct Kernels {
   // Memory-bound kernels.
   double memory_efficiency = 0.85;  // streaming kernels, of the data sheet's bandwidth
   Seconds kernel_floor{2e-6};       // device time per kernel that no work explains
-  // Power at burst clocks, in units of `power_unit` x the accelerator's 16-bit peak: what a kernel of
-  // each kind would draw above idle. Where the mean over a step exceeds (tdp - idle), clocks settle so
-  // that it does not; the same silicon under a lower cap (an H100 at 500 W) therefore clocks lower.
-  double power_unit = 0.6;          // W per TFLOPS of 16-bit dense peak
-  double power_matmul = 1.5;        // at the dense peak; scales with the achieved share of it
+  // Power at burst clocks, in units of `power_unit` x the accelerator's 16-bit peak: what a kernel
+  // of each kind would draw above idle. Where the mean over a step exceeds (tdp - idle), clocks
+  // settle so that it does not; the same silicon under a lower cap (an H100 at 500 W) therefore
+  // clocks lower.
+  double power_unit = 0.6;     // W per TFLOPS of 16-bit dense peak
+  double power_matmul = 1.5;   // at the dense peak; scales with the achieved share of it
+  double power_narrow = 1.08;  // 8- and 4-bit matmuls at their own peak over 16-bit at its
   double power_attention = 1.2;
   double power_memory = 0.6;
-  double power_idle_wait = 0.15;    // waiting in a collective
+  double power_idle_wait = 0.15;  // waiting in a collective
   double power_exponent = 2.4;
   double spread = 0.15;  // what not having measured this architecture adds to a range, logarithm
 };
@@ -40,15 +42,18 @@ void fields(T& k, V&& visit) {
   visit("matmul", k.matmul, kAny, "matmul behaviour");
   visit("attention_forward", k.attention_forward, kFraction, "portable kernel forward, of peak");
   visit("attention_backward", k.attention_backward, kFraction, "portable kernel backward, of peak");
-  visit("attention_vendor_forward", k.attention_vendor_forward, kFraction, "vendor kernel, of peak");
+  visit("attention_vendor_forward", k.attention_vendor_forward, kFraction,
+        "vendor kernel, of peak");
   visit("attention_vendor_backward", k.attention_vendor_backward, kFraction, "the same, backward");
   visit("attention_half_forward", k.attention_half_forward, kNotNegative, "tokens for half of it");
-  visit("attention_half_backward", k.attention_half_backward, kNotNegative, "tokens for half of it");
+  visit("attention_half_backward", k.attention_half_backward, kNotNegative,
+        "tokens for half of it");
   visit("attention_vendor_half", k.attention_vendor_half, kNotNegative, "the same, vendor kernel");
   visit("memory_efficiency", k.memory_efficiency, kFraction, "streaming, of spec bandwidth");
   visit("kernel_floor", k.kernel_floor, kNotNegative, "device time per kernel without work");
   visit("power_unit", k.power_unit, kPositive, "W per TFLOPS of 16-bit peak");
   visit("power_matmul", k.power_matmul, Limits{0, 10}, "draw at peak rate, in units");
+  visit("power_narrow", k.power_narrow, Limits{0, 10}, "8- and 4-bit matmuls over 16-bit");
   visit("power_attention", k.power_attention, Limits{0, 10}, "draw of attention");
   visit("power_memory", k.power_memory, Limits{0, 10}, "draw of memory-bound kernels");
   visit("power_idle_wait", k.power_idle_wait, Limits{0, 10}, "draw while waiting");

@@ -31,8 +31,9 @@ struct Plan {
   bool sequence_parallel = true;  // only with tp > 1
   ContextKind context = ContextKind::kRing;
   Schedule schedule = Schedule::kOneFOneB;
-  int64_t zero = 1;             // 0: replicated, 1: optimizer, 2: + gradients, 3: + weights (FSDP)
-  int64_t sharding_group = 0;   // ranks that one copy is sharded over; zero: all of dp (HSDP if less)
+  int64_t zero = 1;  // 0: replicated, 1: optimizer, 2: + gradients, 3: + weights (FSDP)
+  int64_t sharding_group =
+      0;  // ranks that one copy is sharded over; zero: all of dp (HSDP if less)
   Recompute recompute = Recompute::kNone;
   double recompute_layers = 1;  // fraction of layers to which the recompute applies
   bool early_stop = true;       // a checkpointed block stops recomputing at the last needed tensor
@@ -42,11 +43,11 @@ struct Plan {
   bool compiled = false;           // graph compiler fuses memory-bound ops
   bool cuda_graphs = false;
   bool flash_attention = true;
-  bool overlap_grad = true;    // gradient reduction under the backward pass
-  bool overlap_param = true;   // parameter gather under the forward pass
-  bool overlap_tp = false;     // tensor-parallel traffic pipelined with its matmuls
-  bool overlap_expert = false; // all-to-all of one micro-batch under another's compute
-  double expert_skew = 1;      // load of the busiest expert rank over the mean; 1: balanced
+  bool overlap_grad = true;     // gradient reduction under the backward pass
+  bool overlap_param = true;    // parameter gather under the forward pass
+  bool overlap_tp = false;      // tensor-parallel traffic pipelined with its matmuls
+  bool overlap_expert = false;  // all-to-all of one micro-batch under another's compute
+  double expert_skew = 1;       // load of the busiest expert rank over the mean; 1: balanced
 };
 
 template <class T, class V>
@@ -64,7 +65,8 @@ void fields(T& p, V&& visit) {
   visit("sequence_parallel", p.sequence_parallel, kAny, "sequence parallel beside tp");
   visit("context", p.context, kAny, "how context parallel exchanges keys and values");
   visit("schedule", p.schedule, kAny, "pipeline schedule");
-  visit("zero", p.zero, Limits{0, 3}, "0 replicated, 1 optimizer, 2 + gradients, 3 + weights (FSDP)");
+  visit("zero", p.zero, Limits{0, 3},
+        "0 replicated, 1 optimizer, 2 + gradients, 3 + weights (FSDP)");
   visit("sharding_group", p.sharding_group, Limits{0, 1e6}, "ranks one copy is sharded over");
   visit("recompute", p.recompute, kAny, "activation recomputation");
   visit("recompute_layers", p.recompute_layers, kFraction, "fraction of layers recomputed");

@@ -13,10 +13,10 @@ struct Setting {
   Workload workload;
   Cluster cluster;  // cluster.nodes is what exists; `accelerators` below is what the job uses
   Stack stack;
-  Kernels kernels;                   // of cluster.accelerator.architecture
-  CollectiveParams scaleup_params;   // the collectives library on the scale-up link
-  CollectiveParams fabric_params;    // and across nodes
-  int64_t accelerators = 0;          // zero: all of the cluster
+  Kernels kernels;                  // of cluster.accelerator.architecture
+  CollectiveParams scaleup_params;  // the collectives library on the scale-up link
+  CollectiveParams fabric_params;   // and across nodes
+  int64_t accelerators = 0;         // zero: all of the cluster
 };
 
 }  // namespace assay

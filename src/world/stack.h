@@ -1,6 +1,6 @@
-// The software: which kernels are fused, which overlaps really happen, what the host costs, and what
-// the framework does where a plan says nothing. Entries of catalog/stacks.yaml; the model never asks
-// for a framework's name.
+// The software: which kernels are fused, which overlaps really happen, what the host costs, and
+// what the framework does where a plan says nothing. Entries of catalog/stacks.yaml; the model
+// never asks for a framework's name.
 #pragma once
 
 #include "world/fields.h"
@@ -31,10 +31,11 @@ struct Stack {
   double loss_traffic = 16;        // bytes moved per logit, forward and backward
   double quantize_traffic = 8;     // bytes moved per element quantised with one scale per tensor
   double quantize_blocks = 10;     // the same with a scale per row or block
-  double optimizer_traffic = 1.2;  // bytes moved by the optimizer over reading and writing its state
-  double accumulate_bytes = 6;     // moved per parameter and micro-batch to add up gradients
+  double optimizer_traffic =
+      1.2;                      // bytes moved by the optimizer over reading and writing its state
+  double accumulate_bytes = 6;  // moved per parameter and micro-batch to add up gradients
 
-  double chunk_layers = 0;         // layers per interleaved chunk in its recipes; zero: no interleaving
+  double chunk_layers = 0;  // layers per interleaved chunk in its recipes; zero: no interleaving
 
   // Selective recompute: the shares of a layer's forward that run again.
   double selective_matmul = 0;
@@ -42,7 +43,7 @@ struct Stack {
   double selective_memory = 0;
 
   // Host.
-  double launches_forward = 20;    // kernels per layer, forward
+  double launches_forward = 20;  // kernels per layer, forward
   double launches_backward = 35;
   double launches_moe = 40;        // more, per expert layer and pass
   double launches_quantize = 3;    // more, per matmul and pass, below 16 bits
@@ -65,11 +66,11 @@ struct Stack {
   double contention = 0.1;         // computation lost per second of hidden transfer
   double gradient_comm_bytes = 4;  // per parameter on the wire
   double weight_comm_bytes = 2;
-  bool expert_dedup = false;       // a token travels once to each rank or node, not to each expert
-  double permute_passes = 2;       // times routed tokens are copied around the exchange
+  bool expert_dedup = false;  // a token travels once to each rank or node, not to each expert
+  double permute_passes = 2;  // times routed tokens are copied around the exchange
 
   // Memory: docs/models/memory.md.
-  double weight_bytes = 2;           // per parameter, resident
+  double weight_bytes = 2;  // per parameter, resident
   double gradient_bytes = 4;
   double optimizer_bytes = 12;       // master copy and two moments
   double gradient_bytes_fp16 = 2;    // in fp16 gradients add up in 16 bits,
@@ -78,9 +79,9 @@ struct Stack {
   bool gradients_apart = false;      // their memory is of another stream's pool: reserved all step
   bool gathered_ends = false;        // zero 3: embedding and head stay gathered through the step
   double gathered_limit = 0;         // zero 3: parameters gathered at once; zero: two whole layers
-  double saved_hidden = 5;           // 16-bit tensors of model width saved per layer, beside q, k, v, o
-  double saved_ffn = 3;              // tensors of MLP width saved per layer, two of a gated MLP's matmuls
-  double saved_dispatch = 2;         // copies of routed tokens saved per expert layer
+  double saved_hidden = 5;    // 16-bit tensors of model width saved per layer, beside q, k, v, o
+  double saved_ffn = 3;       // tensors of MLP width saved per layer, two of a gated MLP's matmuls
+  double saved_dispatch = 2;  // copies of routed tokens saved per expert layer
   bool saved_quantised = false;      // inputs of 8-bit matmuls are kept in 8 bits
   bool expand_kv = false;            // keys and values are repeated to all heads before attention
   double saved_compiled = 0.85;      // saved activations left under the graph compiler
@@ -92,8 +93,8 @@ struct Stack {
   double fragmentation_gathered = 1.06;  // the same where weights are gathered (zero 3)
 
   // Uncertainty and scale.
-  double jitter = 0.004;           // slow-down per doubling of nodes: the slowest of many
-  double spread = 0.2;             // 90 % half-width of held-out errors, natural logarithm
+  double jitter = 0.004;  // slow-down per doubling of nodes: the slowest of many
+  double spread = 0.2;    // 90 % half-width of held-out errors, natural logarithm
 };
 
 template <class T, class V>
@@ -115,8 +116,10 @@ void fields(T& s, V&& visit) {
   visit("accumulate_bytes", s.accumulate_bytes, kNotNegative, "to add up gradients, per parameter");
   visit("chunk_layers", s.chunk_layers, kNotNegative, "layers per interleaved chunk by default");
   visit("selective_matmul", s.selective_matmul, kFraction, "matmuls run again by selective");
-  visit("selective_attention", s.selective_attention, kFraction, "attention run again by selective");
-  visit("selective_memory", s.selective_memory, kFraction, "memory-bound ops run again by selective");
+  visit("selective_attention", s.selective_attention, kFraction,
+        "attention run again by selective");
+  visit("selective_memory", s.selective_memory, kFraction,
+        "memory-bound ops run again by selective");
   visit("launches_forward", s.launches_forward, kNotNegative, "kernels per layer, forward");
   visit("launches_backward", s.launches_backward, kNotNegative, "kernels per layer, backward");
   visit("launches_moe", s.launches_moe, kNotNegative, "more per expert layer and pass");

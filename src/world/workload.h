@@ -13,10 +13,11 @@ constexpr std::array<std::string_view, 2> enum_names(ModelKind) { return {"trans
 struct Model {
   std::string name;
   ModelKind kind = ModelKind::kTransformer;
-  int64_t layers = 0;          // decoder (or only) layers
-  int64_t encoder_layers = 0;  // of an encoder-decoder; cross-attention is added to each decoder layer
+  int64_t layers = 0;  // decoder (or only) layers
+  int64_t encoder_layers =
+      0;  // of an encoder-decoder; cross-attention is added to each decoder layer
   int64_t hidden = 0;
-  int64_t ffn = 0;       // dense MLP width; of the dense layers in an MoE
+  int64_t ffn = 0;  // dense MLP width; of the dense layers in an MoE
   int64_t heads = 0;
   int64_t kv_heads = 0;  // zero: the same as heads
   int64_t head_dim = 0;  // zero: hidden / heads
@@ -26,8 +27,8 @@ struct Model {
   bool causal = true;
   bool learned_positions = false;
   int64_t max_positions = 0;
-  int64_t window = 0;           // sliding-window attention; zero: full
-  double window_layers = 0;     // fraction of layers that use the window
+  int64_t window = 0;        // sliding-window attention; zero: full
+  double window_layers = 0;  // fraction of layers that use the window
   // Mixture of experts; experts = 0 is dense.
   int64_t experts = 0;
   int64_t experts_per_token = 0;
