@@ -17,6 +17,7 @@
 #include <cmath>
 
 #include "base/assert.h"
+#include "perf/clocks.h"
 #include "perf/memory.h"
 #include "perf/pipeline.h"
 
@@ -29,11 +30,6 @@ constexpr double kRace = 6;
 // the host's memory; 200 GB/s per node is what a two-socket server sustains for such a stream.
 constexpr double kHostOptimizerBytes = 28;
 constexpr Bandwidth kHostMemory{200e9};
-
-// Newton steps for the held clock: from 1, four leave less than 1e-6. No part idles below this
-// share.
-constexpr int kClockSteps = 4;
-constexpr double kLeastClock = 0.3;
 
 double race(double device, double host) {
   if (host <= 0.3 * device) return device;
@@ -63,53 +59,6 @@ StageTime stage_cost(const MicrobatchCost& c, const StageContent& s) {
   if (s.last) add(c.head, 1);
   t.backward += t.again;
   return t;
-}
-
-struct Clocked {
-  double clock = 1;
-  double draw = 0;
-};
-
-// Vector arithmetic draws less than tensor cores at their own peak: a held fp32 matmul keeps the
-// burst clock on the H200 (data/h200/sustained.csv), bf16 and fp8 do not.
-double precision_draw(Precision p, const Kernels& k) {
-  if (p == Precision::kFp32) return 0.5;
-  if (p == Precision::kTf32) return 0.7;
-  return p == Precision::kFp16 || p == Precision::kBf16 ? 1.0 : k.power_narrow;
-}
-
-// Mean draw of a step whose device kernels are `p` (forward and backward together) out of `total`
-// seconds, and the clock that the cap allows.
-Clocked held_clock(const Setting& s, Precision precision, const PassCost& p, double total) {
-  const Kernels& k = s.kernels;
-  const Accelerator& a = s.cluster.accelerator;
-  const double unit = k.power_unit * peak(a, Precision::kBf16).v / 1e12 / (a.tdp - a.idle).v;
-  const double linear_share =
-      p.matmul.v > 0 ? p.matmul_peak / p.matmul * precision_draw(precision, k) : 0;
-  const double busy = p.matmul.v + p.attention.v + p.memory.v;
-  const double idle = std::max(0.0, total - busy);
-  // Energy above idle at clock f, in (tdp - idle) x seconds: cores f^a + rest, since time stretches
-  // by 1/f while power falls with f^power_exponent. The clock is where it equals the time: busy/f +
-  // other.
-  const double cores =
-      unit * (p.matmul.v * k.power_matmul * linear_share + p.attention.v * k.power_attention);
-  const double rest = unit * (p.memory.v * k.power_memory + idle * k.power_idle_wait);
-  const double work = p.matmul.v + p.attention.v, other = p.memory.v + idle;
-  Clocked c;
-  if (cores + rest <= work + other) {
-    c.draw = (cores + rest) / (work + other);
-    return c;
-  }
-  const double exponent = k.power_exponent - 1;
-  double f = 1;
-  for (int i = 0; i < kClockSteps; ++i) {
-    const double power = cores * std::pow(f, exponent);
-    const double over = power + rest - work / f - other;
-    f = std::clamp(f - over / (exponent * power / f + work / (f * f)), kLeastClock, 1.0);
-  }
-  c.clock = f;
-  c.draw = 1;
-  return c;
 }
 
 double pass_time(const PassCost& p, double clock, double host, double& wait) {
@@ -233,8 +182,8 @@ double log2_nodes(const Setting& s, const Layout& l) {
   return nodes > 1 ? std::log2(nodes) : 0;
 }
 
-// Books the kernels of `p`, `share` times; clocks below burst stretched them by `capped` seconds.
-void book_pass(Ledger& g, const PassCost& p, const PassCost& again, double share, double capped) {
+// Books the kernels of `p`, `share` times.
+void book_pass(Ledger& g, const PassCost& p, const PassCost& again, double share) {
   const double linear = p.matmul.v - again.matmul.v, attention = p.attention.v - again.attention.v;
   const double memory = p.memory.v - again.memory.v;
   g[Account::kMatmul] += Seconds((linear - (p.matmul_peak - again.matmul_peak).v) * share);
@@ -242,7 +191,6 @@ void book_pass(Ledger& g, const PassCost& p, const PassCost& again, double share
       Seconds((attention - (p.attention_peak - again.attention_peak).v) * share);
   g[Account::kMemoryBound] += Seconds(memory * share);
   g[Account::kRecompute] += Seconds((again.device().v + again.wire().v) * share);
-  g[Account::kPowerCap] += Seconds(capped * share);
   g[Account::kCommTensor] += (p.tensor - again.tensor) * share;
   g[Account::kCommContext] += (p.context - again.context) * share;
   g[Account::kCommExpert] += (p.expert - again.expert) * share;
@@ -256,8 +204,8 @@ struct PipelineTimes {
   PassCost all, again;  // summed over stages
   StageTime heavy;      // the slowest stage
   StageContent heavy_content;
-  double clock = 1, draw = 0;  // of the slowest stage
-  double capped = 0;           // what clocks below burst add, summed over stages
+  double clock = 1, draw = 0;     // of the slowest stage
+  double capped = 0, heated = 0;  // what clocks below burst add, summed over stages, by cause
 };
 
 PipelineTimes time_stages(const Setting& s, const Plan& p, const Layout& l, const MicrobatchCost& c,
@@ -276,13 +224,15 @@ PipelineTimes time_stages(const Setting& s, const Plan& p, const Layout& l, cons
     double wait = 0;
     const double rough =
         pass_time(st.forward, 1, host_f, wait) + pass_time(st.backward, 1, host_b, wait);
-    const Clocked k = held_clock(s, p.precision, both, rough + extra);
+    const HeldClock k = held_clock(s, p.precision, both, rough + extra);
     wait = 0;
     st.forward_s = pass_time(st.forward, k.clock, host_f, wait);
     st.backward_s = pass_time(st.backward, k.clock, host_b, wait);
     t.sum += st.total() * count;
     t.wait += wait * count;
-    t.capped += (both.matmul.v + both.attention.v) * (1 / k.clock - 1) * count;
+    const double work = (both.matmul.v + both.attention.v) * count;
+    t.capped += work * (1 / k.cool - 1);
+    t.heated += work * (1 / k.clock - 1 / k.cool);
     t.all += both * count;
     t.again += st.again * count;
     if (st.total() > t.slowest) {
@@ -332,7 +282,9 @@ Step assemble_step(const Setting& s, const Plan& p, const Layout& l, const Links
     accumulate = adds * (Bytes((q.dense + sparse) * st.accumulate_bytes) / memory).v;
   }
 
-  book_pass(g, t.all, t.again, m / pp, t.capped);
+  book_pass(g, t.all, t.again, m / pp);
+  g[Account::kPowerCap] += Seconds(t.capped * m / pp);
+  g[Account::kThermal] += Seconds(t.heated * m / pp);
   g[Account::kLaunch] += Seconds(t.wait * m / pp);
   const double mean = t.sum / pp;
   g[Account::kStageImbalance] += Seconds((t.slowest - mean) * m);

@@ -1,0 +1,85 @@
+// At clock f the energy a step draws above idle, in units of (tdp - idle) x seconds, is
+//
+//     cores f^a + rest        a = power_exponent - 1, since time stretches by 1/f
+//
+// with cores the matmuls (by the share of peak they reach) and attention at burst clocks, rest the
+// memory-bound kernels and waiting. It may not exceed the budget over the step's time, work/f +
+// other. If burst clocks (f = 1) are within the budget they are held; else f is where both sides
+// meet, found by Newton's method.
+//
+// Heat enters twice. Leakage: under the cap, every kelvin of warmer coolant costs 0.11 % of speed
+// (measured on the H200 at 55-59 C junction, data/figures/models.yaml). And a cooler that is
+// designed to hold the limit at a rise of 52 K reaches the slow-down temperature, 87 C on NVIDIA's
+// data-centre parts, when the coolant is above 35 C; from there on the budget shrinks with the rise
+// that is left.
+#include "perf/clocks.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace assay {
+namespace {
+
+constexpr double kReferenceCoolant = 25;    // C, at which the constants were fitted
+constexpr double kSpeedPerKelvin = 0.0011;  // lost per kelvin, only under the cap
+constexpr double kSlowdown = 87;            // C, junction (data/figures/accelerators.csv)
+constexpr double kRiseAtLimit = 52;         // K, junction over coolant at the power limit
+constexpr int kClockSteps = 4;              // from 1, four Newton steps leave less than 1e-6
+constexpr double kLeastClock = 0.3;
+
+// Vector arithmetic draws less than tensor cores at their own peak: a held fp32 matmul keeps the
+// burst clock on the H200 (data/h200/sustained.csv), bf16 and fp8 do not.
+double precision_draw(Precision p, const Kernels& k) {
+  if (p == Precision::kFp32) return 0.5;
+  if (p == Precision::kTf32) return 0.7;
+  return p == Precision::kFp16 || p == Precision::kBf16 ? 1.0 : k.power_narrow;
+}
+
+struct Draw {
+  double cores, rest;  // energy above idle at burst clocks
+  double work, other;  // seconds that stretch with the clock, and that do not
+  double exponent;
+};
+
+double solve_clock(const Draw& d, double budget) {
+  if (d.cores + d.rest <= budget * (d.work + d.other)) return 1;
+  double f = 1;
+  for (int i = 0; i < kClockSteps; ++i) {
+    const double power = d.cores * std::pow(f, d.exponent);
+    const double over = power + d.rest - budget * (d.work / f + d.other);
+    f -= over / (d.exponent * power / f + budget * d.work / (f * f));
+    f = std::clamp(f, kLeastClock, 1.0);
+  }
+  return f;
+}
+
+}  // namespace
+
+HeldClock held_clock(const Setting& s, Precision precision, const PassCost& p, double total) {
+  const Kernels& k = s.kernels;
+  const Accelerator& a = s.cluster.accelerator;
+  const double range = std::max(1.0, (a.tdp - a.idle).v);
+  const double unit = k.power_unit * peak(a, Precision::kBf16).v / 1e12 / range;
+  const double share = p.matmul.v > 0 ? p.matmul_peak / p.matmul * precision_draw(precision, k) : 0;
+  Draw d;
+  d.work = p.matmul.v + p.attention.v;
+  const double idle = std::max(0.0, total - d.work - p.memory.v);
+  d.other = p.memory.v + idle;
+  d.cores = unit * (p.matmul.v * k.power_matmul * share + p.attention.v * k.power_attention);
+  d.rest = unit * (p.memory.v * k.power_memory + idle * k.power_idle_wait);
+  d.exponent = k.power_exponent - 1;
+  HeldClock c;
+  c.cool = c.clock = solve_clock(d, 1);
+  c.draw = c.clock < 1 ? 1 : (d.cores + d.rest) / (d.work + d.other);
+  const double coolant = s.cluster.inlet_c;
+  if (coolant == kReferenceCoolant) return c;
+  const double left = std::clamp((kSlowdown - coolant) / kRiseAtLimit, 0.0, 1.0);
+  const double budget = std::max(0.05, (left * a.tdp.v - a.idle.v) / range);
+  if (budget < 1) c.clock = solve_clock(d, budget);
+  if (c.clock < 1) c.clock *= 1 - kSpeedPerKelvin * (coolant - kReferenceCoolant);
+  c.clock = std::clamp(c.clock, kLeastClock, 1.0);
+  c.draw = std::min(c.draw, budget);
+  return c;
+}
+
+}  // namespace assay

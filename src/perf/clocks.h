@@ -1,0 +1,18 @@
+// The clock that a step can hold: kernels draw power by kind, the limit and the coolant say how
+// much may be drawn. docs/models/clocks.md.
+#pragma once
+
+#include "perf/layer.h"
+
+namespace assay {
+
+struct HeldClock {
+  double clock = 1;  // held over burst clock, as cooled
+  double cool = 1;   // the same with coolant at the reference temperature: the power limit alone
+  double draw = 0;   // mean power drawn above idle, of (tdp - idle)
+};
+
+// For device kernels `p` (forward and backward together) out of `total` seconds.
+HeldClock held_clock(const Setting&, Precision, const PassCost& p, double total);
+
+}  // namespace assay
