@@ -1,10 +1,10 @@
 // Three moments compete for the peak of a stage. At the loss, everything the forward pass saved is
-// alive, together with the logits. In the backward pass of the first layer to go, the logits are gone
-// but the layer is recomputed and its gradients stand unsharded. At the end of the backward pass,
-// little is saved but all gradients are there. Frameworks that keep gradient buffers through the whole
-// step (Megatron), and every framework that adds up micro-batches, hold gradients at all three;
-// PyTorch's eager mode frees them between steps. On the H200 runs this is the difference between 12.4
-// and 15.0 GiB for the 1.3b model with full recompute.
+// alive, together with the logits. In the backward pass of the first layer to go, the logits are
+// gone but the layer is recomputed and its gradients stand unsharded. At the end of the backward
+// pass, little is saved but all gradients are there. Frameworks that keep gradient buffers through
+// the whole step (Megatron), and every framework that adds up micro-batches, hold gradients at all
+// three; PyTorch's eager mode frees them between steps. On the H200 runs this is the difference
+// between 12.4 and 15.0 GiB for the 1.3b model with full recompute.
 //
 // The terms reported are those of the moment and the stage that win, so they always add up.
 #include "perf/memory.h"
@@ -22,8 +22,8 @@ constexpr Bytes kContext{0.55e9};
 constexpr double kPressedFragmentation = 1.06;
 // Layers whose gathered weights are alive at once: the one that runs and the one that is fetched.
 constexpr double kGatheredLayers = 2;
-// Frozen base weights are loaded in 16 bits, or in the 8 that they are multiplied in; adapters train in mixed precision: 16-bit weights and
-// gradients, 32-bit master copy and moments.
+// Frozen base weights are loaded in 16 bits, or in the 8 that they are multiplied in; adapters
+// train in mixed precision: 16-bit weights and gradients, 32-bit master copy and moments.
 constexpr double kFrozenBytes = 2;
 constexpr double kFrozenBytesQuantised = 1;
 constexpr double kAdapterBytes = 16;
@@ -92,7 +92,8 @@ void keep_larger(MemoryUse& worst, MemoryUse u, const Costs& k, Bytes gradients)
   // Before it fails, the allocator gives back what it only caches.
   const Bytes pressed = u.allocated * std::min(k.fragmentation, kPressedFragmentation);
   u.reserved = std::min(u.reserved, std::max(pressed, u.capacity));
-  if (u.reserved > worst.reserved || (u.reserved == worst.reserved && u.allocated > worst.allocated)) {
+  if (u.reserved > worst.reserved ||
+      (u.reserved == worst.reserved && u.allocated > worst.allocated)) {
     worst = u;
   }
 }
@@ -108,8 +109,8 @@ void stage_memory(const Setting& s, const Plan& p, const Layout& l, const Microb
   u.stage = stage;
   u.capacity = worst.capacity;
   u.weights = Bytes(sharded(3) * k.weight);
-  u.optimizer = Bytes(sharded(1) * k.optimizer +
-                      k.adapter * (content.dense_layers + content.moe_layers));
+  u.optimizer =
+      Bytes(sharded(1) * k.optimizer + k.adapter * (content.dense_layers + content.moe_layers));
   u.framework = st.framework_memory;
   const Bytes gradients(sharded(2) * k.gradient);
 

@@ -1,5 +1,8 @@
-// Memory of the worst rank at its worst moment: weights, gradients, optimizer state, the activations
-// that the schedule keeps alive, and buffers. docs/models/memory.md.
+// Memory of the worst rank at its worst moment: weights, gradients, optimizer state, the
+// activations that the schedule keeps alive, and buffers. docs/models/memory.md.
+//
+// Invariant: the terms of a MemoryUse are those of one stage and one moment and add up to
+// `allocated`.
 #pragma once
 
 #include "perf/layer.h"

@@ -58,7 +58,8 @@ Model bigscience(int64_t layers, int64_t hidden, int64_t heads) {
   return m;
 }
 
-// As its authors read it from nvidia-smi, which also shows the CUDA context (1,573 MiB by their note).
+// As its authors read it from nvidia-smi, which also shows the CUDA context (1,573 MiB by their
+// note).
 double shown_gib(const MemoryUse& m) { return m.reserved / kGiB + 1573.0 / 1024; }
 
 MemoryUse bigscience_use(const Model& m, Precision precision, int64_t tp, int64_t pp, int64_t mb) {
@@ -103,8 +104,8 @@ std::vector<Measured> h200_rows(const std::string& file, double logits_bytes) {
     m.learned_positions = !m.gated_mlp;
     m.max_positions = integer("seq");
     const int64_t batch = integer("micro_batch");
-    Setting s = setting_of(m, "h200-1", "pytorch-eager", 1, integer("seq"),
-                           batch * integer("grad_accum"));
+    Setting s =
+        setting_of(m, "h200-1", "pytorch-eager", 1, integer("seq"), batch * integer("grad_accum"));
     s.stack.logits_bytes = logits_bytes;
     Plan p = s.stack.defaults;
     p.micro_batch = batch;
@@ -131,7 +132,8 @@ TEST(Memory, OwnTrainingRunsWithinThreePercent) {
 }
 
 // LayerNorm, GELU and biases, and a loss on 32-bit logits (tools/measure/train.py), whose three
-// tensors of 4 bytes are what the model assumes of FSDP stacks. No constant was chosen on these rows.
+// tensors of 4 bytes are what the model assumes of FSDP stacks. No constant was chosen on these
+// rows.
 TEST(Memory, OwnGptRunsThatWereNotFitted) {
   std::vector<double> errors;
   for (const Measured& m : h200_rows("h200_train_extra.csv", 12)) {
@@ -220,9 +222,7 @@ struct Case {
 };
 
 Case random_case(std::mt19937& random) {
-  const auto pick = [&](std::vector<int64_t> values) {
-    return values[random() % values.size()];
-  };
+  const auto pick = [&](std::vector<int64_t> values) { return values[random() % values.size()]; };
   static const std::vector<std::string> kModels = {"llama-3.1-8b", "gpt3-175b", "mixtral-8x7b",
                                                    "deepseek-v3"};
   const std::vector<Stack>& stacks = catalog().stacks;
@@ -278,8 +278,7 @@ bool no_less(const Case& c, const Setting& s, const Plan& changed) {
 std::string words(const Case& c) {
   return c.s.workload.model.name + " " + c.s.stack.name + " tp " + std::to_string(c.p.tp) + " pp " +
          std::to_string(c.p.pp) + " vpp " + std::to_string(c.p.vpp) + " zero " +
-         std::to_string(c.p.zero) + " recompute " +
-         std::to_string(static_cast<int>(c.p.recompute));
+         std::to_string(c.p.zero) + " recompute " + std::to_string(static_cast<int>(c.p.recompute));
 }
 
 TEST(Memory, TermsAddUp) {
@@ -453,7 +452,7 @@ TEST(Memory, ExpertLayersOfAStageAreCountedInClosedForm) {
 
 TEST(Memory, CapacityIsWhatADriverShows) {
   const Accelerator& h100 = *find_accelerator(catalog(), "h100-sxm5-80gb");
-  const Accelerator& h200 = *find_accelerator(catalog(), "h200-sxm-141gb");
+  const Accelerator& h200 = *find_accelerator(catalog(), "h200-sxm5-141gb");
   EXPECT_NEAR(usable_memory(h100) / kGiB, 81559.0 / 1024 - 0.5, 0.6);
   EXPECT_NEAR(usable_memory(h200) / kGiB, 143771.0 / 1024 - 0.5, 0.8);
 }
