@@ -100,13 +100,16 @@ std::string entry_text(const Catalog& c, const std::string& kind, const T& entry
   T copy = entry;
   const std::string prefix = kind + "." + entry.name;
   std::string out = fmt::format("{}  ({})  {}\n", entry.name, kind, summary(entry));
+  const size_t key = style.width < 96 ? 26 : 30, value = style.width < 96 ? 16 : 22;
   Sources sources;
   for (const Leaf& leaf : leaves(copy)) {
     const std::string text = leaf.text();
     const Origin* origin = origin_of(c, prefix + "." + leaf.path);
     if (text.empty() || (!origin && !style.verbose)) continue;
-    std::string line = "  " + left(leaf.path, 30) + left(text, 22);
-    if (text.size() > 22) line = wrap(line, style.width, 32) + "\n" + std::string(54, ' ');
+    std::string line = "  " + left(leaf.path, key) + left(text, value);
+    if (text.size() > value) {
+      line = wrap(line, style.width, key + 2) + "\n" + std::string(key + value + 2, ' ');
+    }
     if (origin)
       line +=
           fmt::format("{}  {} {}", origin->mark, place(*origin), sources.number(origin->source));

@@ -118,23 +118,23 @@ std::string what_is_same(const Comparison& c) {
 std::string changes_text(const Comparison& c, const Style& style) {
   std::string out =
       "Gains: mean of switching a setting first and last; what is left is interaction\n\n";
-  const size_t value_columns = static_cast<size_t>(std::max(style.width - 62, 30));
+  const size_t value_columns = static_cast<size_t>(std::max(style.width - 62, 18));
   for (const Change& change : c.changes) {
     const std::string before = change.before.empty() ? "-" : change.before;
     const std::string after = change.after.empty() ? "-" : change.after;
     std::string values = before == after ? before : before + " -> " + after;
     if (values.size() > value_columns) values = values.substr(0, value_columns - 2) + "..";
-    out += "  ~ " + left(change.path, 28) + left(values, value_columns);
+    out += "  ~ " + left(change.path, 28) + " " + left(values, value_columns);
     const bool idle = change.step_s && std::abs(*change.step_s) < 1e-9;
-    out += idle ? right("no effect on time", 24)
+    out += idle ? right("no effect on time", 23)
            : change.mfu
-               ? right(seconds(*change.step_s), 12) + right("MFU " + points(*change.mfu), 12)
-               : right("only with the others", 24);
+               ? right(seconds(*change.step_s), 11) + right("MFU " + points(*change.mfu), 12)
+               : right("only with the others", 23);
     out += "\n";
   }
   if (!c.changes.empty()) {
-    out += "    " + left("interaction", 28 + value_columns) +
-           right(seconds(c.interaction_step_s), 12) +
+    out += "    " + left("interaction", 29 + value_columns) +
+           right(seconds(c.interaction_step_s), 11) +
            right("MFU " + points(c.interaction_mfu), 12) + "\n";
   }
   return out + "\n";
@@ -148,23 +148,26 @@ std::string speed_text(const Comparison& c) {
                      c.speedup >= 1 ? "faster" : "slower");
 }
 
-std::string pair_table(const Comparison& c) {
+std::string pair_table(const Comparison& c, const Style& style) {
   const Side& a = c.sides.front();
   const Side& b = c.sides.back();
-  const auto row = [](const std::string& name, const std::string& before, const std::string& after,
-                      const std::string& change) {
-    return "  " + left(name, 22) + left(before, 20) + left(after, 20) + change + "\n";
+  const size_t columns = style.width >= 96 ? 20 : 14;
+  const auto row = [columns](const std::string& name, const std::string& before,
+                             const std::string& after, const std::string& change) {
+    return "  " + left(name, 20) + left(before.substr(0, columns - 1), columns) +
+           left(after.substr(0, columns - 1), columns) + change + "\n";
   };
   const auto change = [](double before, double after) {
     return signed_percent(after / before - 1);
   };
-  std::string out = row("", a.name.substr(0, 19), b.name.substr(0, 19), "change");
+  std::string out = row("", a.name, b.name, "change");
   out += row("MFU", percent(a.prediction.mfu), percent(b.prediction.mfu),
              points(b.prediction.mfu - a.prediction.mfu) + " points");
   out += row("step time", seconds(a.prediction.step.v), seconds(b.prediction.step.v),
              change(a.prediction.step.v, b.prediction.step.v));
   out += row("tokens per s", scaled(a.prediction.tokens_per_s), scaled(b.prediction.tokens_per_s),
-             change(a.prediction.tokens_per_s, b.prediction.tokens_per_s) + "  " + speed_text(c));
+             change(a.prediction.tokens_per_s, b.prediction.tokens_per_s) +
+                 (style.width >= 96 ? "  " + speed_text(c) : ""));
   out += row("run", duration(a.run.time_s.value), duration(b.run.time_s.value),
              change(a.run.time_s.value, b.run.time_s.value));
   if (a.run.price_known && b.run.price_known) {
@@ -177,7 +180,7 @@ std::string pair_table(const Comparison& c) {
   const double more = (b.prediction.memory.reserved - a.prediction.memory.reserved).v;
   out += row("memory, worst rank", gibibytes(a.prediction.memory.reserved.v),
              gibibytes(b.prediction.memory.reserved.v),
-             fmt::format("{}{} ({} available)", more < 0 ? "" : "+", gibibytes(more),
+             fmt::format("{}{} (of {})", more < 0 ? "" : "+", gibibytes(more),
                          gibibytes(b.prediction.memory.capacity.v)));
   return out + "\n";
 }
@@ -214,15 +217,18 @@ std::string verdict(const Comparison& c) {
   return text + ".";
 }
 
-std::string many_table(const Comparison& c) {
+std::string many_table(const Comparison& c, const Style& style) {
   std::vector<std::vector<std::string>> rows{
       {"", "GPUs", "MFU", "step", "tokens/s", "run", "cost", "energy", "memory"}};
   for (const Side& s : c.sides) {
-    rows.push_back({s.name, count(accelerators_used(s.setting)), percent(s.prediction.mfu),
-                    seconds(s.prediction.step.v), scaled(s.prediction.tokens_per_s),
-                    duration(s.run.time_s.value),
+    rows.push_back({s.name.substr(0, 24), count(accelerators_used(s.setting)),
+                    percent(s.prediction.mfu), seconds(s.prediction.step.v),
+                    scaled(s.prediction.tokens_per_s), duration(s.run.time_s.value),
                     s.run.price_known ? dollars(s.run.cost_usd.value) : "-",
                     energy(s.run.energy_kwh.value), gibibytes(s.prediction.memory.reserved.v)});
+  }
+  if (style.width < 96) {  // memory and energy go first
+    for (std::vector<std::string>& row : rows) row.resize(row.size() - 2);
   }
   return table(rows) + "\n";
 }
@@ -258,10 +264,10 @@ std::string compare_text(const Comparison& c, const Style& style, const Stamp& s
                            what_is_same(c)),
                style.width, 9) +
           "\n";
-    out += changes_text(c, style) + pair_table(c);
+    out += changes_text(c, style) + pair_table(c, style);
   } else {
     out = fmt::format("Compare  {} descriptions, the best last\n\n", c.sides.size());
-    out += many_table(c);
+    out += many_table(c, style);
   }
   for (const Side& s : c.sides) {
     out += wrap(fmt::format("  {}  {}{}", left(s.name.substr(0, 18), 18),

@@ -1,11 +1,17 @@
 #include <gtest/gtest.h>
 
 #include "plan/leaves.h"
+#include "report/catalog_report.h"
+#include "report/compare_report.h"
+#include "report/explain_report.h"
 #include "report/plan_report.h"
 #include "report/result_file.h"
+#include "report/scale_report.h"
 
 namespace assay {
 namespace {
+
+const Stamp kStamp{"0", "today", "1", ""};
 
 TEST(Screen, BarsFillTheirColumns) {
   const Style plain;
@@ -42,7 +48,7 @@ TEST(ResultFile, ReadsBackWhatWasWritten) {
   for (const char* model : {"llama-3.1-70b", "mixtral-8x7b", "deepseek-v3"}) {
     PlanResult r = planned({model, "h100-1024"}, {"cluster.inlet_c=31", "cluster.pue=1.1"});
     ASSERT_TRUE(r.fits) << model;
-    const std::string text = plan_json(r, Stamp{"0", "today", "1", ""});
+    const std::string text = plan_json(r, kStamp);
     EXPECT_TRUE(is_result(text));
     tl::expected<Description, Diagnostics> again = read_result(text, "x.json", catalog());
     ASSERT_TRUE(again) << render(again.error());
@@ -74,19 +80,45 @@ TEST(ResultFile, HostileFilesAreRefused) {
   EXPECT_FALSE(read_result(std::string(200000, '['), "x.json", catalog()));
 }
 
-TEST(PlanReport, NoLineIsWiderThanTheScreen) {
-  const PlanResult r = planned({"llama-3.1-70b", "h100-128"}, {});
+void expect_narrow(const std::string& text, int width) {
+  for (size_t start = 0; start < text.size();) {
+    const size_t end = text.find('\n', start);
+    EXPECT_LE(end - start, static_cast<size_t>(width)) << text.substr(start, end - start);
+    EXPECT_NE(text[end - 1], ' ') << text.substr(start, end - start) << "|";
+    start = end + 1;
+  }
+}
+
+const Stamp kkStamp;
+
+TEST(Reports, NoLineIsWiderThanTheScreen) {
+  const PlanResult a = planned({"llama-3.1-70b", "h100-128"}, {});
+  const PlanResult b = planned({"llama-2-7b", "b200-16"}, {"plan.tp=2"});
+  const PlanResult none = planned({"llama-3.1-405b", "h100-16"}, {});
+  const auto side = [](const PlanResult& r, const std::string& name) {
+    return Side{name, r.description.setting, r.plan, r.searched, r.prediction, r.run};
+  };
+  const Comparison two = compare({side(a, "a-rather-long-name.yaml"), side(b, "b")});
+  const Comparison three =
+      compare({side(a, "a-rather-long-name.yaml"), side(b, "b"), side(b, "c")});
+  ScaleOptions options;
+  options.sizes = {1, 16, 128};
+  options.fix_plan = true;
+  const Setting& setting = a.description.setting;
+  const ScaleResult scaled = scale(setting, a.description.plan, {}, options);
   for (int width : {80, 100, 140}) {
     Style style;
     style.width = width;
     style.verbose = true;
-    const std::string text = plan_text(r, style, Stamp{"0", "today", "1", ""});
-    size_t start = 0;
-    while (start < text.size()) {
-      const size_t end = text.find('\n', start);
-      EXPECT_LE(end - start, static_cast<size_t>(width)) << text.substr(start, end - start);
-      start = end + 1;
+    expect_narrow(plan_text(a, style, kStamp), width);
+    expect_narrow(plan_text(none, style, kStamp), width);
+    expect_narrow(compare_text(two, style, kStamp), width);
+    expect_narrow(compare_text(three, style, kStamp), width);
+    expect_narrow(scale_text(scaled, setting, style, kStamp), width);
+    for (const char* figure : {"mfu", "cost", "kernels.matmul"}) {
+      expect_narrow(explain_text(explain_figure(a, figure), figure, "", style, kStamp), width);
     }
+    expect_narrow(catalog_show_text(catalog(), "h100-sxm5-80gb", style), width);
   }
 }
 

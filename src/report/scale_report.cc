@@ -15,28 +15,38 @@ std::string binding_text(const ScalePoint& p) {
   return fmt::format("{} {}", account_name(p.binds), points(p.binds_growth));
 }
 
-std::string points_table(const std::vector<ScalePoint>& all) {
+std::string points_table(const std::vector<ScalePoint>& all, const Style& style) {
   std::vector<std::vector<std::string>> rows{{"GPUs", "step", "MFU", "speed-up", "efficiency",
                                               "doubling", "$/M tokens", "what grew (points)"}};
+  std::string notes;
   for (const ScalePoint& p : all) {
     if (!p.fits) {
-      rows.push_back({count(p.accelerators), "-", "-", "-", "-", "-", "-", p.why_not});
+      rows.push_back({count(p.accelerators), "-", "-", "-", "-", "-", "-", "does not fit"});
+      if (!p.why_not.empty()) {
+        notes +=
+            wrap(fmt::format("  {} GPUs: {}", count(p.accelerators), p.why_not), style.width, 4);
+        notes += "\n";
+      }
       continue;
     }
     rows.push_back({count(p.accelerators), seconds(p.prediction.step.v), percent(p.prediction.mfu),
                     ratio(p.speedup), percent(p.efficiency), ratio(p.marginal),
                     p.usd_per_mtoken > 0 ? significant(p.usd_per_mtoken) : "-", binding_text(p)});
   }
-  return table(rows);
+  if (style.width < 96) {  // the price goes first
+    for (std::vector<std::string>& row : rows) row.erase(row.end() - 2);
+  }
+  return table(rows) + notes;
 }
 
-std::string plans_list(const std::vector<ScalePoint>& all) {
+std::string plans_list(const std::vector<ScalePoint>& all, const Style& style) {
   std::string out;
   for (const ScalePoint& p : all) {
     if (!p.fits) continue;
-    out += fmt::format("  {}  {}{}\n", right(count(p.accelerators), 7),
-                       layout(p.plan, p.prediction.dp),
-                       p.prediction.extrapolated ? "  (outside what was measured)" : "");
+    std::string line =
+        fmt::format("  {}  {}", right(count(p.accelerators), 7), layout(p.plan, p.prediction.dp));
+    if (p.prediction.extrapolated) line += "  (outside what was measured)";
+    out += wrap(line, style.width, 11) + "\n";
   }
   return out;
 }
@@ -66,7 +76,7 @@ std::string wrong_choice_text(const ScaleResult& r) {
   size_t shown = 0;
   for (const Change& c : r.wrong_choice) {
     if (!c.step_s || ++shown > 6) continue;
-    out += "  ~ " + left(c.path, 26) + left(c.before + " -> " + c.after, 34) +
+    out += "  ~ " + left(c.path, 26) + left(c.before + " -> " + c.after, 26) +
            right(seconds(*c.step_s), 10) + right("MFU " + points(*c.mfu), 12) + "\n";
   }
   return out;
@@ -97,16 +107,18 @@ std::string verdict(const ScaleResult& r) {
   if (!first) return "Nothing fits at any of these sizes.";
   std::string text = fmt::format("{} -> {} GPUs: {:.2f}x", count(first->accelerators),
                                  count(last->accelerators), last->speedup);
-  if (!r.fixed.empty()) {
-    text += " with the plan kept";
-    if (r.best.back().fits) {
-      text += fmt::format(", {:.2f}x with the best plan ({})", r.best.back().speedup,
-                          layout(r.best.back().plan, r.best.back().prediction.dp));
-    }
-  } else {
+  if (r.fixed.empty()) {
     text += fmt::format(" the tokens per second, {} of ideal", percent(last->efficiency));
+    if (r.break_even) text += fmt::format("; past {} GPUs it stops paying", count(*r.break_even));
+    return text + ".";
   }
-  if (r.break_even) text += fmt::format("; more than {} GPUs do not pay", count(*r.break_even));
+  text += " with the plan kept";
+  if (!r.best.back().fits) return text + ".";
+  text += fmt::format(", {:.2f}x with the best plan", r.best.back().speedup);
+  if (!r.wrong_choice.empty() && r.wrong_choice[0].step_s) {
+    const Change& c = r.wrong_choice[0];
+    text += fmt::format("; {} {} -> {} matters most", c.path, c.before, c.after);
+  }
   return text + ".";
 }
 
@@ -141,15 +153,15 @@ std::string scale_text(const ScaleResult& r, const Setting& s, const Style& styl
     out += "       sizes beyond the cluster are imagined as more of the same nodes\n";
   if (!r.fixed.empty()) {
     const ScalePoint* first = first_fitting(r.fixed);
-    out += "\nOne plan kept, only data parallelism grows";
-    if (first) out += ": " + layout(first->plan, first->prediction.dp);
-    out += "\n" + points_table(r.fixed);
-    out += "\nThe best plan at each size\n" + points_table(r.best);
+    std::string kept = "One plan kept, only data parallelism grows";
+    if (first) kept += ": " + layout(first->plan, first->prediction.dp);
+    out += "\n" + wrap(kept, style.width, 2) + "\n" + points_table(r.fixed, style);
+    out += "\nThe best plan at each size\n" + points_table(r.best, style);
   } else {
-    out += "\n" + points_table(r.best);
+    out += "\n" + points_table(r.best, style);
   }
   out += "\n" + curve(r.fixed.empty() ? r.best : r.fixed, style);
-  out += "\nBest plans\n" + plans_list(r.best);
+  out += "\nBest plans\n" + plans_list(r.best, style);
   out += wrong_choice_text(r) + "\n" + wrap(break_even_text(r), style.width) + "\n";
   if (!style.quiet) out += footer(stamp) + "\n";
   return out + "\n" + bold(wrap(verdict(r), style.width), style) + "\n";
