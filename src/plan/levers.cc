@@ -166,7 +166,8 @@ void add_searches(LeverList& list, const Setting& s, const Candidate& now,
                   const std::set<std::string>& stated) {
   std::set<std::string> kept = stated;
   if (!stated.empty()) {
-    list.attempts.push_back({"the best plan", "drop the plan", s, now.plan, {}, true});
+    list.attempts.push_back(
+        {"the best plan", "drop the plan", s, open_plan(s, now.plan), {}, true});
   }
   Attempt memory{"", "", s, now.plan, kept, true};
   memory.setting.cluster.accelerator.memory *= 2.0;
@@ -219,6 +220,7 @@ void try_plan_fixes(FixList& fixes, const std::set<std::string>& stated, const S
   if (!stated.empty()) {
     Attempt open = fixes.start("another plan", "drop the plan");
     open.stated.clear();
+    open.plan = open_plan(open.setting, open.plan);
     fixes.attempt(open);
   }
   if (stated.count("recompute") > 0) {

@@ -171,14 +171,16 @@ ScaleResult scale(const Setting& setting, const Plan& base, const std::set<std::
   ScaleResult result;
   const bool whole = fully_stated(setting, base, stated);
   // A whole plan kept by --fix-plan must not bind the search of the best one beside it.
-  const std::set<std::string> bound = options.fix_plan && whole ? std::set<std::string>{} : stated;
+  const bool drop = options.fix_plan && whole;
+  const std::set<std::string> bound = drop ? std::set<std::string>{} : stated;
+  const Plan start = drop ? open_plan(setting, base) : base;
   for (size_t i = 0; i < options.sizes.size(); ++i) {
     const Setting s = sized(setting, options.sizes[i]);
     result.beyond_cluster |= s.cluster.nodes > setting.cluster.nodes;
     if (whole && !options.fix_plan) {
       result.best.push_back(fixed_at(s, base));
     } else {
-      result.best.push_back(best_at(s, base, bound));
+      result.best.push_back(best_at(s, start, bound));
     }
     if (options.progress) {
       options.progress(static_cast<double>(i + 1) / static_cast<double>(options.sizes.size()));
@@ -188,9 +190,9 @@ ScaleResult scale(const Setting& setting, const Plan& base, const std::set<std::
   const std::vector<ScalePoint>& main = options.fix_plan ? result.fixed : result.best;
   const ScalePoint* first = first_fitting(main);
   if (!first) return result;
-  const ScalePoint start = *first;
-  relate(result.best, start, setting);
-  relate(result.fixed, start, setting);
+  const ScalePoint reference = *first;
+  relate(result.best, reference, setting);
+  relate(result.fixed, reference, setting);
   result.break_even = break_even(main);
   if (options.fix_plan && result.best.back().fits && result.fixed.back().fits) {
     result.wrong_choice =

@@ -158,6 +158,12 @@ SearchResult search(Predictor& predictor, const Plan& base, const std::set<std::
   return result;
 }
 
+Plan open_plan(const Setting& setting, const Plan& stated) {
+  Plan plan = setting.stack.defaults;
+  plan.precision = stated.precision;
+  return plan;
+}
+
 bool fully_stated(const Setting& setting, const Plan& plan, const std::set<std::string>& stated) {
   const bool pipelines = has_pipelines(setting.stack);
   const bool tensor = has_tensor_parallel(setting.stack);

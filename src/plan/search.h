@@ -58,6 +58,9 @@ struct SearchResult {
 SearchResult search(Predictor&, const Plan& base, const std::set<std::string>& stated,
                     const SearchOptions& = {});
 
+// What a search starts from when a stated plan is dropped: the stack's defaults, at its precision.
+Plan open_plan(const Setting&, const Plan& stated);
+
 // Whether the stated keys leave nothing of weight to choose: then the plan is predicted as it is.
 // That is: tp, pp and micro_batch where the stack has them, or tp, dp and micro_batch where the
 // degrees multiply up to all accelerators.

@@ -43,7 +43,7 @@ struct FieldWriter {
   Json* out;
   template <class T>
   void operator()(std::string_view key, const T& member, const Limits&, std::string_view) const {
-    if (key != "defaults") (*out)[std::string(key)] = value_json(member);
+    (*out)[std::string(key)] = value_json(member);
   }
 };
 
