@@ -1,12 +1,12 @@
 // calibrate: fits the named constants of catalog/stacks.yaml and catalog/kernels.yaml to measured
 // runs.
 //
-//   calibrate RUNS.csv PARAMS [--loo] [--rows] [--write] [--sweeps N]
+//   calibrate RUNS.csv PARAMS [--loo] [--rows] [--write] [--sweeps N] [--hops N]
 //
-// PARAMS lists what may move: `stacks.megatron-core.launch  low high`, one a line, in base units;
-// `stacks.a+b.launch` is one constant that two entries share. A
-// constant belongs to a stack or an architecture and acts on every run that uses it; nothing here
-// can address a row or a source. The loss is the mean over sources (each weighing the same, however
+// PARAMS lists what may move: `stacks.megatron-core.launch  low high`, one a line, in base units,
+// with limits and a start; `stacks.a+b.launch` is one constant that two entries share. A constant
+// belongs to a stack or an architecture and acts on every run that uses it; nothing here can
+// address a row or a source. The loss is the mean over sources (each weighing the same, however
 // many rows it has) of the mean absolute log error, plus a part of its worst tenth and of its bias;
 // a weak pull towards the values in the catalog keeps constants that no run informs where physics
 // put them. Pattern search in log space: deterministic, no gradients, only the rows that a constant
@@ -21,6 +21,7 @@
 #include <cstring>
 #include <fstream>
 #include <map>
+#include <random>
 #include <set>
 #include <sstream>
 
@@ -65,7 +66,7 @@ double* numeric_field(T& t, const std::string& key) {
 }
 
 struct Parameter {
-  std::string kind, entry, key;  // stacks / megatron-core+megatron-core-2026 / launch
+  std::string kind, entry, key;  // stacks / megatron-core+megatron-core-r26 / launch
   double low = 0, high = 0, value = 0, prior = 0;
   std::vector<size_t> rows;    // indices of the runs it touches
   std::vector<double*> cells;  // where the constant lives in each of them
@@ -165,7 +166,7 @@ double loss(const Problem& b) {
   double pull = 0;
   for (const Parameter& p : b.parameters) {
     const double d = std::log((p.value + 1e-9) / (p.prior + 1e-9));
-    pull += 0.0004 * d * d;
+    pull += 0.0001 * d * d;
   }
   return sum / weight + pull;
 }
@@ -176,10 +177,20 @@ void set_value(Problem& b, Parameter& p, double value) {
   evaluate(b, p.rows);
 }
 
+// Back to the guesses from before any fit, so that a source that is held back has had no say.
+void restart(Problem& b) {
+  for (Parameter& p : b.parameters) set_value(b, p, p.prior);
+}
+
+constexpr int kCycle = 20;
+
 void fit(Problem& b, int sweeps, bool verbose) {
   double best = loss(b);
   std::vector<double> step(b.parameters.size(), 0.35);
   for (int sweep = 0; sweep < sweeps; ++sweep) {
+    // Large steps again now and then: constants that trade against each other leave a local
+    // optimum.
+    if (sweep > 0 && sweep % kCycle == 0) std::fill(step.begin(), step.end(), 0.25);
     for (size_t i = 0; i < b.parameters.size(); ++i) {
       Parameter& p = b.parameters[i];
       if (p.rows.empty() || step[i] < 0.004) continue;
@@ -201,6 +212,33 @@ void fit(Problem& b, int sweeps, bool verbose) {
       step[i] *= improved ? 1.3 : 0.6;
     }
     if (verbose && sweep % 5 == 4) fmt::print(stderr, "sweep {:3}  loss {:.5f}\n", sweep + 1, best);
+  }
+}
+
+// Constants trade against each other, so the search along axes stops on ridges: shake all of them a
+// little, fit again, keep what is better. The same shakes every time.
+void hop(Problem& b, int hops, int sweeps) {
+  std::mt19937 random(1);
+  std::vector<double> best;
+  for (const Parameter& p : b.parameters) best.push_back(p.value);
+  double best_loss = loss(b);
+  for (int i = 0; i < hops; ++i) {
+    for (Parameter& p : b.parameters) {
+      const double u = static_cast<double>(random()) / static_cast<double>(std::mt19937::max());
+      set_value(b, p, std::clamp(p.value * std::exp(0.3 * (u - 0.5)), p.low, p.high));
+    }
+    fit(b, sweeps, false);
+    const double now = loss(b);
+    const bool better = now < best_loss;
+    if (better) best_loss = now;
+    for (size_t k = 0; k < best.size(); ++k) {
+      if (better) {
+        best[k] = b.parameters[k].value;
+      } else {
+        set_value(b, b.parameters[k], best[k]);
+      }
+    }
+    fmt::print(stderr, "hop {:3}  loss {:.5f}\n", i + 1, best_loss);
   }
 }
 
@@ -309,7 +347,7 @@ bool read_parameters(const std::string& path, Problem& b) {
     std::istringstream words(line.substr(0, line.find('#')));
     std::string name;
     Parameter p;
-    if (!(words >> name >> p.low >> p.high)) continue;
+    if (!(words >> name >> p.low >> p.high >> p.prior)) continue;
     const size_t a = name.find('.'), c = name.find('.', a + 1);
     p.kind = name.substr(0, a);
     p.entry = name.substr(a + 1, c - a - 1);
@@ -318,7 +356,7 @@ bool read_parameters(const std::string& path, Problem& b) {
       if (double* v = target(b.rows[i], p)) {
         p.rows.push_back(i);
         p.cells.push_back(v);
-        p.value = p.prior = *v;
+        p.value = *v;
       }
     }
     if (p.rows.empty()) fmt::print(stderr, "calibrate: {} touches no run\n", p.path());
@@ -365,6 +403,12 @@ void write_value(const Parameter& p, const std::string& entry, const std::string
     lines[i] = head + text;
     replaced = true;
   }
+  // An entry whose base carries the same constant inherits it.
+  bool inherits = false;
+  for (const std::string& base : p.entries()) {
+    for (size_t i = begin; i < end; ++i) inherits |= lines[i] == "  base: " + base;
+  }
+  if (!replaced && inherits) return;
   if (!replaced) {
     while (end > begin + 1 && lines[end - 1].empty()) --end;
     lines.insert(lines.begin() + static_cast<long>(end), head + text);
@@ -379,17 +423,19 @@ void write_value(const Parameter& p, const std::string& entry, const std::string
 int main(int argc, char** argv) {
   using namespace assay;
   if (argc < 3) {
-    fmt::print(stderr,
-               "usage: calibrate RUNS.csv PARAMS [--loo] [--rows] [--write] [--sweeps N]\n");
+    fmt::print(
+        stderr,
+        "usage: calibrate RUNS.csv PARAMS [--loo] [--rows] [--write] [--sweeps N] [--hops N]\n");
     return 2;
   }
   bool loo = false, write = false, list = false;
-  int sweeps = 40;
+  int sweeps = 40, hops = 0;
   for (int i = 3; i < argc; ++i) {
     if (!std::strcmp(argv[i], "--loo")) loo = true;
     if (!std::strcmp(argv[i], "--write")) write = true;
     if (!std::strcmp(argv[i], "--rows")) list = true;
     if (!std::strcmp(argv[i], "--sweeps") && i + 1 < argc) sweeps = std::atoi(argv[++i]);
+    if (!std::strcmp(argv[i], "--hops") && i + 1 < argc) hops = std::atoi(argv[++i]);
   }
   const auto known = load_catalog("catalog");
   if (!known) {
@@ -406,6 +452,7 @@ int main(int argc, char** argv) {
   for (size_t i = 0; i < b.sources.size(); ++i) before.push_back(stats(b, i));
   print_stats(before, b.sources, "catalog as it is");
   if (sweeps > 0) fit(b, sweeps, true);
+  if (hops > 0) hop(b, hops, kCycle);
   for (size_t i = 0; i < b.sources.size(); ++i) after.push_back(stats(b, i));
   print_stats(after, b.sources, "in sample");
   for (const Parameter& p : b.parameters) {
@@ -422,9 +469,7 @@ int main(int argc, char** argv) {
         held.push_back(Stats{});
         continue;
       }
-      // Start from the catalog, not from the fit: the held-back source must not have had a say.
-      for (size_t i = 0; i < b.parameters.size(); ++i)
-        set_value(b, b.parameters[i], b.parameters[i].prior);
+      restart(b);
       b.active[s] = false;
       fit(b, sweeps, false);
       held.push_back(stats(b, s));

@@ -93,6 +93,22 @@ const Stack* early_megatron(const Catalog& catalog) {
   return find_stack(catalog, "megatron-lm 2021");
 }
 
+// A stack as it was in the year of the run: an entry `NAME-YEAR` stands for NAME up to that year.
+const Stack* as_of(const Catalog& catalog, const Stack* stack, int year) {
+  if (!stack || year == 0) return stack;
+  const Stack* best = stack;
+  int nearest = 10000;
+  for (const Stack& s : catalog.stacks) {
+    if (s.name.size() != stack->name.size() + 5 || !s.name.starts_with(stack->name + "-")) continue;
+    const int until = year_of(s.name);
+    if (until >= year && until < nearest) {
+      best = &s;
+      nearest = until;
+    }
+  }
+  return best;
+}
+
 const Stack* first_of(const Catalog& catalog, std::string_view sharding) {
   for (const Stack& s : catalog.stacks) {
     if (s.sharding == sharding) return &s;
@@ -208,6 +224,7 @@ StackChoice choose_stack(const Run& run, const Accelerator& accelerator, const C
   const int year = year_of(run.date + " " + run.framework);
   const bool before = year > 0 ? year <= 2021 : accelerator.bf16.v <= 0;
   if (old && stack && stack->name == "megatron-core" && before) stack = old;
+  stack = as_of(catalog, stack, year);
 
   const Stack* native = hardware_stack(catalog, accelerator);
   if (native && stack != native) {
