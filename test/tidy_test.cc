@@ -275,7 +275,7 @@ void check_catalog(const File& file, Errors& errors) {
   close();
 }
 
-// A page that a source names by `docs/x.md`, or that a page links to by `](x.md)`, exists.
+// A page that a source names by its path, or that a page links to, exists.
 void check_links(const File& file, const fs::path& root, Errors& errors) {
   const bool page = ends_with(file.path, ".md");
   const std::string opening = page ? "](" : "docs/";
@@ -283,7 +283,8 @@ void check_links(const File& file, const fs::path& root, Errors& errors) {
     const std::string& line = file.lines[i];
     for (size_t at = line.find(opening); at != std::string::npos; at = line.find(opening, at + 1)) {
       const size_t begin = page ? at + 2 : at;
-      const std::string target = line.substr(begin, line.find_first_of(" `),;:#\"", begin) - begin);
+      std::string target = line.substr(begin, line.find_first_of(" `),;:#\"", begin) - begin);
+      if (ends_with(target, ".")) target.pop_back();
       const bool local = page ? !target.empty() && !has(target, "://") : ends_with(target, ".md");
       const fs::path base = page ? (root / file.path).parent_path() : root;
       if (local && !fs::exists(base / target)) {

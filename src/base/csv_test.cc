@@ -17,8 +17,10 @@ TEST(Csv, PlainTable) {
 }
 
 TEST(Csv, QuotesCommasAndLineBreaks) {
-  const CsvTable t =
-      parse_csv("\xEF\xBB\xBF" "a,b\r\n\"x, \"\"y\"\"\r\nz\",2\r\n\r\n5,\"\"\r\n", "t");
+  const CsvTable t = parse_csv(
+      "\xEF\xBB\xBF"
+      "a,b\r\n\"x, \"\"y\"\"\r\nz\",2\r\n\r\n5,\"\"\r\n",
+      "t");
   EXPECT_TRUE(t.problems.empty());
   ASSERT_EQ(t.rows.size(), 2u);
   EXPECT_EQ(t.header[0], "a");

@@ -15,9 +15,12 @@ constexpr size_t kShownColumns = 90;  // of a source line; longer ones are cut a
 
 std::string_view severity_name(Severity s) {
   switch (s) {
-    case Severity::kError: return "error";
-    case Severity::kWarning: return "warning";
-    case Severity::kNote: return "note";
+    case Severity::kError:
+      return "error";
+    case Severity::kWarning:
+      return "warning";
+    case Severity::kNote:
+      return "note";
   }
   return "error";
 }
@@ -26,8 +29,11 @@ std::string_view severity_name(Severity s) {
 size_t utf8_length(std::string_view s, uint32_t& code) {
   const auto byte = [&](size_t i) -> uint32_t { return static_cast<unsigned char>(s[i]); };
   const uint32_t first = byte(0);
-  const size_t length = first < 0x80 ? 1 : (first >> 5) == 6 ? 2 : (first >> 4) == 14 ? 3
-                        : (first >> 3) == 30 ? 4 : 0;
+  const size_t length = first < 0x80         ? 1
+                        : (first >> 5) == 6  ? 2
+                        : (first >> 4) == 14 ? 3
+                        : (first >> 3) == 30 ? 4
+                                             : 0;
   if (length == 0 || s.size() < length) return 0;
   code = length == 1 ? first : first & (0xFFu >> (length + 1));
   for (size_t i = 1; i < length; ++i) {

@@ -20,7 +20,7 @@ struct Position {
 
 struct Diagnostic {
   Severity severity = Severity::kError;
-  std::string message;      // `unknown key `gpus_per_nod` in cluster`
+  std::string message;  // `unknown key `gpus_per_nod` in cluster`
   Position at;
   std::string source_line;  // the text of that line, sanitised, for the caret display
   std::string help;         // `did you mean `gpus_per_node`?`

@@ -85,7 +85,7 @@ TEST(Diagnostic, SanitizeStopsTerminalTricks) {
   EXPECT_EQ(sanitize("\x1b[31mred\x07"), "?[31mred?");
   EXPECT_EQ(sanitize("a\xC3\xA4z"), "a\xC3\xA4z");
   EXPECT_EQ(sanitize("\xC3"), "?");
-  EXPECT_EQ(sanitize("\xC0\x80"), "??");                  // overlong
+  EXPECT_EQ(sanitize("\xC0\x80"), "??");                   // overlong
   EXPECT_EQ(sanitize("\xE2\x80\xAEgnp.exe"), "?gnp.exe");  // right-to-left override
   EXPECT_EQ(sanitize("abcdef", 3), "abc...");
 }

@@ -19,10 +19,22 @@ struct Quantity {
 
   constexpr auto operator<=>(const Quantity&) const = default;
   constexpr Quantity operator-() const { return Quantity(-v); }
-  constexpr Quantity& operator+=(Quantity o) { v += o.v; return *this; }
-  constexpr Quantity& operator-=(Quantity o) { v -= o.v; return *this; }
-  constexpr Quantity& operator*=(double s) { v *= s; return *this; }
-  constexpr Quantity& operator/=(double s) { v /= s; return *this; }
+  constexpr Quantity& operator+=(Quantity o) {
+    v += o.v;
+    return *this;
+  }
+  constexpr Quantity& operator-=(Quantity o) {
+    v -= o.v;
+    return *this;
+  }
+  constexpr Quantity& operator*=(double s) {
+    v *= s;
+    return *this;
+  }
+  constexpr Quantity& operator/=(double s) {
+    v /= s;
+    return *this;
+  }
   friend constexpr Quantity operator+(Quantity a, Quantity b) { return Quantity(a.v + b.v); }
   friend constexpr Quantity operator-(Quantity a, Quantity b) { return Quantity(a.v - b.v); }
   friend constexpr Quantity operator*(Quantity a, double s) { return Quantity(a.v * s); }
@@ -33,9 +45,9 @@ struct Quantity {
 
 using Seconds = Quantity<struct SecondsTag>;
 using Bytes = Quantity<struct BytesTag>;
-using Flops = Quantity<struct FlopsTag>;         // an amount of floating-point operations
-using FlopRate = Quantity<struct FlopRateTag>;   // FLOP per second
-using Bandwidth = Quantity<struct BandwidthTag>; // bytes per second
+using Flops = Quantity<struct FlopsTag>;          // an amount of floating-point operations
+using FlopRate = Quantity<struct FlopRateTag>;    // FLOP per second
+using Bandwidth = Quantity<struct BandwidthTag>;  // bytes per second
 using Watts = Quantity<struct WattsTag>;
 using Joules = Quantity<struct JoulesTag>;
 using Hertz = Quantity<struct HertzTag>;
@@ -51,8 +63,8 @@ constexpr Joules operator*(Watts p, Seconds t) { return Joules(p.v * t.v); }
 constexpr Dollars operator*(DollarRate r, Seconds t) { return Dollars(r.v * t.v); }
 
 constexpr Seconds kMicrosecond{1e-6};
-constexpr Bytes kGB{1e9};           // decimal, as vendors and bandwidths count
-constexpr Bytes kGiB{1073741824.0}; // binary, as allocators count
+constexpr Bytes kGB{1e9};            // decimal, as vendors and bandwidths count
+constexpr Bytes kGiB{1073741824.0};  // binary, as allocators count
 constexpr double kSecondsPerHour = 3600;
 constexpr double kSecondsPerDay = 86400;
 

@@ -20,45 +20,73 @@ struct Unit {
 
 // Decimal prefixes are 1000-fold everywhere, as vendors count; only the `i` forms are binary.
 constexpr double kKi = 1024.0;
-constexpr std::array kByteUnits = {
-    Unit{"B", 1},        Unit{"kB", 1e3},      Unit{"KB", 1e3},         Unit{"MB", 1e6},
-    Unit{"GB", 1e9},     Unit{"TB", 1e12},     Unit{"PB", 1e15},        Unit{"KiB", kKi},
-    Unit{"MiB", kKi*kKi}, Unit{"GiB", kKi*kKi*kKi}, Unit{"TiB", kKi*kKi*kKi*kKi},
-    Unit{"PiB", kKi*kKi*kKi*kKi*kKi}};
-constexpr std::array kBandwidthUnits = {
-    Unit{"B/s", 1},        Unit{"kB/s", 1e3},      Unit{"MB/s", 1e6},     Unit{"GB/s", 1e9},
-    Unit{"TB/s", 1e12},    Unit{"MBps", 1e6},      Unit{"GBps", 1e9},     Unit{"TBps", 1e12},
-    Unit{"MiB/s", kKi*kKi}, Unit{"GiB/s", kKi*kKi*kKi}, Unit{"TiB/s", kKi*kKi*kKi*kKi},
-    Unit{"b/s", 0.125},    Unit{"Mb/s", 0.125e6},  Unit{"Gb/s", 0.125e9}, Unit{"Tb/s", 0.125e12},
-    Unit{"bps", 0.125},    Unit{"Mbps", 0.125e6},  Unit{"Gbps", 0.125e9}, Unit{"Tbps", 0.125e12},
-    Unit{"Mbit/s", 0.125e6}, Unit{"Gbit/s", 0.125e9}, Unit{"Tbit/s", 0.125e12}};
+constexpr std::array kByteUnits = {Unit{"B", 1},
+                                   Unit{"kB", 1e3},
+                                   Unit{"KB", 1e3},
+                                   Unit{"MB", 1e6},
+                                   Unit{"GB", 1e9},
+                                   Unit{"TB", 1e12},
+                                   Unit{"PB", 1e15},
+                                   Unit{"KiB", kKi},
+                                   Unit{"MiB", kKi* kKi},
+                                   Unit{"GiB", kKi* kKi* kKi},
+                                   Unit{"TiB", kKi* kKi* kKi* kKi},
+                                   Unit{"PiB", kKi* kKi* kKi* kKi* kKi}};
+constexpr std::array kBandwidthUnits = {Unit{"B/s", 1},
+                                        Unit{"kB/s", 1e3},
+                                        Unit{"MB/s", 1e6},
+                                        Unit{"GB/s", 1e9},
+                                        Unit{"TB/s", 1e12},
+                                        Unit{"MBps", 1e6},
+                                        Unit{"GBps", 1e9},
+                                        Unit{"TBps", 1e12},
+                                        Unit{"MiB/s", kKi* kKi},
+                                        Unit{"GiB/s", kKi* kKi* kKi},
+                                        Unit{"TiB/s", kKi* kKi* kKi* kKi},
+                                        Unit{"b/s", 0.125},
+                                        Unit{"Mb/s", 0.125e6},
+                                        Unit{"Gb/s", 0.125e9},
+                                        Unit{"Tb/s", 0.125e12},
+                                        Unit{"bps", 0.125},
+                                        Unit{"Mbps", 0.125e6},
+                                        Unit{"Gbps", 0.125e9},
+                                        Unit{"Tbps", 0.125e12},
+                                        Unit{"Mbit/s", 0.125e6},
+                                        Unit{"Gbit/s", 0.125e9},
+                                        Unit{"Tbit/s", 0.125e12}};
 constexpr std::array kFlopRateUnits = {
-    Unit{"FLOPS", 1},       Unit{"MFLOPS", 1e6},   Unit{"GFLOPS", 1e9},    Unit{"TFLOPS", 1e12},
-    Unit{"PFLOPS", 1e15},   Unit{"EFLOPS", 1e18},  Unit{"FLOP/s", 1},      Unit{"GFLOP/s", 1e9},
-    Unit{"TFLOP/s", 1e12},  Unit{"PFLOP/s", 1e15}, Unit{"EFLOP/s", 1e18},  Unit{"TFLOPs", 1e12},
-    Unit{"PFLOPs", 1e15},   Unit{"GOPS", 1e9},     Unit{"TOPS", 1e12},     Unit{"POPS", 1e15}};
-constexpr std::array kFlopsUnits = {
-    Unit{"FLOP", 1},       Unit{"GFLOP", 1e9},    Unit{"TFLOP", 1e12},
-    Unit{"PFLOP", 1e15},   Unit{"EFLOP", 1e18},   Unit{"ZFLOP", 1e21}};
-constexpr std::array kWattUnits = {Unit{"W", 1}, Unit{"kW", 1e3}, Unit{"MW", 1e6},
-                                   Unit{"GW", 1e9}, Unit{"mW", 1e-3}};
-constexpr std::array kJouleUnits = {Unit{"J", 1},      Unit{"kJ", 1e3},     Unit{"MJ", 1e6},
-                                    Unit{"Wh", 3600},  Unit{"kWh", 3.6e6},  Unit{"MWh", 3.6e9},
+    Unit{"FLOPS", 1},      Unit{"MFLOPS", 1e6},   Unit{"GFLOPS", 1e9},   Unit{"TFLOPS", 1e12},
+    Unit{"PFLOPS", 1e15},  Unit{"EFLOPS", 1e18},  Unit{"FLOP/s", 1},     Unit{"GFLOP/s", 1e9},
+    Unit{"TFLOP/s", 1e12}, Unit{"PFLOP/s", 1e15}, Unit{"EFLOP/s", 1e18}, Unit{"TFLOPs", 1e12},
+    Unit{"PFLOPs", 1e15},  Unit{"GOPS", 1e9},     Unit{"TOPS", 1e12},    Unit{"POPS", 1e15}};
+constexpr std::array kFlopsUnits = {Unit{"FLOP", 1},     Unit{"GFLOP", 1e9},  Unit{"TFLOP", 1e12},
+                                    Unit{"PFLOP", 1e15}, Unit{"EFLOP", 1e18}, Unit{"ZFLOP", 1e21}};
+constexpr std::array kWattUnits = {Unit{"W", 1}, Unit{"kW", 1e3}, Unit{"MW", 1e6}, Unit{"GW", 1e9},
+                                   Unit{"mW", 1e-3}};
+constexpr std::array kJouleUnits = {Unit{"J", 1},       Unit{"kJ", 1e3},    Unit{"MJ", 1e6},
+                                    Unit{"Wh", 3600},   Unit{"kWh", 3.6e6}, Unit{"MWh", 3.6e9},
                                     Unit{"GWh", 3.6e12}};
-constexpr std::array kSecondUnits = {
-    Unit{"s", 1},        Unit{"ms", 1e-3},      Unit{"us", 1e-6},     Unit{"\xC2\xB5s", 1e-6},
-    Unit{"\xCE\xBCs", 1e-6}, Unit{"ns", 1e-9},  Unit{"min", 60},      Unit{"h", 3600},
-    Unit{"d", 86400},    Unit{"day", 86400},    Unit{"days", 86400}};
+constexpr std::array kSecondUnits = {Unit{"s", 1},
+                                     Unit{"ms", 1e-3},
+                                     Unit{"us", 1e-6},
+                                     Unit{"\xC2\xB5s", 1e-6},
+                                     Unit{"\xCE\xBCs", 1e-6},
+                                     Unit{"ns", 1e-9},
+                                     Unit{"min", 60},
+                                     Unit{"h", 3600},
+                                     Unit{"d", 86400},
+                                     Unit{"day", 86400},
+                                     Unit{"days", 86400}};
 constexpr std::array kHertzUnits = {Unit{"Hz", 1}, Unit{"kHz", 1e3}, Unit{"MHz", 1e6},
                                     Unit{"GHz", 1e9}};
-constexpr std::array kDollarUnits = {Unit{"$", 1},       Unit{"USD", 1},   Unit{"k$", 1e3},
-                                     Unit{"k", 1e3},     Unit{"M", 1e6},   Unit{"B", 1e9}};
+constexpr std::array kDollarUnits = {Unit{"$", 1},   Unit{"USD", 1}, Unit{"k$", 1e3},
+                                     Unit{"k", 1e3}, Unit{"M", 1e6}, Unit{"B", 1e9}};
 constexpr std::array kDollarRateUnits = {
-    Unit{"$/h", 1.0 / 3600},    Unit{"$/hr", 1.0 / 3600},  Unit{"$/hour", 1.0 / 3600},
-    Unit{"USD/h", 1.0 / 3600},  Unit{"/h", 1.0 / 3600},    Unit{"/hr", 1.0 / 3600},
-    Unit{"/hour", 1.0 / 3600},  Unit{"$/day", 1.0 / 86400}, Unit{"/day", 1.0 / 86400}};
-constexpr std::array kNumberUnits = {Unit{"k", 1e3},  Unit{"K", 1e3},  Unit{"M", 1e6},
-                                     Unit{"B", 1e9},  Unit{"T", 1e12}, Unit{"%", 0.01}};
+    Unit{"$/h", 1.0 / 3600},   Unit{"$/hr", 1.0 / 3600},   Unit{"$/hour", 1.0 / 3600},
+    Unit{"USD/h", 1.0 / 3600}, Unit{"/h", 1.0 / 3600},     Unit{"/hr", 1.0 / 3600},
+    Unit{"/hour", 1.0 / 3600}, Unit{"$/day", 1.0 / 86400}, Unit{"/day", 1.0 / 86400}};
+constexpr std::array kNumberUnits = {Unit{"k", 1e3}, Unit{"K", 1e3},  Unit{"M", 1e6},
+                                     Unit{"B", 1e9}, Unit{"T", 1e12}, Unit{"%", 0.01}};
 
 struct Family {
   std::string_view noun;     // `a bandwidth`
@@ -68,17 +96,28 @@ struct Family {
 
 Family family(Dimension d) {
   switch (d) {
-    case Dimension::kNumber: return {"a number", "", kNumberUnits};
-    case Dimension::kBytes: return {"a size", "GB", kByteUnits};
-    case Dimension::kBandwidth: return {"a bandwidth", "GB/s", kBandwidthUnits};
-    case Dimension::kFlopRate: return {"a compute rate", "TFLOPS", kFlopRateUnits};
-    case Dimension::kFlops: return {"an amount of arithmetic", "PFLOP", kFlopsUnits};
-    case Dimension::kWatts: return {"a power", "W", kWattUnits};
-    case Dimension::kJoules: return {"an energy", "kWh", kJouleUnits};
-    case Dimension::kSeconds: return {"a time", "us", kSecondUnits};
-    case Dimension::kHertz: return {"a frequency", "GHz", kHertzUnits};
-    case Dimension::kDollars: return {"an amount of money", "$", kDollarUnits};
-    case Dimension::kDollarRate: return {"a price", "$/h", kDollarRateUnits};
+    case Dimension::kNumber:
+      return {"a number", "", kNumberUnits};
+    case Dimension::kBytes:
+      return {"a size", "GB", kByteUnits};
+    case Dimension::kBandwidth:
+      return {"a bandwidth", "GB/s", kBandwidthUnits};
+    case Dimension::kFlopRate:
+      return {"a compute rate", "TFLOPS", kFlopRateUnits};
+    case Dimension::kFlops:
+      return {"an amount of arithmetic", "PFLOP", kFlopsUnits};
+    case Dimension::kWatts:
+      return {"a power", "W", kWattUnits};
+    case Dimension::kJoules:
+      return {"an energy", "kWh", kJouleUnits};
+    case Dimension::kSeconds:
+      return {"a time", "us", kSecondUnits};
+    case Dimension::kHertz:
+      return {"a frequency", "GHz", kHertzUnits};
+    case Dimension::kDollars:
+      return {"an amount of money", "$", kDollarUnits};
+    case Dimension::kDollarRate:
+      return {"a price", "$/h", kDollarRateUnits};
   }
   return {};
 }
@@ -249,13 +288,13 @@ tl::expected<double, ScalarError> parse_whole(std::string_view text) {
   const tl::expected<Number, ScalarError> n = lex_number(text);
   if (!n) return tl::unexpected(n.error());
   if (n->rest == "k" || n->rest == "K") {
-    return tl::unexpected(ScalarError{
-        fmt::format("must be a whole number, `{}` is ambiguous", shown(trimmed(text))),
-        fmt::format("write {} or {}", n->value * 1000, n->value * 1024)});
+    return tl::unexpected(
+        ScalarError{fmt::format("must be a whole number, `{}` is ambiguous", shown(trimmed(text))),
+                    fmt::format("write {} or {}", n->value * 1000, n->value * 1024)});
   }
   if (!n->rest.empty()) {
-    return tl::unexpected(ScalarError{
-        fmt::format("must be a whole number, not `{}`", shown(trimmed(text))), ""});
+    return tl::unexpected(
+        ScalarError{fmt::format("must be a whole number, not `{}`", shown(trimmed(text))), ""});
   }
   if (n->value != std::floor(n->value)) {
     return tl::unexpected(

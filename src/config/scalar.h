@@ -16,7 +16,16 @@
 namespace assay {
 
 enum class Dimension {
-  kNumber, kBytes, kBandwidth, kFlopRate, kFlops, kWatts, kJoules, kSeconds, kHertz, kDollars,
+  kNumber,
+  kBytes,
+  kBandwidth,
+  kFlopRate,
+  kFlops,
+  kWatts,
+  kJoules,
+  kSeconds,
+  kHertz,
+  kDollars,
   kDollarRate
 };
 
@@ -37,19 +46,46 @@ tl::expected<bool, ScalarError> parse_bool(std::string_view text);
 // The value as a person would write it, with the unit of its dimension: `700 W`, `450 GB/s`.
 std::string format_quantity(double value, Dimension);
 
-template <class Q> struct DimensionOf;
-template <> struct DimensionOf<Bytes> { static constexpr Dimension kIs = Dimension::kBytes; };
-template <> struct DimensionOf<Bandwidth> {
+template <class Q>
+struct DimensionOf;
+template <>
+struct DimensionOf<Bytes> {
+  static constexpr Dimension kIs = Dimension::kBytes;
+};
+template <>
+struct DimensionOf<Bandwidth> {
   static constexpr Dimension kIs = Dimension::kBandwidth;
 };
-template <> struct DimensionOf<FlopRate> { static constexpr Dimension kIs = Dimension::kFlopRate; };
-template <> struct DimensionOf<Flops> { static constexpr Dimension kIs = Dimension::kFlops; };
-template <> struct DimensionOf<Watts> { static constexpr Dimension kIs = Dimension::kWatts; };
-template <> struct DimensionOf<Joules> { static constexpr Dimension kIs = Dimension::kJoules; };
-template <> struct DimensionOf<Seconds> { static constexpr Dimension kIs = Dimension::kSeconds; };
-template <> struct DimensionOf<Hertz> { static constexpr Dimension kIs = Dimension::kHertz; };
-template <> struct DimensionOf<Dollars> { static constexpr Dimension kIs = Dimension::kDollars; };
-template <> struct DimensionOf<DollarRate> {
+template <>
+struct DimensionOf<FlopRate> {
+  static constexpr Dimension kIs = Dimension::kFlopRate;
+};
+template <>
+struct DimensionOf<Flops> {
+  static constexpr Dimension kIs = Dimension::kFlops;
+};
+template <>
+struct DimensionOf<Watts> {
+  static constexpr Dimension kIs = Dimension::kWatts;
+};
+template <>
+struct DimensionOf<Joules> {
+  static constexpr Dimension kIs = Dimension::kJoules;
+};
+template <>
+struct DimensionOf<Seconds> {
+  static constexpr Dimension kIs = Dimension::kSeconds;
+};
+template <>
+struct DimensionOf<Hertz> {
+  static constexpr Dimension kIs = Dimension::kHertz;
+};
+template <>
+struct DimensionOf<Dollars> {
+  static constexpr Dimension kIs = Dimension::kDollars;
+};
+template <>
+struct DimensionOf<DollarRate> {
   static constexpr Dimension kIs = Dimension::kDollarRate;
 };
 

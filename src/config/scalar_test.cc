@@ -58,8 +58,7 @@ TEST(Scalar, Numbers) {
 TEST(Scalar, MissingAndWrongUnits) {
   EXPECT_EQ(error("700", Dimension::kWatts), "needs the unit W");
   EXPECT_EQ(help("700", Dimension::kWatts), "a bare number is ambiguous; write `700 W`");
-  EXPECT_EQ(help("2.49", Dimension::kDollarRate),
-            "a bare number is ambiguous; write `$2.49/h`");
+  EXPECT_EQ(help("2.49", Dimension::kDollarRate), "a bare number is ambiguous; write `$2.49/h`");
   EXPECT_EQ(error("450 GB", Dimension::kBandwidth), "has the wrong unit `GB`");
   EXPECT_EQ(help("450 GB", Dimension::kBandwidth), "a bandwidth is written like `450 GB/s`");
   EXPECT_EQ(help("400 gb/s", Dimension::kBandwidth), "did you mean `GB/s` or `Gb/s`?");
@@ -97,8 +96,8 @@ TEST(Scalar, Booleans) {
 // What format_quantity writes, parse_quantity reads.
 TEST(Scalar, RoundTrip) {
   const std::vector<Dimension> all = {
-      Dimension::kNumber, Dimension::kBytes,  Dimension::kBandwidth, Dimension::kFlopRate,
-      Dimension::kFlops,  Dimension::kWatts,  Dimension::kJoules,    Dimension::kSeconds,
+      Dimension::kNumber, Dimension::kBytes,   Dimension::kBandwidth, Dimension::kFlopRate,
+      Dimension::kFlops,  Dimension::kWatts,   Dimension::kJoules,    Dimension::kSeconds,
       Dimension::kHertz,  Dimension::kDollars, Dimension::kDollarRate};
   for (Dimension d : all) {
     for (double v : {0.0, 1.0, 2.5e-6, 700.0, 80e9, 989e12}) {

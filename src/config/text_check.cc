@@ -90,8 +90,7 @@ std::optional<Diagnostic> check_nesting(const Source& source, const YamlLimits& 
     }
     if (c == '[' || c == '{') {
       if (++run > limits.depth) {
-        return problem_at({&source, i},
-                          fmt::format("nested deeper than {} levels", limits.depth));
+        return problem_at({&source, i}, fmt::format("nested deeper than {} levels", limits.depth));
       }
     } else if (c != ' ' && c != '\n' && c != '\r' && c != '\t' && c != '-') {
       run = 0;

@@ -116,18 +116,41 @@ TEST(Yaml, HostileTextsEndQuickly) {
   for (size_t i = 0; i < 2000; ++i) stairs += std::string(i, ' ') + "a:\n";
   std::string flat = "[";
   for (int i = 0; i < 190000; ++i) flat += "1,";
-  const std::vector<std::string> texts = {
-      repeated("[", 100000),     repeated("{", 100000),       repeated("- ", 100000),
-      repeated("? ", 100000),    repeated("[\"]\",", 100000), repeated("{a: ", 100000),
-      repeated("[ - ", 100000),  repeated("a: [", 50000),     repeated("\"", 1000000),
-      repeated("'", 1000001),    repeated("!", 1000000),      repeated("&a ", 300000),
-      repeated("a ", 1500000),   repeated("#", 3000000),     repeated("\n", 3000000),
-      repeated("a: |\n ", 50000), repeated("x: 1\n", 300000), repeated(" ", 3000000) + "a",
-      repeated(">", 900000),     repeated("- a\n", 300000),   stairs, flat + "1]", flat,
-      repeated("a:\n", 200000),  repeated("-\n", 300000),     repeated("[a,", 200000),
-      repeated("{a,", 100000),   repeated("\"a\":", 100000),  repeated("? a\n", 150000),
-      repeated("a:", 400000),    repeated("%", 100000),       repeated("--- ", 100000),
-      repeated("...\n", 100000), repeated("\"\\x41", 400000), repeated("- - a\n", 90000)};
+  const std::vector<std::string> texts = {repeated("[", 100000),
+                                          repeated("{", 100000),
+                                          repeated("- ", 100000),
+                                          repeated("? ", 100000),
+                                          repeated("[\"]\",", 100000),
+                                          repeated("{a: ", 100000),
+                                          repeated("[ - ", 100000),
+                                          repeated("a: [", 50000),
+                                          repeated("\"", 1000000),
+                                          repeated("'", 1000001),
+                                          repeated("!", 1000000),
+                                          repeated("&a ", 300000),
+                                          repeated("a ", 1500000),
+                                          repeated("#", 3000000),
+                                          repeated("\n", 3000000),
+                                          repeated("a: |\n ", 50000),
+                                          repeated("x: 1\n", 300000),
+                                          repeated(" ", 3000000) + "a",
+                                          repeated(">", 900000),
+                                          repeated("- a\n", 300000),
+                                          stairs,
+                                          flat + "1]",
+                                          flat,
+                                          repeated("a:\n", 200000),
+                                          repeated("-\n", 300000),
+                                          repeated("[a,", 200000),
+                                          repeated("{a,", 100000),
+                                          repeated("\"a\":", 100000),
+                                          repeated("? a\n", 150000),
+                                          repeated("a:", 400000),
+                                          repeated("%", 100000),
+                                          repeated("--- ", 100000),
+                                          repeated("...\n", 100000),
+                                          repeated("\"\\x41", 400000),
+                                          repeated("- - a\n", 90000)};
   for (const std::string& text : texts) {
     const std::clock_t start = std::clock();  // processor time: the machine may be busy
     const Parsed p(text);

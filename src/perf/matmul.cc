@@ -25,7 +25,7 @@ struct Tile {
   double m, n;
 };
 constexpr Tile kTiles[] = {{256, 128}, {128, 256}, {128, 128}, {64, 256},
-                           {128, 64},  {64, 128},  {64, 64}, {64, 32}};
+                           {128, 64},  {64, 128},  {64, 64},   {64, 32}};
 // Block-scaled 4-bit kernels have neither smaller tiles nor split k: measured on B200, a 16-row
 // product takes 6.5 us + 1.8 ns k whatever n is, up to one wave.
 constexpr int kFp4Tiles = 2;
@@ -158,13 +158,11 @@ Seconds matmul_time(const MatmulShape& s, const Accelerator& a, const MatmulPara
   const double batch = static_cast<double>(s.batch);
   const double units = static_cast<double>(a.compute_units);
   const double unit_rate = path.peak * path.efficiency * rate / units;
-  const double arithmetic =
-      2 * wave_work(m, n, k, batch, units, path.in_bytes, p) / unit_rate;
+  const double arithmetic = 2 * wave_work(m, n, k, batch, units, path.in_bytes, p) / unit_rate;
   const double bytes = batch * (path.in_bytes * k * (m + n) + path.out_bytes * m * n);
-  const double memory =
-      bytes / (a.memory_bandwidth.v * p.memory_efficiency) + p.memory_latency.v;
-  return p.latency + Seconds(std::max(arithmetic, memory) +
-                             p.overlap_loss * std::min(arithmetic, memory));
+  const double memory = bytes / (a.memory_bandwidth.v * p.memory_efficiency) + p.memory_latency.v;
+  return p.latency +
+         Seconds(std::max(arithmetic, memory) + p.overlap_loss * std::min(arithmetic, memory));
 }
 
 }  // namespace assay

@@ -204,10 +204,8 @@ double twin(const MatmulShape& s, const Accelerator& a, const MatmulParams& p) {
     arithmetic = std::min(arithmetic, (waves * length + p.split / 2) * one_k);
   }
   const double bytes = 2 * batch * (m * k + n * k + m * n);
-  const double memory =
-      p.memory_latency.v + bytes / (a.memory_bandwidth.v * p.memory_efficiency);
-  return p.latency.v + std::max(arithmetic, memory) +
-         p.overlap_loss * std::min(arithmetic, memory);
+  const double memory = p.memory_latency.v + bytes / (a.memory_bandwidth.v * p.memory_efficiency);
+  return p.latency.v + std::max(arithmetic, memory) + p.overlap_loss * std::min(arithmetic, memory);
 }
 
 TEST(Matmul, AgreesWithTheNaiveTwin) {
@@ -356,8 +354,8 @@ TEST(MatmulData, OurH200InOtherPrecisions) {
   }
 }
 
-// An older table, slower than the one above on the same shapes: `clock` is fitted to it, so only the
-// spread is tested here. Taken as it is, the median error is 15 %.
+// An older table, slower than the one above on the same shapes: `clock` is fitted to it, so only
+// the spread is tested here. Taken as it is, the median error is 15 %.
 TEST(MatmulData, OurWarmH200) {
   Conditions c;
   c.event_s = kEventSeconds;
@@ -376,8 +374,9 @@ struct Published {
   Conditions conditions;
 };
 
-// 16-bit rows are compared as they are, except on the L40S, which a long kernel drives deep into its
-// power cap. Narrow rows include the conversion of x. event_s, clock, droop, quantise_s and _bytes.
+// 16-bit rows are compared as they are, except on the L40S, which a long kernel drives deep into
+// its power cap. Narrow rows include the conversion of x. event_s, clock, droop, quantise_s and
+// _bytes.
 const Published kPublished[] = {
     {"A100", "bf16", "a100-sxm4-80gb", 0.05, {}},
     {"H100", "bf16", "h100-sxm5-80gb", 0.05, {}},

@@ -14,9 +14,9 @@
 namespace assay {
 namespace {
 
-constexpr std::string_view kVendorWords[] = {"nvidia", "amd",    "google",  "aws",  "amazon",
-                                             "intel",  "habana", "instinct", "gpu", "tesla",
-                                             "cloud",  "geforce"};
+constexpr std::string_view kVendorWords[] = {"nvidia", "amd",   "google", "aws",
+                                             "amazon", "intel", "habana", "instinct",
+                                             "gpu",    "tesla", "cloud",  "geforce"};
 
 bool is_vendor_word(std::string_view word) {
   for (std::string_view vendor : kVendorWords) {

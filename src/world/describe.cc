@@ -16,7 +16,9 @@ namespace {
 class Describer {
  public:
   Describer(Inputs& inputs, const Catalog& catalog, Diagnostics& problems)
-      : inputs_(inputs), catalog_(catalog), problems_(problems),
+      : inputs_(inputs),
+        catalog_(catalog),
+        problems_(problems),
         reader_(catalog, problems, result_.origins) {}
 
   void read_workload(double tokens);
@@ -114,8 +116,8 @@ void Describer::size_cluster(int64_t gpus, bool nodes_stated, const Mark& at) {
     Assumptions(result_.assumed, result_.origins).add("cluster.nodes", "1", "none was stated");
   }
   if (gpus > c.accelerators()) {
-    problem(at, fmt::format("{} GPUs were asked for, but the cluster has {}", gpus,
-                            c.accelerators()),
+    problem(at,
+            fmt::format("{} GPUs were asked for, but the cluster has {}", gpus, c.accelerators()),
             fmt::format("ask for at most {}, or add `--set cluster.nodes={}`", c.accelerators(),
                         (gpus + per_node - 1) / per_node));
     return;
@@ -179,8 +181,8 @@ tl::expected<Description, Diagnostics> describe(const Request& request, const Ca
                                   "name a model, as in `llama-3.1-70b`, or give a file"));
   }
   if (problems.empty() && !inputs.cluster.given) {
-    problems.push_back(problem_at({}, "no cluster was given",
-                                  "name one, as in `h100-1024`, or give a file"));
+    problems.push_back(
+        problem_at({}, "no cluster was given", "name one, as in `h100-1024`, or give a file"));
   }
   Describer describer(inputs, catalog, problems);
   if (inputs.workload.given && !inputs.workload.failed) describer.read_workload(request.tokens);

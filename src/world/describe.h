@@ -2,8 +2,8 @@
 //
 // A YAML file has one or more of the sections `workload:`, `cluster:`, `stack:`, `plan:`; a section
 // is a mapping, or a catalog name. A file named *.json with `hidden_size` (or the like) is a
-// Hugging Face config and stands for a model. Everything not stated comes from the catalog, the stack's
-// defaults or a rule, and is noted in `assumed`.
+// Hugging Face config and stands for a model. Everything not stated comes from the catalog, the
+// stack's defaults or a rule, and is noted in `assumed`.
 #pragma once
 
 #include <set>
@@ -30,7 +30,7 @@ struct Description {
   Plan plan;                        // complete only as far as stated; the rest are stack defaults
   std::set<std::string> plan_keys;  // keys of `plan` that were stated; empty: search
   std::vector<Assumption> assumed;
-  Origins origins;                  // of every field that was stated or taken from the catalog
+  Origins origins;  // of every field that was stated or taken from the catalog
   Diagnostics warnings;
   std::string workload_name, cluster_name, stack_name;
 };

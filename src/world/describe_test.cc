@@ -132,11 +132,11 @@ TEST(Describe, AFileMayStartWithTheKeysOfOneSection) {
 }
 
 TEST(Describe, SetChangesAnything) {
-  const Described d = of({"llama-3.1-70b", "h100-1024"},
-                         {"cluster.nodes=64", "plan.tp=8", "workload.model.layers=40",
-                          "cluster.accelerator.memory=141 GB", "cluster.node.nics=4",
-                          "stack.launch=3 us", "cluster.fabric.oversubscription=2:1",
-                          "cluster.price=$1.5/h"});
+  const Described d =
+      of({"llama-3.1-70b", "h100-1024"},
+         {"cluster.nodes=64", "plan.tp=8", "workload.model.layers=40",
+          "cluster.accelerator.memory=141 GB", "cluster.node.nics=4", "stack.launch=3 us",
+          "cluster.fabric.oversubscription=2:1", "cluster.price=$1.5/h"});
   ASSERT_TRUE(d) << render(d.error());
   EXPECT_EQ(d->setting.cluster.nodes, 64);
   EXPECT_EQ(d->plan.tp, 8);
@@ -208,9 +208,7 @@ TEST(Describe, SetReplacesParts) {
 }
 
 TEST(Describe, BadSets) {
-  const auto set = [](const std::string& text) {
-    return of({"llama-3.1-8b", "h100-64"}, {text});
-  };
+  const auto set = [](const std::string& text) { return of({"llama-3.1-8b", "h100-64"}, {text}); };
   EXPECT_EQ(error(set("cluster.nodes=0")), "cluster.nodes must be at least 1");
   EXPECT_EQ(set("cluster.nodes=0").error()[0].at.file, "--set cluster.nodes=0");
   EXPECT_EQ(error(set("clustre.nodes=4")), "--set cannot find `clustre`");
@@ -341,12 +339,25 @@ TEST(Check, NeedsNothingAndTellsWhatIsAssumed) {
 }
 
 TEST(Check, HostileFiles) {
-  const std::string texts[] = {"", "# nothing\n", "\t\n", "[]", "- a\n- b\n", "42",
-                               std::string("\x7f" "ELF\0\0\1", 7), "cluster:\n\tnodes: 1\n",
-                               "cluster: [1, 2]", "workload: {model: {layers: [}}",
-                               "cluster: *x", "workload:\n  workload:\n    workload: 1\n",
-                               std::string(100000, '['), "plan: auto", "workload: 7",
-                               "cluster: {node: {base: dgx-h100, base: x}}", "{}"};
+  const std::string texts[] = {"",
+                               "# nothing\n",
+                               "\t\n",
+                               "[]",
+                               "- a\n- b\n",
+                               "42",
+                               std::string("\x7f"
+                                           "ELF\0\0\1",
+                                           7),
+                               "cluster:\n\tnodes: 1\n",
+                               "cluster: [1, 2]",
+                               "workload: {model: {layers: [}}",
+                               "cluster: *x",
+                               "workload:\n  workload:\n    workload: 1\n",
+                               std::string(100000, '['),
+                               "plan: auto",
+                               "workload: 7",
+                               "cluster: {node: {base: dgx-h100, base: x}}",
+                               "{}"};
   for (const std::string& text : texts) {
     const TemporaryYaml file(text);
     const CheckReport report = check_file(file.path(), catalog());

@@ -6,8 +6,8 @@
 // `check`, JSON output and tools/calibrate are all visitors, so a new field needs one line.
 //
 // The member's type says how it is written: Bytes wants `80 GB`, Bandwidth `450 GB/s`, FlopRate
-// `989 TFLOPS`, Watts `700 W`, Seconds `5 us`; int64_t and double are bare numbers; an enum is one of
-// `enum_names(E{})`; a nested struct with its own `fields` is a nested mapping.
+// `989 TFLOPS`, Watts `700 W`, Seconds `5 us`; int64_t and double are bare numbers; an enum is one
+// of `enum_names(E{})`; a nested struct with its own `fields` is a nested mapping.
 #pragma once
 
 #include <array>

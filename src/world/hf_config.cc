@@ -28,8 +28,8 @@ struct Defaults {
   bool gated;
   bool tied;
   bool causal;
-  bool positions;   // learned position embeddings
-  bool wide_ffn;    // 4 x hidden when no width is stated
+  bool positions;  // learned position embeddings
+  bool wide_ffn;   // 4 x hidden when no width is stated
 };
 constexpr Defaults kDefaults[] = {
     {"gpt2", false, true, true, true, true},
@@ -181,8 +181,8 @@ class ConfigReader {
   }
 
   void shape() {
-    model_.layers = needed({"num_hidden_layers", "n_layer", "num_layers", "n_layers",
-                            "decoder_layers"});
+    model_.layers =
+        needed({"num_hidden_layers", "n_layer", "num_layers", "n_layers", "decoder_layers"});
     model_.hidden = needed({"hidden_size", "n_embd", "d_model", "n_embed", "dim", "model_dim"});
     model_.heads = needed({"num_attention_heads", "n_head", "num_heads", "n_heads",
                            "decoder_attention_heads", "encoder_attention_heads"});
@@ -195,8 +195,9 @@ class ConfigReader {
     model_.learned_positions = defaults_.positions && model_.max_positions > 0;
     const int64_t ratio = whole({"expansion_ratio"});
     const std::initializer_list<const char*> widths = {
-        "intermediate_size", "n_inner", "ffn_dim", "d_ff", "ffn_hidden_size", "hidden_dim",
-        "decoder_ffn_dim", "encoder_ffn_dim", "moe_intermediate_size"};
+        "intermediate_size",    "n_inner",    "ffn_dim",         "d_ff",
+        "ffn_hidden_size",      "hidden_dim", "decoder_ffn_dim", "encoder_ffn_dim",
+        "moe_intermediate_size"};
     model_.ffn = whole(widths);
     if (model_.ffn == 0 && (defaults_.wide_ffn || ratio > 0)) {
       model_.ffn = (ratio > 0 ? ratio : 4) * model_.hidden;
@@ -245,8 +246,8 @@ class ConfigReader {
   }
 
   void experts(const std::string& type) {
-    model_.experts = whole({"num_local_experts", "num_experts", "n_routed_experts",
-                            "moe_num_experts"});
+    model_.experts =
+        whole({"num_local_experts", "num_experts", "n_routed_experts", "moe_num_experts"});
     if (model_.experts <= 1) {
       model_.experts = 0;
       return;
@@ -255,9 +256,9 @@ class ConfigReader {
                                        "moe_top_k", "num_selected_experts", "experts_per_token"});
     const int64_t own_width = whole({"moe_intermediate_size", "expert_ffn_hidden_size"});
     model_.expert_ffn = own_width > 0 ? own_width : model_.ffn;
-    model_.shared_expert_ffn = whole({"shared_expert_intermediate_size",
-                                      "moe_shared_expert_intermediate_size",
-                                      "shared_intermediate_size"});
+    model_.shared_expert_ffn =
+        whole({"shared_expert_intermediate_size", "moe_shared_expert_intermediate_size",
+               "shared_intermediate_size"});
     if (model_.shared_expert_ffn == 0) {
       const int64_t shared = whole({"n_shared_experts", "num_shared_experts"});
       model_.shared_expert_ffn = shared * model_.expert_ffn;
@@ -358,8 +359,8 @@ Diagnostics failure(const std::string& file, std::string message, std::string he
 
 tl::expected<Model, Diagnostics> read_hf_config(const std::string& text, const std::string& file) {
   if (text.size() > kMaxConfigBytes) {
-    return tl::unexpected(failure(file, fmt::format("larger than {} MB: not a model's config.json",
-                                                    kMaxConfigBytes >> 20)));
+    return tl::unexpected(failure(
+        file, fmt::format("larger than {} MB: not a model's config.json", kMaxConfigBytes >> 20)));
   }
   dom::parser parser;
   if (parser.allocate(std::max<size_t>(text.size(), 64), kMaxDepth) != simdjson::SUCCESS) {
@@ -371,8 +372,8 @@ tl::expected<Model, Diagnostics> read_hf_config(const std::string& text, const s
     return tl::unexpected(failure(file, "a JSON object is expected"));
   }
   if (error != simdjson::SUCCESS) {
-    return tl::unexpected(failure(
-        file, fmt::format("not valid JSON: {}", simdjson::error_message(error))));
+    return tl::unexpected(
+        failure(file, fmt::format("not valid JSON: {}", simdjson::error_message(error))));
   }
   Diagnostics problems;
   const Model model = ConfigReader(root, file, problems).read();

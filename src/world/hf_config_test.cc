@@ -24,12 +24,12 @@ struct Size {
 // The families by the sizes their authors publish.
 TEST(HfConfig, FamiliesHaveTheirPublishedSize) {
   const Size sizes[] = {
-      {"llama", 8.03, 8.03},       {"mistral", 7.24, 7.24},   {"mixtral", 46.7, 12.9},
-      {"deepseek_v3", 671, 37.5},  {"qwen3_moe", 30.5, 3.35}, {"gemma2", 9.24, 9.24},
-      {"gemma3", 11.8, 11.8},      {"gpt2", 0.124, 0.124},    {"gpt_neox", 20.6, 20.6},
-      {"bloom", 176.2, 176.2},     {"opt", 6.66, 6.66},       {"mpt", 6.65, 6.65},
-      {"falcon", 6.92, 6.92},      {"gpt_oss", 116.8, 5.7},   {"grok", 314, 86},
-      {"bert", 0.334, 0.334},      {"t5", 0.783, 0.783},      {"phi", 2.78, 2.78},
+      {"llama", 8.03, 8.03},      {"mistral", 7.24, 7.24},   {"mixtral", 46.7, 12.9},
+      {"deepseek_v3", 671, 37.5}, {"qwen3_moe", 30.5, 3.35}, {"gemma2", 9.24, 9.24},
+      {"gemma3", 11.8, 11.8},     {"gpt2", 0.124, 0.124},    {"gpt_neox", 20.6, 20.6},
+      {"bloom", 176.2, 176.2},    {"opt", 6.66, 6.66},       {"mpt", 6.65, 6.65},
+      {"falcon", 6.92, 6.92},     {"gpt_oss", 116.8, 5.7},   {"grok", 314, 86},
+      {"bert", 0.334, 0.334},     {"t5", 0.783, 0.783},      {"phi", 2.78, 2.78},
       {"llama4", 400.7, 17.2}};
   for (const Size& s : sizes) {
     const Model m = from_file(s.file);
@@ -92,10 +92,10 @@ TEST(HfConfig, HostileTexts) {
             "`num_hidden_layers` must be a whole number");
   EXPECT_NE(error("{" + base + R"(, "num_hidden_layers": 99999999})"), "");
   EXPECT_EQ(error("[]"), "a JSON object is expected");
-  for (const std::string& text : {std::string(), std::string("{"), std::string("nul"),
-                                  std::string(100000, '['), std::string("\0\0", 2),
-                                  std::string("{\"a\":") + std::string(50000, '{'),
-                                  std::string("\xff\xfe{"), std::string(5 << 20, ' ')}) {
+  for (const std::string& text :
+       {std::string(), std::string("{"), std::string("nul"), std::string(100000, '['),
+        std::string("\0\0", 2), std::string("{\"a\":") + std::string(50000, '{'),
+        std::string("\xff\xfe{"), std::string(5 << 20, ' ')}) {
     EXPECT_NE(error(text), "");
   }
 }

@@ -65,8 +65,7 @@ class Gatherer {
       return;
     }
     const std::string shown = text == "-" ? "standard input" : text;
-    const std::string stem =
-        text == "-" ? "stdin" : std::filesystem::path(text).stem().string();
+    const std::string stem = text == "-" ? "stdin" : std::filesystem::path(text).stem().string();
     if (looks_like_hf_config(text, *content)) {
       hf_config(*content, shown, stem);
     } else {
@@ -193,8 +192,8 @@ class Gatherer {
       return;
     }
     const Mark at{inputs_.sources.add(file, "")};
-    give("workload", map_of("model", to_value(*model, at)), model->name.empty() ? stem
-                                                                                 : model->name);
+    give("workload", map_of("model", to_value(*model, at)),
+         model->name.empty() ? stem : model->name);
   }
 
   void yaml(std::string text, const std::string& file, const std::string& stem) {
@@ -267,8 +266,10 @@ class Gatherer {
     std::string help = fmt::format("a path starts with {}", fmt::join(kSections, ", "));
     if (!near.empty() && parts.size() > 1) help = fmt::format("did you mean `{}.`?", near);
     const std::pair<const char*, std::vector<std::string>> sections[] = {
-        {"workload", field_keys<Workload>()}, {"cluster", field_keys<Cluster>()},
-        {"plan", field_keys<Plan>()}, {"stack", field_keys<Stack>()}};
+        {"workload", field_keys<Workload>()},
+        {"cluster", field_keys<Cluster>()},
+        {"plan", field_keys<Plan>()},
+        {"stack", field_keys<Stack>()}};
     for (const auto& [section, keys] : sections) {
       const bool known = std::find(keys.begin(), keys.end(), parts[0]) != keys.end();
       if (known) {
@@ -282,8 +283,8 @@ class Gatherer {
   // A list or mapping may be set, too; everything else is taken as it stands.
   bool set_value(const Source& source, Value& value) {
     const size_t first = source.text.find_first_not_of(' ');
-    const bool flow = first != std::string::npos && (source.text[first] == '[' ||
-                                                     source.text[first] == '{');
+    const bool flow =
+        first != std::string::npos && (source.text[first] == '[' || source.text[first] == '{');
     if (!flow) {
       value = scalar_value(source.text, {&source});
       if (first == std::string::npos) value.kind = Value::Kind::kNull;

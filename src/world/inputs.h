@@ -12,7 +12,7 @@ namespace assay {
 struct Section {
   bool given = false;
   bool failed = false;  // it was given but could not be read at all; the reason is told already
-  Value value;        // a mapping; null when nothing but its existence is known
+  Value value;          // a mapping; null when nothing but its existence is known
   std::string label;  // a name for it when it has none itself: the catalog name or the file's stem
 };
 

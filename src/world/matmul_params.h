@@ -9,7 +9,7 @@ namespace assay {
 
 struct MatmulParams {
   // Arithmetic: share of the dense peak that the largest tile holds in its main loop, by path.
-  double efficiency = 0.75;       // 16-bit
+  double efficiency = 0.75;  // 16-bit
   double efficiency_fp8 = 0.7;
   double efficiency_fp4 = 0.6;
   double efficiency_int8 = 0.6;
@@ -29,9 +29,9 @@ struct MatmulParams {
   double overlap_loss = 0.1;        // of the shorter of arithmetic and memory: not hidden
   Seconds latency{2e-6};            // start to end of a kernel without work
   // Leading dimensions that the fast load path refuses: rate over that of the aligned path.
-  double aligned_partly = 0.4;      // multiples of 4 or 8 bytes
-  double aligned_element = 0.2;     // an operand row of odd length, 16-bit
-  double aligned_output = 0.15;     // only the output's rows are of odd length, 16-bit
+  double aligned_partly = 0.4;   // multiples of 4 or 8 bytes
+  double aligned_element = 0.2;  // an operand row of odd length, 16-bit
+  double aligned_output = 0.15;  // only the output's rows are of odd length, 16-bit
 };
 
 template <class T, class V>

@@ -21,10 +21,10 @@ struct Published {
 
 TEST(ModelSize, PublishedParameterCounts) {
   const Published known[] = {
-      {"llama-3.1-8b", 8.03, 8.03, 0.005},    {"llama-3.1-70b", 70.55, 70.55, 0.005},
+      {"llama-3.1-8b", 8.03, 8.03, 0.005},       {"llama-3.1-70b", 70.55, 70.55, 0.005},
       {"llama-3.1-405b", 405.85, 405.85, 0.005}, {"llama-2-7b", 6.74, 6.74, 0.005},
-      {"mixtral-8x7b", 46.7, 12.88, 0.005},   {"deepseek-v3", 671.0, 37.55, 0.01},
-      {"qwen3-30b-a3b", 30.5, 3.35, 0.01},    {"gpt-oss-120b", 116.8, 5.7, 0.02},
+      {"mixtral-8x7b", 46.7, 12.88, 0.005},      {"deepseek-v3", 671.0, 37.55, 0.01},
+      {"qwen3-30b-a3b", 30.5, 3.35, 0.01},       {"gpt-oss-120b", 116.8, 5.7, 0.02},
       {"gpt-3-175b", 174.6, 174.6, 0.005}};
   for (const Published& p : known) {
     const Model m = model(p.name);

@@ -18,36 +18,45 @@ std::string normalised(const std::string& name);
 std::string without_vendor(const std::string& name);
 
 // The section of the catalog that holds a type, and its entries.
-template <class T> struct CatalogOf;
-template <> struct CatalogOf<Accelerator> {
+template <class T>
+struct CatalogOf;
+template <>
+struct CatalogOf<Accelerator> {
   static constexpr std::string_view kSection = "accelerators";
   static constexpr auto kEntries = &Catalog::accelerators;
 };
-template <> struct CatalogOf<Node> {
+template <>
+struct CatalogOf<Node> {
   static constexpr std::string_view kSection = "nodes";
   static constexpr auto kEntries = &Catalog::nodes;
 };
-template <> struct CatalogOf<Fabric> {
+template <>
+struct CatalogOf<Fabric> {
   static constexpr std::string_view kSection = "fabrics";
   static constexpr auto kEntries = &Catalog::fabrics;
 };
-template <> struct CatalogOf<Cluster> {
+template <>
+struct CatalogOf<Cluster> {
   static constexpr std::string_view kSection = "clusters";
   static constexpr auto kEntries = &Catalog::clusters;
 };
-template <> struct CatalogOf<Model> {
+template <>
+struct CatalogOf<Model> {
   static constexpr std::string_view kSection = "models";
   static constexpr auto kEntries = &Catalog::models;
 };
-template <> struct CatalogOf<Stack> {
+template <>
+struct CatalogOf<Stack> {
   static constexpr std::string_view kSection = "stacks";
   static constexpr auto kEntries = &Catalog::stacks;
 };
-template <> struct CatalogOf<Kernels> {
+template <>
+struct CatalogOf<Kernels> {
   static constexpr std::string_view kSection = "kernels";
   static constexpr auto kEntries = &Catalog::kernels;
 };
-template <> struct CatalogOf<CollectiveParams> {
+template <>
+struct CatalogOf<CollectiveParams> {
   static constexpr std::string_view kSection = "collectives";
   static constexpr auto kEntries = &Catalog::collectives;
 };

@@ -20,10 +20,14 @@ constexpr size_t kLongestList = 10000;
 
 std::string kind_name(const Value& value) {
   switch (value.kind) {
-    case Value::Kind::kNull: return "nothing";
-    case Value::Kind::kScalar: return fmt::format("`{}`", sanitize(value.text, 40));
-    case Value::Kind::kList: return "a list";
-    case Value::Kind::kMap: return "a mapping";
+    case Value::Kind::kNull:
+      return "nothing";
+    case Value::Kind::kScalar:
+      return fmt::format("`{}`", sanitize(value.text, 40));
+    case Value::Kind::kList:
+      return "a list";
+    case Value::Kind::kMap:
+      return "a mapping";
   }
   return "";
 }
@@ -73,10 +77,10 @@ bool Reader::in_limits(const Value& value, double number, Dimension d, const std
                        const Limits& limits) {
   std::string message;
   if (number < limits.min) {
-    message = limits.min == 0            ? fmt::format("{} must not be negative", path)
-              : limits.min == kPositive.min ? fmt::format("{} must be more than zero", path)
-                                         : fmt::format("{} must be at least {}", path,
-                                                       format_quantity(limits.min, d));
+    message = limits.min == 0 ? fmt::format("{} must not be negative", path)
+              : limits.min == kPositive.min
+                  ? fmt::format("{} must be more than zero", path)
+                  : fmt::format("{} must be at least {}", path, format_quantity(limits.min, d));
   } else if (number > limits.max) {
     message = limits.max >= kPositive.max
                   ? fmt::format("{} is too large", path)
@@ -100,8 +104,7 @@ void Reader::quantity(const Value& value, double& into, Dimension d, const std::
   note_origin(value, path);
 }
 
-void Reader::read(const Value& value, double& into, const std::string& path,
-                  const Limits& limits) {
+void Reader::read(const Value& value, double& into, const std::string& path, const Limits& limits) {
   quantity(value, into, Dimension::kNumber, path, limits);
 }
 
@@ -266,15 +269,16 @@ void Reader::enter_provenance(const Value& map, const std::string& path) {
   const Entry* sources = map.find("sources");
   if (marks == nullptr && sources == nullptr) return;
   provenance.at = path;
-  provenance.marks = marks != nullptr && want_map(marks->value, path + ".marks") ? &marks->value
-                                                                                 : nullptr;
+  provenance.marks =
+      marks != nullptr && want_map(marks->value, path + ".marks") ? &marks->value : nullptr;
   provenance.sources =
       sources != nullptr && want_map(sources->value, path + ".sources") ? &sources->value : nullptr;
   if (provenance.marks == nullptr) return;
   for (const Entry& entry : provenance.marks->entries) {
     if (is_mark(entry.value)) continue;
-    problem(entry.value.at, fmt::format("{}.marks.{} must be one of m, s, c, a", path,
-                                        sanitize(entry.key, 60)), kMarkHelp);
+    problem(entry.value.at,
+            fmt::format("{}.marks.{} must be one of m, s, c, a", path, sanitize(entry.key, 60)),
+            kMarkHelp);
   }
 }
 

@@ -17,7 +17,7 @@ namespace assay {
 struct Provenance {
   char mark = 's';
   std::string source = "stated";
-  std::string at;                  // path of the mapping that has `marks` and `sources`
+  std::string at;  // path of the mapping that has `marks` and `sources`
   const Value* marks = nullptr;
   const Value* sources = nullptr;
 };

@@ -69,8 +69,8 @@ void complete_fabric(Cluster& c, const Catalog& catalog, Assumptions& assume) {
     return;
   }
   const std::string vendor = normalised(c.accelerator.vendor);
-  const bool torus = c.accelerator.wiring == Wiring::kTorus2d ||
-                     c.accelerator.wiring == Wiring::kTorus3d;
+  const bool torus =
+      c.accelerator.wiring == Wiring::kTorus2d || c.accelerator.wiring == Wiring::kTorus3d;
   if (vendor == "google" && torus) c.fabric.kind = FabricKind::kTorus;
   if (vendor == "aws") c.fabric.kind = FabricKind::kEfa;
   const size_t kind = static_cast<size_t>(c.fabric.kind);
@@ -119,9 +119,8 @@ void check_experts(const Model& m, ModelCheck& check) {
   }
   check.need(m.expert_ffn, "expert_ffn");
   check.need(m.experts_per_token, "experts_per_token");
-  check.refuse(m.experts_per_token > m.experts,
-               fmt::format("a token cannot visit {} of {} experts", m.experts_per_token,
-                           m.experts));
+  check.refuse(m.experts_per_token > m.experts, fmt::format("a token cannot visit {} of {} experts",
+                                                            m.experts_per_token, m.experts));
   check.refuse(m.dense_layers > m.layers,
                fmt::format("{} dense layers of {}", m.dense_layers, m.layers));
   const bool has_dense = moe_layers(m) < m.layers;
@@ -231,7 +230,8 @@ void check_workload(const Workload& w, const Mark& at, Diagnostics& problems) {
   const bool limited = w.model.max_positions > 0 && w.model.kind == ModelKind::kTransformer;
   if (limited && w.seq > w.model.max_positions) {
     Diagnostic d = problem_at(at, fmt::format("workload.seq {} is longer than the {} positions the "
-                                              "model was built for", w.seq, w.model.max_positions));
+                                              "model was built for",
+                                              w.seq, w.model.max_positions));
     d.severity = Severity::kWarning;
     problems.push_back(d);
   }

@@ -33,25 +33,34 @@ void run(const std::string& text) {
 }
 
 std::string mutated(std::string text, const std::vector<std::string>& corpus, Random& random) {
-  static const char* const kWords[] = {"[", "]", "{", "}", ": ", "- ", "\n", "\"", "'", "nan",
-                                       "1e999", "-1", "&a", "*a", "!!x", "0", "\t", "|", ",,",
-                                       "99999999999999999999", "null", "\xff", "\xc3\xa4"};
+  static const char* const kWords[] = {
+      "[",     "]",    "{",       "}",  ": ",  "- ", "\n", "\"", "'",  "nan",
+      "1e999", "-1",   "&a",      "*a", "!!x", "0",  "\t", "|",  ",,", "99999999999999999999",
+      "null",  "\xff", "\xc3\xa4"};
   const uint32_t changes = 1 + random.below(4);
   for (uint32_t i = 0; i < changes; ++i) {
     const size_t at = random.below(text.size() + 1);
     switch (random.below(6)) {
-      case 0: text.insert(at, kWords[random.below(std::size(kWords))]); break;
-      case 1: text.erase(at, 1 + random.below(8)); break;
+      case 0:
+        text.insert(at, kWords[random.below(std::size(kWords))]);
+        break;
+      case 1:
+        text.erase(at, 1 + random.below(8));
+        break;
       case 2:
         if (at < text.size()) text[at] = static_cast<char>(random.below(256));
         break;
-      case 3: text.insert(at, text.substr(random.below(text.size() + 1), random.below(40))); break;
+      case 3:
+        text.insert(at, text.substr(random.below(text.size() + 1), random.below(40)));
+        break;
       case 4: {
         const std::string& other = corpus[random.below(corpus.size())];
         text.insert(at, other.substr(random.below(other.size() + 1), random.below(80)));
         break;
       }
-      default: text.resize(at); break;
+      default:
+        text.resize(at);
+        break;
     }
   }
   constexpr size_t kLongest = 8192;
