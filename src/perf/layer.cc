@@ -12,139 +12,10 @@
 
 #include <fmt/format.h>
 
+#include "perf/rank.h"
+
 namespace assay {
 namespace {
-
-bool quantised(Precision p) {
-  return p == Precision::kFp8 || p == Precision::kMxfp8 || p == Precision::kNvfp4 ||
-         p == Precision::kInt8;
-}
-
-// What runs beside a quantised matmul: attention, router, logits.
-Precision unquantised(Precision p) { return quantised(p) ? Precision::kBf16 : p; }
-
-double word_bytes(Precision p) { return p == Precision::kFp32 || p == Precision::kTf32 ? 4 : 2; }
-
-// Everything the operations of one layer need to know, resolved once.
-struct Rank {
-  const Setting& s;
-  const Plan& p;
-  const Layout& l;
-  const Links& links;
-  double tokens;  // of one micro-batch on this rank's tensor group
-  double own;     // tokens this rank alone holds between tensor-parallel regions
-  double seq;
-  double word;      // bytes of an activation
-  double traffic;   // memory-bound multiplier
-  double launches;  // launch multiplier
-  Bandwidth memory;
-  bool frozen;  // base weights get no gradient (LoRA)
-  std::vector<OpRecord>* record = nullptr;
-  const char* layer = "dense";
-};
-
-void note(const Rank& r, const char* kind, std::string what, Seconds forward, Seconds backward) {
-  r.record->push_back({r.layer, kind, std::move(what), forward, backward});
-}
-
-Rank make_rank(const Setting& s, const Plan& p, const Layout& l, const Links& links) {
-  const double seq = static_cast<double>(s.workload.seq);
-  const double tokens = static_cast<double>(p.micro_batch) * seq / static_cast<double>(l.cp);
-  const bool split = l.tp > 1 && p.sequence_parallel;
-  const double launches = (p.compiled ? s.stack.launches_compiled : 1.0) *
-                          (p.cuda_graphs ? s.stack.launches_graphs : 1.0);
-  return Rank{s,
-              p,
-              l,
-              links,
-              tokens,
-              split ? tokens / static_cast<double>(l.tp) : tokens,
-              seq,
-              word_bytes(p.precision),
-              s.stack.traffic * (p.compiled ? s.stack.traffic_compiled : 1.0),
-              launches,
-              s.cluster.accelerator.memory_bandwidth * s.kernels.memory_efficiency,
-              s.workload.task == Task::kLora};
-}
-
-int64_t whole(double x) { return std::max<int64_t>(1, std::llround(x)); }
-
-// Memory-bound work of `forward` and `backward` bytes at 16 bits, fully fused.
-void stream(const Rank& r, LayerCost& c, double forward, double backward) {
-  c.forward.memory += Bytes(forward * r.traffic) / r.memory;
-  c.backward.memory += Bytes(backward * r.traffic) / r.memory;
-  if (r.record) {
-    note(r, "memory",
-         fmt::format("{:.3g} + {:.3g} MB x {:.2f}", forward / 1e6, backward / 1e6, r.traffic),
-         Bytes(forward * r.traffic) / r.memory, Bytes(backward * r.traffic) / r.memory);
-  }
-}
-
-// y[tokens, n] = x[tokens, k] w[k, n], `groups` of them (experts), with their two backward matmuls.
-void linear(const Rank& r, LayerCost& c, double tokens, double n, double k, double groups,
-            Precision precision, bool adapter = false) {
-  const Accelerator& a = r.s.cluster.accelerator;
-  const MatmulParams& mm = r.s.kernels.matmul;
-  const double quality = r.s.stack.matmul_quality;
-  const int64_t batch = whole(groups), t = whole(tokens), ni = whole(n), ki = whole(k);
-  const bool weight_gradient = !r.frozen;
-  const Seconds forward_before = c.forward.matmul, backward_before = c.backward.matmul;
-  c.forward.matmul += matmul_time({t, ni, ki, batch, precision}, a, mm) / quality;
-  c.backward.matmul +=
-      matmul_time({t, ki, ni, batch, precision, MatmulPass::kInputGradient}, a, mm) / quality;
-  if (weight_gradient) {
-    c.backward.matmul +=
-        matmul_time({ni, ki, t, batch, precision, MatmulPass::kWeightGradient}, a, mm) / quality;
-  }
-  if (r.record) {
-    note(r, "matmul",
-         fmt::format("{} of {} x {} x {} {}", batch, t, ni, ki,
-                     enum_names(precision)[static_cast<size_t>(precision)]),
-         c.forward.matmul - forward_before, c.backward.matmul - backward_before);
-  }
-  const Seconds ideal = Flops(2 * tokens * n * k * groups) / peak(a, r.p.precision);
-  c.forward.matmul_peak += ideal;
-  c.backward.matmul_peak += ideal * (weight_gradient ? 2.0 : 1.0);
-  if (quantised(precision)) {
-    const double once = r.p.zero >= 3 ? 1.0 : 1.0 / static_cast<double>(r.l.microbatches);
-    const bool blocks = precision == Precision::kMxfp8 || precision == Precision::kNvfp4;
-    const double q = blocks ? r.s.stack.quantize_blocks : r.s.stack.quantize_traffic;
-    const double weights = n * k * groups * once;
-    c.forward.memory += Bytes((tokens * k * groups + weights) * q) / r.memory;
-    c.backward.memory += Bytes(tokens * n * groups * q) / r.memory;
-    c.forward.launches += r.s.stack.launches_quantize * r.launches;
-    c.backward.launches += r.s.stack.launches_quantize * r.launches;
-  }
-  if (r.frozen && adapter) {  // x A and (x A) B beside the frozen product: memory-bound
-    stream(r, c, tokens * (k + 2 * n) * r.word, tokens * (2 * k + 2 * n) * r.word);
-    c.forward.launches += 4 * r.launches;
-    c.backward.launches += 8 * r.launches;
-  }
-}
-
-// The tensor-parallel exchange around one region (attention or MLP) of a layer.
-void tensor_region(const Rank& r, LayerCost& c) {
-  if (r.l.tp == 1) return;
-  const Bytes b(r.tokens * static_cast<double>(r.s.workload.model.hidden) * r.word);
-  const double hidden = r.s.stack.overlap_tp_backward;
-  const double left = r.p.overlap_tp ? 1 - r.s.stack.overlap_tp : 1.0;
-  const Seconds forward_before = c.forward.tensor, backward_before = c.backward.tensor;
-  if (r.p.sequence_parallel) {
-    const Seconds gather = collective_time(Collective::kAllGather, b, r.l.tensor, r.links);
-    const Seconds scatter = collective_time(Collective::kReduceScatter, b, r.l.tensor, r.links);
-    c.forward.tensor += (gather + scatter) * left;
-    c.backward.tensor += (gather + scatter * (1 - hidden)) * left;
-  } else {
-    const Seconds reduce = collective_time(Collective::kAllReduce, b, r.l.tensor, r.links);
-    c.forward.tensor += reduce * left;
-    c.backward.tensor += reduce * (1 - hidden) * left;
-  }
-  if (r.record) {
-    note(r, "tensor",
-         fmt::format("{:.3g} MB over {} ranks, {:.0f} % exposed", b.v / 1e6, r.l.tp, left * 100),
-         c.forward.tensor - forward_before, c.backward.tensor - backward_before);
-  }
-}
 
 struct HeadSizes {
   double q, k, v;  // widths of the projected tensors, all heads
@@ -304,6 +175,21 @@ void attention_block(const Rank& r, LayerCost& c) {
   const double repeated = r.s.stack.expand_kv ? std::max(0.0, 2 * z.q / tp - kv) : 0;
   save_heads(r, c, 2 * z.q / tp, kv, repeated);
   save_hidden(r, c);
+}
+
+// Decoder layers of an encoder-decoder attend twice, the second time to the encoder's output.
+// Layers of both kinds share one cost, so the second attention counts by the decoder's share of the
+// layers.
+void cross_attention(const Rank& r, LayerCost& c) {
+  const Model& m = r.s.workload.model;
+  LayerCost second;
+  attention_block(r, second);
+  const double decoders = static_cast<double>(m.layers);
+  const double share = decoders / (decoders + static_cast<double>(m.encoder_layers));
+  c.forward += second.forward * share;
+  c.backward += second.backward * share;
+  c.saved += second.saved * share;
+  c.parameters += second.parameters * share;
 }
 
 void mlp(const Rank& r, LayerCost& c, double tokens, double f, double groups, double split,
@@ -475,54 +361,6 @@ LayerCost embedding_cost(const Rank& r) {
   return c;
 }
 
-// A recommendation model: rows gathered from tables that are spread over all ranks, exchanged all
-// to all, joined with the dense features by pairwise products, then a chain of small matmuls.
-// Gathers of single rows reach a fifth of the streaming rate (data/h200/membound.csv,
-// embedding_gather_128).
-constexpr double kGatherShare = 0.2;
-
-void mlp_chain(const Rank& r, LayerCost& c, const std::vector<int64_t>& widths, double input) {
-  for (int64_t w : widths) {
-    const double n = static_cast<double>(w);
-    if (input > 0) {
-      linear(r, c, r.tokens, n, input, 1, unquantised(r.p.precision));
-      stream(r, c, r.tokens * n * 2 * r.word, r.tokens * n * 3 * r.word);
-      c.parameters += input * n;
-      c.forward.launches += 3 * r.launches;
-      c.backward.launches += 6 * r.launches;
-    }
-    input = n;
-  }
-}
-
-MicrobatchCost dlrm_cost(const Rank& r) {
-  const Model& m = r.s.workload.model;
-  MicrobatchCost c;
-  const double tables = static_cast<double>(m.tables), dim = static_cast<double>(m.embedding_dim);
-  const double lookups = static_cast<double>(std::max<int64_t>(1, m.lookups_per_table));
-  const double vectors = r.tokens * tables * dim * r.word;
-  const Bandwidth gather = r.memory * kGatherShare;
-  // Backward reads the gradient, and reads and writes every touched row with its optimizer state.
-  c.embedding.forward.memory = Bytes(vectors * lookups) / gather;
-  c.embedding.backward.memory = Bytes(vectors * lookups * 3) / gather;
-  c.embedding.forward.launches = 2 * tables * r.launches;
-  c.embedding.backward.launches = 4 * tables * r.launches;
-  const Group all{r.l.ranks, std::min(r.l.ranks, r.links.scaleup_domain), 1};
-  const Seconds exchange = collective_time(Collective::kAllToAll, Bytes(vectors), all, r.links);
-  c.embedding.forward.expert = c.embedding.backward.expert = exchange;
-  c.embedding.expert_parameters =
-      tables * static_cast<double>(m.rows_per_table) * dim / static_cast<double>(r.l.ranks);
-  mlp_chain(r, c.head, m.bottom_mlp, 0);
-  const double features = tables + 1;
-  const MatmulShape pairs{whole(features), whole(features), whole(dim), whole(r.tokens)};
-  const Seconds product = matmul_time(pairs, r.s.cluster.accelerator, r.s.kernels.matmul);
-  c.head.forward.matmul += product;
-  c.head.backward.matmul += 2 * product;
-  mlp_chain(r, c.head, m.top_mlp, features * (features - 1) / 2 + dim);
-  c.head.working = Bytes(r.tokens * (features * features + 4096) * r.word);
-  return c;
-}
-
 }  // namespace
 
 PassCost& PassCost::operator+=(const PassCost& o) {
@@ -569,6 +407,7 @@ MicrobatchCost microbatch_cost(const Setting& s, const Plan& p, const Layout& l,
   MicrobatchCost c;
   if (s.workload.model.ffn > 0) {
     attention_block(r, c.dense);
+    if (s.workload.model.encoder_layers > 0) cross_attention(r, c.dense);
     dense_mlp(r, c.dense);
     finish_launches(r, c.dense);
     apply_recompute(r, c.dense);

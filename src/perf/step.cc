@@ -176,6 +176,18 @@ double optimizer_time(const Setting& s, const Plan& p, const Layout& l, const St
   return t;
 }
 
+// Reading the step's samples from shared storage, prefetched behind the step before: only what takes
+// longer than a step shows. Tokens are stored in 4 bytes; a recommendation sample holds its indices.
+double storage_wait(const Setting& s, double step) {
+  if (s.cluster.storage_bandwidth.v <= 0) return 0;
+  const Workload& w = s.workload;
+  double bytes = 4.0 * static_cast<double>(w.seq) * static_cast<double>(w.global_batch);
+  if (w.model.kind == ModelKind::kDlrm) {
+    bytes *= static_cast<double>(w.model.tables * std::max<int64_t>(1, w.model.lookups_per_table));
+  }
+  return std::max(0.0, (Bytes(bytes) / s.cluster.storage_bandwidth).v - step);
+}
+
 double log2_nodes(const Setting& s, const Layout& l) {
   const double nodes =
       static_cast<double>(l.ranks) / static_cast<double>(s.cluster.node.accelerators);
@@ -306,6 +318,7 @@ Step assemble_step(const Setting& s, const Plan& p, const Layout& l, const Links
   g[Account::kCommParam] += Seconds(traffic.parameter + traffic.contention / 2);
   g[Account::kOptimizer] += Seconds(optimizer_time(s, p, l, q));
   g[Account::kSync] += st.step_overhead / s.cluster.node.host_speed;
+  g[Account::kStorage] += Seconds(storage_wait(s, g.paid().v));
   g[Account::kStraggler] += g.paid() * (st.jitter * log2_nodes(s, l));
   out.host_share = g[Account::kLaunch] / g.paid();
   return out;

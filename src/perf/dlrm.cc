@@ -1,0 +1,58 @@
+// A recommendation model: rows gathered from tables that are spread over all ranks, exchanged all
+// to all, joined with the dense features by pairwise products, then a chain of small matmuls.
+// Gathers of single rows reach a fifth of the streaming rate (data/h200/membound.csv,
+// embedding_gather_128).
+#include <algorithm>
+
+#include "perf/rank.h"
+
+namespace assay {
+namespace {
+
+constexpr double kGatherShare = 0.2;
+
+void mlp_chain(const Rank& r, LayerCost& c, const std::vector<int64_t>& widths, double input) {
+  for (int64_t w : widths) {
+    const double n = static_cast<double>(w);
+    if (input > 0) {
+      linear(r, c, r.tokens, n, input, 1, unquantised(r.p.precision));
+      stream(r, c, r.tokens * n * 2 * r.word, r.tokens * n * 3 * r.word);
+      c.parameters += input * n;
+      c.forward.launches += 3 * r.launches;
+      c.backward.launches += 6 * r.launches;
+    }
+    input = n;
+  }
+}
+
+}  // namespace
+
+MicrobatchCost dlrm_cost(const Rank& r) {
+  const Model& m = r.s.workload.model;
+  MicrobatchCost c;
+  const double tables = static_cast<double>(m.tables), dim = static_cast<double>(m.embedding_dim);
+  const double lookups = static_cast<double>(std::max<int64_t>(1, m.lookups_per_table));
+  const double vectors = r.tokens * tables * dim * r.word;
+  const Bandwidth gather = r.memory * kGatherShare;
+  // Backward reads the gradient, and reads and writes every touched row with its optimizer state.
+  c.embedding.forward.memory = Bytes(vectors * lookups) / gather;
+  c.embedding.backward.memory = Bytes(vectors * lookups * 3) / gather;
+  c.embedding.forward.launches = 2 * tables * r.launches;
+  c.embedding.backward.launches = 4 * tables * r.launches;
+  const Group all{r.l.ranks, std::min(r.l.ranks, r.links.scaleup_domain), 1};
+  const Seconds exchange = collective_time(Collective::kAllToAll, Bytes(vectors), all, r.links);
+  c.embedding.forward.expert = c.embedding.backward.expert = exchange;
+  c.embedding.expert_parameters =
+      tables * static_cast<double>(m.rows_per_table) * dim / static_cast<double>(r.l.ranks);
+  mlp_chain(r, c.head, m.bottom_mlp, 0);
+  const double features = tables + 1;
+  const MatmulShape pairs{whole(features), whole(features), whole(dim), whole(r.tokens)};
+  const Seconds product = matmul_time(pairs, r.s.cluster.accelerator, r.s.kernels.matmul);
+  c.head.forward.matmul += product;
+  c.head.backward.matmul += 2 * product;
+  mlp_chain(r, c.head, m.top_mlp, features * (features - 1) / 2 + dim);
+  c.head.working = Bytes(r.tokens * (features * features + 4096) * r.word);
+  return c;
+}
+
+}  // namespace assay

@@ -1,0 +1,52 @@
+// One rank's view of a micro-batch, and the operations that layers are built from. Internal to
+// perf.
+#pragma once
+
+#include "perf/layer.h"
+
+namespace assay {
+
+// Everything the operations of one layer need to know, resolved once.
+struct Rank {
+  const Setting& s;
+  const Plan& p;
+  const Layout& l;
+  const Links& links;
+  double tokens;  // of one micro-batch on this rank's tensor group
+  double own;     // tokens this rank alone holds between tensor-parallel regions
+  double seq;
+  double word;      // bytes of an activation
+  double traffic;   // memory-bound multiplier
+  double launches;  // launch multiplier
+  Bandwidth memory;
+  bool frozen;  // base weights get no gradient (LoRA)
+  std::vector<OpRecord>* record = nullptr;
+  const char* layer = "dense";
+};
+
+Rank make_rank(const Setting&, const Plan&, const Layout&, const Links&);
+
+// Below 16 bits: inputs are quantised beside the matmul.
+bool quantised(Precision);
+// What runs beside a quantised matmul: attention, router, logits.
+Precision unquantised(Precision);
+// A count of rows or columns: rounded, at least one.
+int64_t whole(double);
+
+// Keeps an operation for `explain`. REQUIRES: r.record.
+void note(const Rank& r, const char* kind, std::string what, Seconds forward, Seconds backward);
+
+// Memory-bound work of `forward` and `backward` bytes at 16 bits, fully fused.
+void stream(const Rank& r, LayerCost& c, double forward, double backward);
+
+// y[tokens, n] = x[tokens, k] w[k, n], `groups` of them (experts), with their two backward matmuls.
+void linear(const Rank& r, LayerCost& c, double tokens, double n, double k, double groups,
+            Precision precision, bool adapter = false);
+
+// The tensor-parallel exchange around one region (attention or MLP) of a layer.
+void tensor_region(const Rank& r, LayerCost& c);
+
+// dlrm.cc: a recommendation model instead of layers.
+MicrobatchCost dlrm_cost(const Rank&);
+
+}  // namespace assay
