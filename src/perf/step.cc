@@ -176,8 +176,9 @@ double optimizer_time(const Setting& s, const Plan& p, const Layout& l, const St
   return t;
 }
 
-// Reading the step's samples from shared storage, prefetched behind the step before: only what takes
-// longer than a step shows. Tokens are stored in 4 bytes; a recommendation sample holds its indices.
+// Reading the step's samples from shared storage, prefetched behind the step before: only what
+// takes longer than a step shows. Tokens are stored in 4 bytes; a recommendation sample holds its
+// indices.
 double storage_wait(const Setting& s, double step) {
   if (s.cluster.storage_bandwidth.v <= 0) return 0;
   const Workload& w = s.workload;
