@@ -166,7 +166,7 @@ double loss(const Problem& b) {
   double pull = 0;
   for (const Parameter& p : b.parameters) {
     const double d = std::log((p.value + 1e-9) / (p.prior + 1e-9));
-    pull += 0.0001 * d * d;
+    pull += 0.0002 * d * d;
   }
   return sum / weight + pull;
 }
