@@ -28,6 +28,7 @@ target_link_libraries(calibrate PRIVATE assay_validate)
 
 include(cmake/bench.cmake)
 include(cmake/reference.cmake)
+include(cmake/tidy.cmake)
 
 # Last: it looks at every target and test above.
 include(cmake/sanitized.cmake)

@@ -1,6 +1,7 @@
-// Steps in which the host cannot launch as fast as the device runs, on one H200, three rounds of the same
-// shapes (tools/measure/launch.py). The host is a shared virtual machine: the same shape took 14.7 ms in
-// one round and 25.4 ms in another, so the median over rounds is the most that can be asked for.
+// Steps in which the host cannot launch as fast as the device runs, on one H200, three rounds of
+// the same shapes (tools/measure/launch.py). The host is a shared virtual machine: the same shape
+// took 14.7 ms in one round and 25.4 ms in another, so the median over rounds is the most that can
+// be asked for.
 #include <algorithm>
 #include <cmath>
 #include <map>
