@@ -217,6 +217,8 @@ struct PipelineTimes {
   PassCost all, again;  // summed over stages
   StageTime heavy;      // the slowest stage
   StageContent heavy_content;
+  StageContent large_content;  // the stage with most parameters: its traffic and optimizer count
+  double large = -1;
   double clock = 1, draw = 0;     // of the slowest stage
   double capped = 0, heated = 0;  // what clocks below burst add, summed over stages, by cause
 };
@@ -248,6 +250,11 @@ PipelineTimes time_stages(const Setting& s, const Plan& p, const Layout& l, cons
     t.heated += work * (1 / k.clock - 1 / k.cool);
     t.all += both * count;
     t.again += st.again * count;
+    const StageParameters q = stage_parameters(c, content, m);
+    if (q.dense + q.expert > t.large) {
+      t.large = q.dense + q.expert;
+      t.large_content = content;
+    }
     if (st.total() > t.slowest) {
       t.slowest = st.total();
       t.heavy = st;
@@ -284,7 +291,7 @@ Step assemble_step(const Setting& s, const Plan& p, const Layout& l, const Links
   PipelineTimes t = time_stages(s, p, l, c, hop);
   out.clock = t.clock;
   out.draw = t.draw;
-  const StageParameters q = stage_parameters(c, t.heavy_content, s.workload.model);
+  const StageParameters q = stage_parameters(c, t.large_content, s.workload.model);
 
   // Gradients are added up in memory by every micro-batch.
   const double adds = st.gradients_resident ? m : m - 1;
@@ -313,7 +320,7 @@ Step assemble_step(const Setting& s, const Plan& p, const Layout& l, const Links
 
   const double backward = t.heavy.backward_s, forward = t.heavy.forward_s;
   const Traffic traffic =
-      p.zero == 3 ? sharded_traffic(s, p, l, links, c, t.heavy_content, forward, backward)
+      p.zero == 3 ? sharded_traffic(s, p, l, links, c, t.large_content, forward, backward)
                   : replicated_traffic(s, p, l, links, q, backward, forward);
   g[Account::kCommGrad] += Seconds(traffic.gradient + traffic.contention / 2);
   g[Account::kCommParam] += Seconds(traffic.parameter + traffic.contention / 2);
