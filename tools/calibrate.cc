@@ -417,6 +417,33 @@ void write_value(const Parameter& p, const std::string& entry, const std::string
   for (const std::string& line : lines) out << line << '\n';
 }
 
+// Refits without each source in turn, from the starts, and predicts it. Leaves the fitted values in
+// place and the held-out errors in the rows.
+void leave_one_out(Problem& b, int sweeps) {
+  std::vector<double> fitted;
+  for (const Parameter& p : b.parameters) fitted.push_back(p.value);
+  std::vector<Stats> held;
+  std::vector<double> held_error(b.rows.size());
+  for (size_t s = 0; s < b.sources.size(); ++s) {
+    if (partly(b.sources[s])) {
+      held.push_back(Stats{});
+      continue;
+    }
+    restart(b);
+    b.active[s] = false;
+    fit(b, sweeps, false);
+    held.push_back(stats(b, s));
+    for (size_t i = 0; i < b.rows.size(); ++i) {
+      if (b.rows[i].source == s) held_error[i] = b.rows[i].error;
+    }
+    b.active[s] = true;
+    fmt::print(stderr, "without {:40} median {:.3f}\n", b.sources[s], held.back().median);
+  }
+  for (size_t i = 0; i < b.parameters.size(); ++i) set_value(b, b.parameters[i], fitted[i]);
+  print_stats(held, b.sources, "leave one source out");
+  for (size_t i = 0; i < b.rows.size(); ++i) b.rows[i].error = held_error[i];
+}
+
 }  // namespace
 }  // namespace assay
 
@@ -459,30 +486,7 @@ int main(int argc, char** argv) {
     fmt::print("{:44} {:10.4g}  was {:10.4g}{}\n", p.path(), p.value, p.prior,
                p.value <= p.low * 1.001 || p.value >= p.high * 0.999 ? "  at its limit" : "");
   }
-  if (loo) {
-    std::vector<double> fitted;
-    for (const Parameter& p : b.parameters) fitted.push_back(p.value);
-    std::vector<Stats> held;
-    std::vector<double> held_error(b.rows.size());
-    for (size_t s = 0; s < b.sources.size(); ++s) {
-      if (partly(b.sources[s])) {
-        held.push_back(Stats{});
-        continue;
-      }
-      restart(b);
-      b.active[s] = false;
-      fit(b, sweeps, false);
-      held.push_back(stats(b, s));
-      for (size_t i = 0; i < b.rows.size(); ++i) {
-        if (b.rows[i].source == s) held_error[i] = b.rows[i].error;
-      }
-      b.active[s] = true;
-      fmt::print(stderr, "without {:40} median {:.3f}\n", b.sources[s], held.back().median);
-    }
-    for (size_t i = 0; i < b.parameters.size(); ++i) set_value(b, b.parameters[i], fitted[i]);
-    print_stats(held, b.sources, "leave one source out");
-    for (size_t i = 0; i < b.rows.size(); ++i) b.rows[i].error = held_error[i];
-  }
+  if (loo) leave_one_out(b, sweeps);
   if (list) print_rows(b);
   if (write) {
     for (const Parameter& p : b.parameters) {

@@ -53,7 +53,6 @@ struct Stack {
   Seconds launch{6e-6};            // host time per launch
   Seconds microbatch_overhead{0};  // host time per micro-batch: schedule, data, bookkeeping
   Seconds step_overhead{0};        // per optimizer step: logging, gradient norm, synchronisation
-  bool host_sync = false;          // the host waits for the device in every micro-batch
 
   // Overlap: the share of an overlappable transfer that the stack really hides.
   double overlap_grad = 0.9;
@@ -130,7 +129,6 @@ void fields(T& s, V&& visit) {
   visit("launch", s.launch, kNotNegative, "host time per launch");
   visit("microbatch_overhead", s.microbatch_overhead, kNotNegative, "host time per micro-batch");
   visit("step_overhead", s.step_overhead, kNotNegative, "host time per optimizer step");
-  visit("host_sync", s.host_sync, kAny, "host waits for the device every micro-batch");
   visit("overlap_grad", s.overlap_grad, kFraction, "gradient traffic hidden when overlapped");
   visit("overlap_param", s.overlap_param, kFraction, "parameter traffic hidden when overlapped");
   visit("overlap_tp", s.overlap_tp, kFraction, "tensor traffic hidden when overlapped");
