@@ -30,6 +30,7 @@
 #include "base/csv.h"
 #include "base/file.h"
 #include "perf/layer.h"
+#include "perf/range.h"
 #include "perf/step.h"
 #include "validate/scenario.h"
 #include "world/catalog.h"
@@ -105,6 +106,18 @@ double predict_row(const Row& r) {
       resolve_links(r.setting.cluster, r.setting.scaleup_params, r.setting.fabric_params);
   const MicrobatchCost c = microbatch_cost(r.setting, r.plan, l, links);
   return assemble_step(r.setting, r.plan, l, links, c).ledger.paid().v;
+}
+
+// Whether the measured time lies in the 90 % range of the prediction.
+bool inside(const Row& r) {
+  const Layout l = make_layout(r.setting, r.plan);
+  const Links links =
+      resolve_links(r.setting.cluster, r.setting.scaleup_params, r.setting.fabric_params);
+  const MicrobatchCost c = microbatch_cost(r.setting, r.plan, l, links);
+  const Ledger g = assemble_step(r.setting, r.plan, l, links, c).ledger;
+  const Range range = prediction_range(r.setting, r.plan, l, g);
+  const double ratio = r.measured / g.paid().v;
+  return range.low <= ratio && ratio <= range.high;
 }
 
 double* target(Row& r, const Parameter& p) {
@@ -243,17 +256,19 @@ void hop(Problem& b, int hops, int sweeps) {
 }
 
 struct Stats {
-  double median = 0, p90 = 0, bias = 0;
+  double median = 0, p90 = 0, bias = 0, cover = 0;
   size_t n = 0;
 };
 
 Stats stats(const Problem& b, size_t source) {
   std::vector<double> e, a;
+  double covered = 0;
   for (const Row& r : b.rows) {
     if (r.source != source) continue;
     const double x = std::exp(r.error) - 1;
     e.push_back(x);
     a.push_back(std::abs(x));
+    covered += inside(r) ? 1 : 0;
   }
   std::sort(e.begin(), e.end());
   std::sort(a.begin(), a.end());
@@ -263,22 +278,30 @@ Stats stats(const Problem& b, size_t source) {
   s.median = a[a.size() / 2];
   s.p90 = a[std::min(a.size() - 1, static_cast<size_t>(0.9 * static_cast<double>(a.size())))];
   s.bias = e[e.size() / 2];
+  s.cover = covered / static_cast<double>(e.size());
   return s;
 }
 
 void print_stats(const std::vector<Stats>& all, const std::vector<std::string>& names,
                  const char* title) {
   fmt::print("{}\n", title);
-  double median = 0, p90 = 0, bias = 0, n = 0;
+  const auto line = [](const std::string& name, const char* of, size_t n, const Stats& s) {
+    fmt::print("  {:40} {} {:5}  median {:.3f}  p90 {:.3f}  bias {:+.3f}  cover {:.2f}\n", name, of,
+               n, s.median, s.p90, s.bias, s.cover);
+  };
+  Stats mean;
   for (size_t i = 0; i < all.size(); ++i) {
-    const Stats& s = all[i];
-    fmt::print("  {:40} n {:5}  median {:.3f}  p90 {:.3f}  bias {:+.3f}\n", names[i], s.n, s.median,
-               s.p90, s.bias);
-    if (s.n < 5 || partly(names[i])) continue;
-    median += s.median, p90 += s.p90, bias += s.bias, n += 1;
+    line(names[i], "n", all[i].n, all[i]);
+    if (all[i].n < 5 || partly(names[i])) continue;
+    mean.median += all[i].median;
+    mean.p90 += all[i].p90;
+    mean.bias += all[i].bias;
+    mean.cover += all[i].cover;
+    ++mean.n;
   }
-  fmt::print("  {:40} sources {:2}  median {:.3f}  p90 {:.3f}  bias {:+.3f}\n",
-             "equal weight per source", n, median / n, p90 / n, bias / n);
+  const double n = static_cast<double>(mean.n);
+  line("equal weight per source", "sources", mean.n,
+       {mean.median / n, mean.p90 / n, mean.bias / n, mean.cover / n, mean.n});
 }
 
 bool load_rows(const char* path, const Catalog& known, Problem& b) {
