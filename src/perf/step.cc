@@ -31,9 +31,19 @@ constexpr double kRace = 6;
 constexpr double kHostOptimizerBytes = 28;
 constexpr Bandwidth kHostMemory{200e9};
 
+// Pinned copies reach this share of the host link's nominal rate (data/h200/hostlink.csv: 55.4 of
+// 64 GB/s).
+constexpr double kHostLinkShare = 0.87;
+// Share of an expert layer's matmul time spent in the experts themselves, which the busiest rank
+// stretches. Assumed: attention's projections are about a third of the published expert models.
+constexpr double kExpertShare = 0.7;
+// Where one side needs less than this share of the other, the race is decided: the rest of the
+// p-norm is below 0.02 %.
+constexpr double kDecided = 0.3;
+
 double race(double device, double host) {
-  if (host <= 0.3 * device) return device;
-  if (device <= 0.3 * host) return host;
+  if (host <= kDecided * device) return device;
+  if (device <= kDecided * host) return host;
   return std::pow(std::pow(device, kRace) + std::pow(host, kRace), 1 / kRace);
 }
 
@@ -168,7 +178,7 @@ double optimizer_time(const Setting& s, const Plan& p, const Layout& l, const St
   const double off = p.offload_optimizer;
   double t = (Bytes(mine * (1 - off) * bytes * st.optimizer_traffic) / memory).v;
   if (off > 0) {
-    const Bandwidth pcie = s.cluster.accelerator.pcie_bandwidth * 0.85;
+    const Bandwidth pcie = s.cluster.accelerator.pcie_bandwidth * kHostLinkShare;
     const double ranks = static_cast<double>(s.cluster.node.accelerators);
     t += (Bytes(mine * off * (st.gradient_comm_bytes + st.weight_bytes)) / pcie).v +
          (Bytes(mine * off * kHostOptimizerBytes * ranks) / kHostMemory).v;
@@ -314,7 +324,7 @@ Step assemble_step(const Setting& s, const Plan& p, const Layout& l, const Links
   if (p.expert_skew > 1 && s.workload.model.experts > 0) {
     const Seconds experts =
         (c.moe.forward.matmul + c.moe.backward.matmul) * t.heavy_content.moe_layers;
-    g[Account::kExpertImbalance] += experts * (0.7 * (p.expert_skew - 1) * m);
+    g[Account::kExpertImbalance] += experts * (kExpertShare * (p.expert_skew - 1) * m);
   }
   g[Account::kMemoryBound] += Seconds(accumulate);
 
