@@ -1,0 +1,34 @@
+#include "diagnose/finding.h"
+
+#include <array>
+
+namespace assay {
+
+std::string_view cause_name(Cause cause) {
+  constexpr std::array<std::string_view, kCauses> kNames = {"data-starved",
+                                                            "launch-bound",
+                                                            "host-sync",
+                                                            "pageable-copies",
+                                                            "no-tensor-cores",
+                                                            "unfused-attention",
+                                                            "memory-bound",
+                                                            "misaligned-shapes",
+                                                            "exposed-communication",
+                                                            "straggler",
+                                                            "pipeline-bubble",
+                                                            "power-throttle",
+                                                            "thermal-throttle",
+                                                            "hardware-fault",
+                                                            "allocator",
+                                                            "garbage-collection",
+                                                            "hang",
+                                                            "healthy"};
+  return kNames[static_cast<size_t>(cause)];
+}
+
+std::string_view confidence_name(Confidence confidence) {
+  constexpr std::array<std::string_view, 3> kNames = {"low", "medium", "high"};
+  return kNames[static_cast<size_t>(confidence)];
+}
+
+}  // namespace assay

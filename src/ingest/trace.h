@@ -1,0 +1,135 @@
+// One rank's profiler trace, as plain columns: what ran on the device, what the host did, and when.
+//
+// Times are integer nanoseconds, read from the decimal text of the file (a double loses them at
+// 1.7e15 us). They count from the file's own zero; `base_ns` makes them wall-clock time where the
+// file says so. Events of a kind are sorted by start time, ties in the order of the file. Names and
+// other texts are indices into `strings`; index 0 is the empty string. Text from a file is
+// untrusted: it passes sanitize() before it reaches a terminal.
+//
+// Nothing here judges: orphan kernels, negative durations and week-long events are kept as they
+// are.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace assay {
+
+enum class DeviceKind : uint8_t { kKernel, kCopy, kSet };
+
+// What a kernel moves between ranks, decided by the reader from its name, its stream, the op that
+// launched it and its metadata together.
+enum class Role : uint8_t { kCompute, kCommunication, kMemory };
+
+// Something that ran on the device.
+struct DeviceEvent {
+  int64_t start_ns = 0;
+  int64_t duration_ns = 0;  // negative durations happen; they count in no union
+  uint32_t name = 0;
+  int32_t device = 0;
+  int32_t stream = 0;
+  DeviceKind kind = DeviceKind::kKernel;
+  Role role = Role::kCompute;
+  uint64_t correlation = 0;  // zero: none. A graph launch gives one id to hundreds of kernels
+  int32_t launch = -1;       // index into runtime; -1: launched before the window began
+  int32_t op = -1;           // index into ops: the innermost op that launched it; -1: unknown
+  int32_t collective = -1;   // index into collectives; -1: none known
+  int64_t bytes = 0;         // copies and sets
+  int32_t grid[3] = {0, 0, 0}, block[3] = {0, 0, 0};  // zero: not stated
+};
+
+// A call of the device runtime or driver on the host (cudaLaunchKernel, hipMemcpyAsync, ...).
+struct RuntimeEvent {
+  int64_t start_ns = 0;
+  int64_t duration_ns = 0;
+  uint32_t name = 0;
+  int32_t thread = 0;  // index into threads
+  uint64_t correlation = 0;
+};
+
+// A framework operator, an annotation or a Python frame on the host.
+enum class HostKind : uint8_t { kOp, kAnnotation, kPython, kOverhead };
+struct HostEvent {
+  int64_t start_ns = 0;
+  int64_t duration_ns = 0;
+  uint32_t name = 0;
+  int32_t thread = 0;
+  HostKind kind = HostKind::kOp;
+  int32_t parent = -1;  // the innermost event of the same thread that holds it; -1: none
+  uint64_t external_id = 0;
+  int64_t sequence = -1;  // joins a backward op to its forward op; -1: none
+  uint32_t shapes = 0;    // `Input Dims` as the text of the file, or empty
+  uint32_t types = 0;     // `Input type`, likewise
+  uint32_t inputs = 0;    // `Concrete Inputs`, likewise
+};
+
+// What a collective says of itself (record_param_comms or the kernel's own metadata).
+struct CollectiveInfo {
+  uint32_t name = 0;         // allreduce, _allgather_base, ...
+  uint32_t group = 0;        // process group name
+  uint32_t group_ranks = 0;  // as printed, perhaps cut short with "..."
+  uint32_t dtype = 0;
+  int64_t in_elements = 0, out_elements = 0;
+  int32_t group_size = 0;
+  int64_t sequence = -1;
+  int32_t source = -1, destination = -1;  // point to point
+};
+
+// A wait on the device's progress that the profiler recorded by itself (category cuda_sync).
+struct SyncEvent {
+  int64_t start_ns = 0, duration_ns = 0;
+  uint32_t kind = 0;  // `Stream Sync`, `Event Sync`, `Context Sync`, `Stream Wait Event`
+  int32_t device = 0, stream = 0;
+  uint64_t correlation = 0;
+  int64_t wait_on_stream = -1, wait_on_correlation = -1;
+};
+
+// Memory in use after an allocation or a release (profile_memory).
+struct MemorySample {
+  int64_t at_ns = 0;
+  int64_t bytes = 0;  // negative: released
+  int64_t allocated = 0, reserved = 0;
+  int32_t device = -1;  // -1: host memory
+};
+
+struct Thread {
+  int64_t process = 0, id = 0;
+  uint32_t name = 0;
+};
+
+struct TraceDevice {
+  int32_t id = 0;
+  std::string name;  // `NVIDIA H200`; may be empty
+  int64_t memory_bytes = 0;
+  int32_t major = 0, minor = 0, sms = 0;
+};
+
+struct Trace {
+  std::string file;
+  std::string backend;            // `nccl`; empty: not stated
+  int rank = -1, world_size = 0;  // -1, 0: not stated
+  int64_t base_ns = 0;            // wall-clock time of the file's zero; 0: not stated
+  bool shapes = false, stacks = false, memory = false;  // what the profiler was told to record
+  std::vector<TraceDevice> devices;
+  std::vector<Thread> threads;
+
+  std::vector<DeviceEvent> device;
+  std::vector<RuntimeEvent> runtime;
+  std::vector<HostEvent> host;  // ops, annotations, Python frames; parents are resolved
+  std::vector<SyncEvent> syncs;
+  std::vector<CollectiveInfo> collectives;
+  std::vector<MemorySample> memory_samples;
+  // Indices into `host` of `ProfilerStep#N`, in order; empty: the file has no steps.
+  std::vector<int32_t> steps;
+
+  std::vector<std::string> strings;  // [0] is empty
+  std::string_view text(uint32_t index) const { return strings[index]; }
+
+  size_t events = 0;  // rows of the file, all phases
+  size_t negative_durations = 0;
+  size_t bytes = 0;  // of JSON, after decompression
+};
+
+}  // namespace assay
