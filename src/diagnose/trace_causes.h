@@ -1,0 +1,54 @@
+// What one rank's profiler trace says of a training step: where the time went, why the device
+// waited or worked in vain, and what each repair would give back.
+//
+// The passes, in order:
+//   1. step_view    finds the steps of the file and takes the median one (or the whole file).
+//   2. kernel_class says what every kernel is.
+//   3. trace_ledger books the step, to the nanosecond, in the accounts of src/ledger.
+//   4. idle causes  gives every idle nanosecond of the device to what the host was doing.
+//   5. gain         replays the step with one cause removed and everything else kept.
+// A cause becomes a finding when the replay gives back kWorthFixing of the step; each is replayed
+// on top of those found before it, so the gains of the findings add up and never count twice.
+#pragma once
+
+#include <array>
+
+#include "diagnose/finding.h"
+#include "ingest/breakdown.h"
+#include "ingest/trace.h"
+#include "world/accelerator.h"
+#include "world/kernels.h"
+
+namespace assay {
+
+// What is known beside the file. Null: looked up in the catalog by the trace's device name; where
+// that fails too, rules that need the device's peaks are left out and a note says so.
+struct TraceContext {
+  const Accelerator* accelerator = nullptr;
+  const Kernels* kernels = nullptr;
+};
+
+struct TraceDiagnosis {
+  Breakdown whole;                 // the whole file, as breakdown(trace)
+  Breakdown window;                // of the step that was looked at
+  Ledger step;                     // its ledger; leaves sum to step_median
+  Seconds step_median;             // measured; the whole file where it has no steps
+  Seconds spread;                  // between the slowest and the fastest step
+  int steps = 0;                   // 0: the file has none, and the whole file was looked at
+  int64_t from_ns = 0, to_ns = 0;  // the window that the ledger covers
+
+  // Idle time of the window by cause; leaves sum to window.idle_ns (with what no cause explains).
+  std::array<int64_t, kCauses> idle_ns{};
+  Seconds unexplained;  // idle time that no rule could give to a cause
+
+  // The same step replayed without any change: how far the replay is to be trusted.
+  Seconds replayed;
+
+  std::string accelerator;  // catalog name that the peaks were taken from; empty: unknown
+  Analysis analysis;        // findings ranked by gain; exactly one `healthy` when there is none
+};
+
+// Never fails: a trace without device events gives an empty diagnosis with a note and no finding.
+TraceDiagnosis diagnose_trace(const Trace&, const TraceContext& = {});
+
+}  // namespace assay
