@@ -1,0 +1,54 @@
+// What a file is, by its content: names and endings lie, and people hand over whatever they have.
+//
+// The decision looks at the structure of the beginning (top-level keys of JSON, the root of XML,
+// header lines, the shape of log lines), never at a file's name. What is not known is kUnknown; a
+// guess would be worse, because each kind is then read by a strict reader.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/diagnostic.h"
+
+namespace assay {
+
+enum class FileKind {
+  kUnknown,
+  kKinetoTrace,           // any trace of events as Chrome writes them
+  kFlightRecorderPickle,  // NCCL Flight Recorder, as dumped
+  kFlightRecorderJson,
+  kExecutionTrace,  // PyTorch execution trace (Chakra): recognised, but not diagnosed
+  kSmiCsv,          // nvidia-smi --query-gpu=... --format=csv
+  kSmiText,         // nvidia-smi -q, or a capture of several nvidia-smi screens
+  kPrometheusText,  // a scraped page: dcgm-exporter, nvidia_gpu_exporter, ...
+  kPrometheusJson,  // the answer to a query: vector or matrix
+  kMonitorJsonl,    // one JSON object a line with NVML samples (SuperBench)
+  kNcclTests,       // text of nccl-tests or rccl-tests
+  kNcclTestsJson,   // nccl-tests -J
+  kTopoMatrix,      // nvidia-smi topo -m
+  kNcclXml,         // NCCL topology
+  kHwlocXml,        // hwloc topology
+  kKernelLog,       // dmesg, kmsg, journal, pstore
+  kSacct,           // Slurm accounting
+  kSinfo,
+  kSqueue,
+  kScontrol,
+  kTrainingLog,   // Megatron, Megatron-DeepSpeed, NeMo
+  kStragglerCsv,  // operations of a job by rank, stage and step
+  kAssayResult,   // what a command of ours wrote with -o
+};
+constexpr int kFileKinds = static_cast<int>(FileKind::kAssayResult) + 1;
+
+std::string_view kind_name(FileKind);  // `nvidia-smi query log`
+
+constexpr size_t kRecogniseBytes = size_t{64} << 10;
+// A trainer may print megabytes before its first iteration; undecided text is looked at this far.
+constexpr size_t kRecogniseBytesMost = size_t{4} << 20;
+
+// `head` is the beginning of a file's text, decompressed.
+FileKind recognise(std::string_view head);
+
+// The same for a file, plain or gzip. Fails where it cannot be read.
+Result<FileKind> recognise_file(const std::string& path);
+
+}  // namespace assay
