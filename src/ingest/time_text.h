@@ -1,0 +1,18 @@
+// Dates and times as tools print them, to seconds since 1970. A time without a zone is taken as
+// UTC: within one file differences are right, and that is what the analyses use.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+namespace assay {
+
+// `2026/11/15 06:48:40.938`, `2025-01-21T04:41:44,283302+00:00`, `2021-12-06 04:19:35`,
+// `Sun Nov 15 06:48:40 2026`, `Feb 25 2025 13:59:45`. The text may go on after the time. None when
+// it does not begin with one of them, or a field is out of range.
+std::optional<double> time_at(std::string_view text);
+
+// `Nov 15 06:48:40` of syslog has no year; this one is given.
+std::optional<double> syslog_time_at(std::string_view text, int year);
+
+}  // namespace assay
