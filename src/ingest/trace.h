@@ -2,7 +2,10 @@
 //
 // Times are integer nanoseconds, read from the decimal text of the file (a double loses them at
 // 1.7e15 us). They count from the file's own zero; `base_ns` makes them wall-clock time where the
-// file says so. Events of a kind are sorted by start time, ties in the order of the file. Names and
+// file says so. Events of a kind are sorted by start time, ties in the order of the file, except
+// that among host events that start together the longer comes first: a parent precedes its
+// children. No time lies beyond +-4e18 ns and no duration beyond +-1e18, so that neither an end nor
+// a difference of two ends overflows. Names and
 // other texts are indices into `strings`; index 0 is the empty string. Text from a file is
 // untrusted: it passes sanitize() before it reaches a terminal.
 //
@@ -34,8 +37,9 @@ struct DeviceEvent {
   Role role = Role::kCompute;
   uint64_t correlation = 0;  // zero: none. A graph launch gives one id to hundreds of kernels
   int32_t launch = -1;       // index into runtime; -1: launched before the window began
-  int32_t op = -1;           // index into ops: the innermost op that launched it; -1: unknown
+  int32_t op = -1;           // index into host: the innermost kOp that launched it; -1: unknown
   int32_t collective = -1;   // index into collectives; -1: none known
+  uint64_t external_id = 0;  // joins it to an op where the launch is not in the file
   int64_t bytes = 0;         // copies and sets
   int32_t grid[3] = {0, 0, 0}, block[3] = {0, 0, 0};  // zero: not stated
 };
@@ -46,7 +50,9 @@ struct RuntimeEvent {
   int64_t duration_ns = 0;
   uint32_t name = 0;
   int32_t thread = 0;  // index into threads
+  int32_t host = -1;   // index into host: the innermost event of its thread that holds its start
   uint64_t correlation = 0;
+  uint64_t external_id = 0;
 };
 
 // A framework operator, an annotation or a Python frame on the host.
@@ -57,7 +63,8 @@ struct HostEvent {
   uint32_t name = 0;
   int32_t thread = 0;
   HostKind kind = HostKind::kOp;
-  int32_t parent = -1;  // the innermost event of the same thread that holds it; -1: none
+  int32_t parent = -1;      // the innermost event of the same thread that holds it; -1: none
+  int32_t collective = -1;  // index into collectives: record_param_comms says it; -1: none
   uint64_t external_id = 0;
   int64_t sequence = -1;  // joins a backward op to its forward op; -1: none
   uint32_t shapes = 0;    // `Input Dims` as the text of the file, or empty
@@ -94,6 +101,20 @@ struct MemorySample {
   int32_t device = -1;  // -1: host memory
 };
 
+// A range of the host's annotations as the device ran it (category gpu_user_annotation): from the
+// first to the last kernel launched inside it, on one stream.
+struct DeviceRange {
+  int64_t start_ns = 0, duration_ns = 0;
+  uint32_t name = 0;
+  int32_t device = 0, stream = 0;
+};
+
+// A process group as distributedInfo lists it.
+struct ProcessGroup {
+  std::string name, description, ranks;  // ranks as printed, perhaps cut short with "..."
+  int32_t size = 0;
+};
+
 struct Thread {
   int64_t process = 0, id = 0;
   uint32_t name = 0;
@@ -121,15 +142,17 @@ struct Trace {
   std::vector<SyncEvent> syncs;
   std::vector<CollectiveInfo> collectives;
   std::vector<MemorySample> memory_samples;
+  std::vector<DeviceRange> ranges;
+  std::vector<ProcessGroup> groups;
   // Indices into `host` of `ProfilerStep#N`, in order; empty: the file has no steps.
   std::vector<int32_t> steps;
 
   std::vector<std::string> strings;  // [0] is empty
   std::string_view text(uint32_t index) const { return strings[index]; }
 
-  size_t events = 0;  // rows of the file, all phases
-  size_t negative_durations = 0;
-  size_t bytes = 0;  // of JSON, after decompression
+  size_t events = 0;              // rows of the file, all phases
+  size_t negative_durations = 0;  // of device events
+  size_t bytes = 0;               // of JSON, after decompression
 };
 
 }  // namespace assay

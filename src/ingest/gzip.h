@@ -1,0 +1,52 @@
+// The bytes of a file or a buffer, in pieces, decompressed on the way where they are gzip.
+//
+// Recognised by content, not by name: 1f 8b is gzip (several members one after another are one
+// text, as `cat a.gz b.gz` makes them), anything else is passed on as it is. Nothing is held but
+// one piece of compressed input, so that a file of any size is read in bounded memory.
+//
+// Limits, because a gzip of 10 MB can hold 10 GB: a text over `most_bytes`, or one that is over
+// kBombBytes and more than kBombRatio times its compressed size, is a Failure. A damaged or cut
+// gzip is not: what was decoded before the damage is delivered, and `damage()` says what happened.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/diagnostic.h"
+
+namespace assay {
+
+// Honest traces compress 10 to 40 times; deflate's own limit is 1,032.
+constexpr uint64_t kBombRatio = 200;
+constexpr uint64_t kBombBytes = uint64_t{64} << 20;
+
+struct ByteState;
+
+class ByteSource {
+ public:
+  // "-" is standard input.
+  static Result<ByteSource> open(const std::string& path, uint64_t most_bytes);
+  // REQUIRES: `bytes` outlives the source. `name` is for messages.
+  static ByteSource over(std::string_view bytes, const std::string& name, uint64_t most_bytes);
+
+  ByteSource(ByteSource&&) noexcept;
+  ByteSource& operator=(ByteSource&&) noexcept;
+  ~ByteSource();
+
+  // Fills `into` with up to `size` bytes and returns how many; 0: the end.
+  Result<size_t> read(char* into, size_t size);
+
+  // Empty, or why the text ends early: `gzip data end in the middle`.
+  const std::string& damage() const;
+  uint64_t bytes_out() const;  // delivered so far
+  bool compressed() const;
+
+ private:
+  explicit ByteSource(std::unique_ptr<ByteState>);
+  std::unique_ptr<ByteState> state_;
+};
+
+}  // namespace assay

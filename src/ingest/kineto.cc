@@ -1,0 +1,358 @@
+#include "ingest/kineto.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "ingest/kineto_events.h"
+#include "ingest/kineto_head.h"
+#include "ingest/kineto_join.h"
+#include "ingest/kineto_roles.h"
+#include "ingest/kineto_window.h"
+
+namespace assay {
+namespace {
+
+using scan::Scan;
+using scan::Slice;
+
+// How reading a part of the file ended.
+enum class Ended {
+  kWell,
+  kCut,   // the text is over in the middle of it
+  kStop,  // nothing after this can be read; a warning says why
+};
+
+// Reads the file once, front to back. A method that returns kWell has consumed its part.
+class Reader {
+ public:
+  Reader(ByteSource source, const std::string& name, Diagnostics& warnings,
+         const KinetoLimits& limits)
+      : window_(std::move(source), limits.event_bytes),
+        name_(name),
+        warnings_(warnings),
+        limits_(limits),
+        columns_(trace_) {}
+
+  Result<Trace> read();
+
+ private:
+  Failure failure(const std::string& what) const { return {fmt::format("{}: {}", name_, what)}; }
+  void warn(const std::string& what) {
+    Diagnostic d;
+    d.severity = Severity::kWarning;
+    d.message = what;
+    d.at.file = name_;
+    warnings_.push_back(std::move(d));
+  }
+
+  Result<char> next_char();  // the next byte that is not blank; 0 at the end
+  Result<Ended> read_root();
+  Result<Ended> read_member();
+  Result<Ended> read_head_value(const std::string& key);
+  Result<Ended> skip_value();
+  Result<Ended> find_events();
+  Result<Ended> read_events();
+  Result<Ended> read_one_event();
+  Result<Ended> resume_at_next_event();
+  void report();
+
+  Window window_;
+  std::string name_;
+  Diagnostics& warnings_;
+  KinetoLimits limits_;
+  Trace trace_;
+  Columns columns_;
+  RawEvent event_;
+  bool has_events_ = false;
+  size_t broken_ = 0;
+  uint64_t first_broken_ = 0;
+};
+
+Result<char> Reader::next_char() {
+  for (;;) {
+    const char* p = scan::skip_blanks(window_.begin());
+    window_.consume_to(std::min(p, window_.end()));
+    if (p < window_.end()) return *p;
+    const Result<bool> more = window_.more();
+    if (!more) return tl::unexpected(more.error());
+    if (!*more) return '\0';
+  }
+}
+
+// Steps over one value of any size, holding none of it.
+Result<Ended> Reader::skip_value() {
+  int depth = 0;
+  bool in_text = false, in_word = false;
+  for (;;) {
+    const char* p = window_.begin();
+    const char* const end = window_.end();
+    while (p < end) {
+      if (in_text) {
+        p = scan::find_quote(p, end);
+        if (p == end) break;
+        if (*p == '\\' && p + 1 == end) break;
+        in_text = *p != '"';
+        p += in_text ? 2 : 1;
+      } else if (depth == 0 && (in_word || (*p != '"' && *p != '{' && *p != '['))) {
+        in_word = true;
+        while (p < end && std::strchr(",}] \n\r\t", *p) == nullptr) ++p;
+        if (p == end) break;
+        window_.consume_to(p);
+        return Ended::kWell;
+      } else {
+        p = scan::find_bracket(p, end);
+        if (p == end) break;
+        in_text = *p == '"';
+        if (*p == '{' || *p == '[') ++depth;
+        if (*p == '}' || *p == ']') --depth;
+        ++p;
+        if (depth > scan::kDepthMost) {
+          window_.consume_to(p);
+          warn(fmt::format("nested deeper than {} at byte {}: the rest was not read",
+                           scan::kDepthMost, window_.offset()));
+          return Ended::kStop;
+        }
+      }
+      if (depth == 0 && !in_text) {
+        window_.consume_to(p);
+        return Ended::kWell;
+      }
+    }
+    window_.consume_to(p);
+    const Result<bool> more = window_.more();
+    if (!more) return tl::unexpected(more.error());
+    if (!*more) return Ended::kCut;
+  }
+}
+
+Result<Ended> Reader::read_head_value(const std::string& key) {
+  for (;;) {
+    const char* p = window_.begin();
+    Slice value;
+    const Scan scanned = scan::read_value(p, window_.end(), value);
+    if (scanned == Scan::kOk) {
+      read_head(key, value, trace_);
+      window_.consume_to(p);
+      return Ended::kWell;
+    }
+    if (scanned == Scan::kBad || window_.full()) return skip_value();
+    const Result<bool> more = window_.more();
+    if (!more) return tl::unexpected(more.error());
+    if (!*more) return Ended::kCut;
+  }
+}
+
+// The head of the file is broken: what matters is further on.
+Result<Ended> Reader::find_events() {
+  if (has_events_) return Ended::kStop;
+  constexpr std::string_view kKey = "\"traceEvents\"";
+  for (;;) {
+    const std::string_view sight(window_.begin(), window_.size());
+    const size_t at = sight.find(kKey);
+    if (at != std::string_view::npos) {
+      window_.consume_to(window_.begin() + at);
+      return Ended::kWell;
+    }
+    const size_t keep = std::min(sight.size(), kKey.size() - 1);
+    window_.consume_to(window_.end() - keep);
+    const Result<bool> more = window_.more();
+    if (!more) return tl::unexpected(more.error());
+    if (!*more) return Ended::kCut;
+  }
+}
+
+Result<Ended> Reader::read_member() {
+  for (;;) {
+    const char* p = window_.begin();
+    Slice key;
+    const Scan scanned = scan::read_key(p, window_.end(), key);
+    if (scanned == Scan::kOk) {
+      const std::string name(key.view().substr(0, 64));
+      window_.consume_to(p);
+      if (name == "traceEvents" && *p == '[') return read_events();
+      return head_key(name) ? read_head_value(name) : skip_value();
+    }
+    if (scanned == Scan::kBad || window_.full()) {
+      warn(fmt::format("malformed JSON at byte {}", window_.offset()));
+      return find_events();
+    }
+    const Result<bool> more = window_.more();
+    if (!more) return tl::unexpected(more.error());
+    if (!*more) return Ended::kCut;
+  }
+}
+
+Result<Ended> Reader::read_root() {
+  Result<char> c = next_char();
+  if (!c) return tl::unexpected(c.error());
+  constexpr std::string_view kMark = "\xEF\xBB\xBF";  // UTF-8 byte order mark
+  if (std::string_view(window_.begin(), window_.size()).substr(0, 3) == kMark) {
+    window_.consume_to(window_.begin() + kMark.size());
+    c = next_char();
+    if (!c) return tl::unexpected(c.error());
+  }
+  if (*c == '\0' && window_.size() == 0) return tl::unexpected(failure("is empty"));
+  if (*c == '[') return read_events();
+  if (*c != '{') return tl::unexpected(failure("is not JSON: it begins with neither { nor ["));
+  window_.consume_to(window_.begin() + 1);
+  for (;;) {
+    c = next_char();
+    if (!c) return tl::unexpected(c.error());
+    if (*c == '}') return Ended::kWell;
+    if (*c == ',') {
+      window_.consume_to(window_.begin() + 1);
+      continue;
+    }
+    if (*c == '\0' && window_.size() == 0) return Ended::kCut;
+    const Result<Ended> member = read_member();
+    if (!member || *member != Ended::kWell) return member;
+  }
+}
+
+// After a broken event: on to the next `{ "ph"` (or another key that only events have).
+Result<Ended> Reader::resume_at_next_event() {
+  for (;;) {
+    const char* const end = window_.end();
+    const char* p = window_.begin();
+    for (; p < end; ++p) {
+      p = static_cast<const char*>(std::memchr(p, '{', static_cast<size_t>(end - p)));
+      if (p == nullptr) {
+        p = end;
+        break;
+      }
+      const char* key = scan::skip_blanks(p + 1);
+      if (end - key < 8) break;
+      const std::string_view word(key, 8);
+      if (word.substr(0, 5) == "\"ph\":" || word.substr(0, 6) == "\"cat\":" ||
+          word.substr(0, 6) == "\"name\"") {
+        window_.consume_to(p);
+        return Ended::kWell;
+      }
+    }
+    window_.consume_to(p);
+    const Result<bool> more = window_.more();
+    if (!more) return tl::unexpected(more.error());
+    if (!*more) return Ended::kCut;
+  }
+}
+
+Result<Ended> Reader::read_one_event() {
+  for (;;) {
+    const char* p = window_.begin();
+    const Scan scanned = read_event(p, window_.end(), event_);
+    if (scanned == Scan::kOk) {
+      ++trace_.events;
+      columns_.add(event_);
+      window_.consume_to(p);
+      return Ended::kWell;
+    }
+    if (scanned == Scan::kBad) {
+      if (broken_++ == 0) {
+        first_broken_ = window_.offset() + static_cast<uint64_t>(p - window_.begin());
+      }
+      window_.consume_to(std::max(p, window_.begin() + 1));
+      return resume_at_next_event();
+    }
+    if (window_.full()) {
+      warn(fmt::format("an event of more than {} MB at byte {}: the rest was not read",
+                       limits_.event_bytes >> 20, window_.offset()));
+      return Ended::kStop;
+    }
+    const Result<bool> more = window_.more();
+    if (!more) return tl::unexpected(more.error());
+    if (!*more) return Ended::kCut;
+  }
+}
+
+// At the `[` of the events.
+Result<Ended> Reader::read_events() {
+  has_events_ = true;
+  window_.consume_to(window_.begin() + 1);
+  for (;;) {
+    const Result<char> c = next_char();
+    if (!c) return tl::unexpected(c.error());
+    Result<Ended> one = Ended::kWell;
+    if (*c == '{') {
+      one = read_one_event();
+    } else if (*c == ',' || *c == ']') {
+      window_.consume_to(window_.begin() + 1);
+      if (*c == ']') return Ended::kWell;
+    } else if (*c == '\0' && window_.size() == 0) {
+      return Ended::kCut;
+    } else {
+      if (broken_++ == 0) first_broken_ = window_.offset();
+      window_.consume_to(window_.begin() + 1);
+      one = resume_at_next_event();
+    }
+    if (!one || *one != Ended::kWell) return one;
+    if (columns_.rows() > limits_.events) {
+      return tl::unexpected(failure(
+          fmt::format("holds more than the limit of {} million events", limits_.events / 1000000)));
+    }
+    if (columns_.texts().bytes() > limits_.text_bytes) {
+      return tl::unexpected(failure(fmt::format(
+          "holds more than the limit of {} MB of distinct texts", limits_.text_bytes >> 20)));
+    }
+  }
+}
+
+void Reader::report() {
+  if (broken_ > 0) {
+    warn(fmt::format("malformed JSON at byte {}: {} {} left out", first_broken_, broken_,
+                     broken_ == 1 ? "event was" : "events were"));
+  }
+  if (columns_.without_time() > 0) {
+    warn(fmt::format("{} events without a usable time were left out", columns_.without_time()));
+  }
+  if (columns_.texts().repaired() > 0) {
+    warn(fmt::format("{} texts hold control characters or invalid UTF-8, shown as `?`",
+                     columns_.texts().repaired()));
+  }
+  if (trace_.negative_durations > 0) {
+    warn(fmt::format("{} device events have a negative duration and count in no total",
+                     trace_.negative_durations));
+  }
+}
+
+Result<Trace> Reader::read() {
+  trace_.file = name_;
+  const Result<Ended> root = read_root();
+  if (!root) return tl::unexpected(root.error());
+  if (!has_events_) {
+    return tl::unexpected(failure(*root == Ended::kCut
+                                      ? "ends before any traceEvents: cut short, or no trace"
+                                      : "has no traceEvents: not a profiler trace"));
+  }
+  if (*root == Ended::kCut) {
+    warn(fmt::format("the file ends in the middle, at byte {}: the {} events before it were read",
+                     window_.source().bytes_out(), trace_.events));
+  }
+  if (!window_.source().damage().empty()) warn(window_.source().damage());
+  columns_.finish();
+  report();
+  trace_.bytes = window_.source().bytes_out();
+  join(trace_);
+  assign_roles(trace_);
+  return std::move(trace_);
+}
+
+}  // namespace
+
+Result<Trace> read_kineto(const std::string& path, Diagnostics& warnings,
+                          const KinetoLimits& limits) {
+  Result<ByteSource> source = ByteSource::open(path, limits.json_bytes);
+  if (!source) return tl::unexpected(source.error());
+  const std::string name = path == "-" ? "standard input" : sanitize(path, 4096);
+  return Reader(std::move(*source), name, warnings, limits).read();
+}
+
+Result<Trace> read_kineto_text(std::string_view bytes, const std::string& name,
+                               Diagnostics& warnings, const KinetoLimits& limits) {
+  ByteSource source = ByteSource::over(bytes, name, limits.json_bytes);
+  return Reader(std::move(source), name, warnings, limits).read();
+}
+
+}  // namespace assay
