@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "config/scalar.h"
 #include "world/setting.h"
+#include "world/site.h"
 
 namespace assay {
 namespace {
@@ -21,9 +22,9 @@ constexpr std::string_view kHead = R"(# YAML keys
 
 Written by `build/yaml_reference` from the schema in src/world; a test keeps this page equal to it.
 
-A file has one or more of the sections `workload`, `cluster`, `stack` and `plan`. A section is a
-catalog name, or a mapping. Everything left out comes from the catalog, from the stack's defaults or
-from a rule, and `assay check FILE` lists what was assumed.
+A file has one or more of the sections `workload`, `cluster`, `site`, `stack` and `plan`. A section
+is a catalog name, or a mapping. Everything left out comes from the catalog, from the stack's
+defaults or from a rule, and `assay check FILE` lists what was assumed.
 
 - **Units stand in the value**: `80 GB`, `450 GB/s`, `400 Gbps`, `989 TFLOPS`, `700 W`, `5 us`,
   `1.98 GHz`, `$2.49/h`. A bare number where a unit is needed is an error; zero needs none.
@@ -57,6 +58,8 @@ std::string quantity_unit(Dimension d) {
       return "money, `$5`";
     case Dimension::kDollarRate:
       return "price, `$2.49/h`";
+    case Dimension::kEnergyPrice:
+      return "price, `$0.08/kWh`";
     case Dimension::kNumber:
       return "number";
   }
@@ -80,6 +83,10 @@ std::string kind_of() {
     return "list of texts";
   else if constexpr (std::is_same_v<M, std::vector<int64_t>>)
     return "list of whole numbers";
+  else if constexpr (std::is_same_v<M, std::vector<double>>)
+    return "list of numbers";
+  else if constexpr (requires { requires Described<typename M::value_type>; })
+    return "list of mappings, below";
   else if constexpr (std::is_enum_v<M>)
     return fmt::format("`{}`", fmt::join(enum_names(M{}), "`, `"));
   else if constexpr (Described<M>)
@@ -110,6 +117,24 @@ std::string table(const char* title, const char* remark) {
   return text;
 }
 
+std::string site_tables() {
+  std::string text = table<Site>("site", "Where a cluster stands, and on which terms.");
+  text += table<Climate>("site.climate", "A catalog name, or twelve months.");
+  text += table<Power>("site.power", "At the meter, on the way to the racks, and what it costs.");
+  text += table<Tariff>("site.power.tariff", "A catalog name or a mapping.");
+  text += table<Curtailment>("site.power.curtailment", "Hours and months wrap around.");
+  text += table<Cooling>("site.cooling", "A catalog name or a mapping.");
+  text += table<Tier>("site.tier", "A catalog name or a mapping.");
+  text += table<Hall>("site.hall", "One room; what is not stated cannot bind.");
+  text += table<Storage>("site.storage", "A catalog name or a mapping.");
+  text += table<Registry>("site.registry", "Where container images come from.");
+  text += table<Offer>("site.offer", "A catalog name or a mapping.");
+  text += table<PricePoint>("site.offer.prices", "In the order of their dates.");
+  text += table<DataPlace>("site.data", "Where the data are and whether they may come here.");
+  text += table<RunHours>("site.schedule", "Which hours of a day are used.");
+  return text;
+}
+
 std::string page() {
   std::string text(kHead);
   text += table<Workload>("workload", "What is to be trained.");
@@ -122,6 +147,7 @@ std::string page() {
                              "Overrides of the node's accelerator. Peaks are dense.");
   text += table<Plan>("plan", "Keys left out are searched, or are the stack's defaults.");
   text += table<Stack>("stack", "The software. Most files only name one.");
+  text += site_tables();
   text += table<Kernels>("kernels", "Only in catalog/kernels.yaml: one entry per architecture.");
   text += table<MatmulParams>("kernels.matmul", "docs/models/matmul.md has the equation.");
   text += table<CollectiveParams>("collectives",

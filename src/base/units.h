@@ -52,7 +52,8 @@ using Watts = Quantity<struct WattsTag>;
 using Joules = Quantity<struct JoulesTag>;
 using Hertz = Quantity<struct HertzTag>;
 using Dollars = Quantity<struct DollarsTag>;
-using DollarRate = Quantity<struct DollarRateTag>;  // dollars per second
+using DollarRate = Quantity<struct DollarRateTag>;    // dollars per second
+using EnergyPrice = Quantity<struct EnergyPriceTag>;  // dollars per joule
 
 constexpr Seconds operator/(Bytes b, Bandwidth w) { return Seconds(b.v / w.v); }
 constexpr Bytes operator*(Bandwidth w, Seconds t) { return Bytes(w.v * t.v); }
@@ -61,11 +62,13 @@ constexpr Flops operator*(FlopRate r, Seconds t) { return Flops(r.v * t.v); }
 constexpr FlopRate operator/(Flops f, Seconds t) { return FlopRate(f.v / t.v); }
 constexpr Joules operator*(Watts p, Seconds t) { return Joules(p.v * t.v); }
 constexpr Dollars operator*(DollarRate r, Seconds t) { return Dollars(r.v * t.v); }
+constexpr Dollars operator*(Joules e, EnergyPrice p) { return Dollars(e.v * p.v); }
 
 constexpr Seconds kMicrosecond{1e-6};
 constexpr Bytes kGB{1e9};            // decimal, as vendors and bandwidths count
 constexpr Bytes kGiB{1073741824.0};  // binary, as allocators count
 constexpr double kSecondsPerHour = 3600;
 constexpr double kSecondsPerDay = 86400;
+constexpr double kJoulesPerKwh = 3.6e6;
 
 }  // namespace assay

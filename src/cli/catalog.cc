@@ -46,8 +46,9 @@ int run(const Context& context, const Arguments& args) {
 Command catalog_command() {
   return {"catalog",
           "[list [KIND] | show NAME]",
-          "accelerators, nodes, fabrics, models and stacks that are known, with sources",
-          "Kinds: accelerators, nodes, fabrics, clusters, models, stacks, kernels, collectives.\n"
+          "accelerators, models, stacks, sites, prices: what is known, with sources",
+          "Kinds: accelerators, nodes, fabrics, clusters, models, stacks, kernels, collectives, "
+          "climates, tariffs, cooling, tiers, storage, offers, sites.\n"
           "`show` prints every figure of an entry with its mark, its source and its line in the "
           "catalog.",
           {},

@@ -85,6 +85,9 @@ constexpr std::array kDollarRateUnits = {
     Unit{"$/h", 1.0 / 3600},   Unit{"$/hr", 1.0 / 3600},   Unit{"$/hour", 1.0 / 3600},
     Unit{"USD/h", 1.0 / 3600}, Unit{"/h", 1.0 / 3600},     Unit{"/hr", 1.0 / 3600},
     Unit{"/hour", 1.0 / 3600}, Unit{"$/day", 1.0 / 86400}, Unit{"/day", 1.0 / 86400}};
+constexpr std::array kEnergyPriceUnits = {
+    Unit{"$/kWh", 1 / kJoulesPerKwh}, Unit{"/kWh", 1 / kJoulesPerKwh},
+    Unit{"$/MWh", 1e-3 / kJoulesPerKwh}, Unit{"/MWh", 1e-3 / kJoulesPerKwh}};
 constexpr std::array kNumberUnits = {Unit{"k", 1e3}, Unit{"K", 1e3},  Unit{"M", 1e6},
                                      Unit{"B", 1e9}, Unit{"T", 1e12}, Unit{"%", 0.01}};
 
@@ -118,6 +121,8 @@ Family family(Dimension d) {
       return {"an amount of money", "$", kDollarUnits};
     case Dimension::kDollarRate:
       return {"a price", "$/h", kDollarRateUnits};
+    case Dimension::kEnergyPrice:
+      return {"a price of energy", "$/kWh", kEnergyPriceUnits};
   }
   return {};
 }
@@ -203,9 +208,10 @@ tl::expected<Number, ScalarError> lex_number(std::string_view text) {
 ScalarError missing_unit(const Number& n, const Family& f) {
   ScalarError e;
   e.message = fmt::format("needs the unit {}", f.example);
-  e.help = f.example == "$/h"
-               ? fmt::format("a bare number is ambiguous; write `${}/h`", n.written)
-               : fmt::format("a bare number is ambiguous; write `{} {}`", n.written, f.example);
+  const bool price = f.example.starts_with("$/");
+  e.help = price ? fmt::format("a bare number is ambiguous; write `${}{}`", n.written,
+                               f.example.substr(1))
+                 : fmt::format("a bare number is ambiguous; write `{} {}`", n.written, f.example);
   if (f.example == "GB/s") e.help += fmt::format(", or `{} Gb/s` for bits", n.written);
   return e;
 }
@@ -261,7 +267,8 @@ tl::expected<double, ScalarError> parse_ratio(const Number& n) {
 tl::expected<double, ScalarError> parse_quantity(std::string_view text, Dimension d) {
   const Family f = family(d);
   std::string_view s = trimmed(text);
-  const bool money = d == Dimension::kDollars || d == Dimension::kDollarRate;
+  const bool money =
+      d == Dimension::kDollars || d == Dimension::kDollarRate || d == Dimension::kEnergyPrice;
   const bool dollar_first = money && !s.empty() && s[0] == '$';
   if (dollar_first) s.remove_prefix(1);
   const tl::expected<Number, ScalarError> n = lex_number(s);
@@ -316,6 +323,7 @@ std::string format_quantity(double value, Dimension d) {
   if (d == Dimension::kNumber || value == 0) return fmt::format("{:.6g}", value);
   if (d == Dimension::kDollars) return fmt::format("${:.6g}", value);
   if (d == Dimension::kDollarRate) return fmt::format("${:.6g}/h", value * kSecondsPerHour);
+  if (d == Dimension::kEnergyPrice) return fmt::format("${:.6g}/kWh", value * kJoulesPerKwh);
   const Unit* unit = find_unit(f.example, f, d);
   return fmt::format("{:.6g} {}", value / unit->scale, f.example);
 }

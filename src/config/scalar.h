@@ -1,6 +1,7 @@
 // Scalars as people write them: numbers with their unit in the value.
 //
 //   80 GB   80 GiB   450 GB/s   400 Gbps   989 TFLOPS   700 W   5 us   1.98 GHz   $2.49/h
+//   $0.08/kWh
 //   1_000   1e3   2.0 T   15e12   40 %   2:1   true   off
 //
 // An error reads as a predicate (`needs the unit W`), so that the caller can put the key before it.
@@ -26,7 +27,8 @@ enum class Dimension {
   kSeconds,
   kHertz,
   kDollars,
-  kDollarRate
+  kDollarRate,
+  kEnergyPrice
 };
 
 struct ScalarError {
@@ -87,6 +89,10 @@ struct DimensionOf<Dollars> {
 template <>
 struct DimensionOf<DollarRate> {
   static constexpr Dimension kIs = Dimension::kDollarRate;
+};
+template <>
+struct DimensionOf<EnergyPrice> {
+  static constexpr Dimension kIs = Dimension::kEnergyPrice;
 };
 
 }  // namespace assay

@@ -16,6 +16,9 @@ struct Nothing {
 template <class T>
 concept Nested = requires(T& t) { fields(t, Nothing{}); };
 
+template <class T>
+concept NestedList = requires(T& t) { requires Nested<typename T::value_type>; };
+
 std::string text_of(int64_t v) { return fmt::format("{}", v); }
 std::string text_of(double v) { return fmt::format("{:g}", v); }
 std::string text_of(bool v) { return v ? "on" : "off"; }
@@ -53,6 +56,10 @@ struct Collector {
     if (path == "stack.defaults") return;
     if constexpr (Nested<T>) {
       fields(member, Collector{path + ".", out});
+    } else if constexpr (NestedList<T>) {
+      for (size_t i = 0; i < member.size(); ++i) {
+        fields(member[i], Collector{fmt::format("{}[{}].", path, i), out});
+      }
     } else {
       out->push_back({std::move(path), &member, &kOps<T>});
     }
@@ -76,6 +83,13 @@ std::vector<Leaf> leaves(Model& e) { return leaves_of(e); }
 std::vector<Leaf> leaves(Stack& e) { return leaves_of(e); }
 std::vector<Leaf> leaves(Kernels& e) { return leaves_of(e); }
 std::vector<Leaf> leaves(CollectiveParams& e) { return leaves_of(e); }
+std::vector<Leaf> leaves(Climate& e) { return leaves_of(e); }
+std::vector<Leaf> leaves(Tariff& e) { return leaves_of(e); }
+std::vector<Leaf> leaves(Cooling& e) { return leaves_of(e); }
+std::vector<Leaf> leaves(Tier& e) { return leaves_of(e); }
+std::vector<Leaf> leaves(Storage& e) { return leaves_of(e); }
+std::vector<Leaf> leaves(Offer& e) { return leaves_of(e); }
+std::vector<Leaf> leaves(Site& e) { return leaves_of(e); }
 
 std::vector<Leaf> leaves(Setting& setting, Plan& plan) {
   std::vector<Leaf> all;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "world/setting.h"
+#include "world/site.h"
 
 namespace assay {
 
@@ -40,5 +41,12 @@ std::vector<Leaf> leaves(Model&);
 std::vector<Leaf> leaves(Stack&);
 std::vector<Leaf> leaves(Kernels&);
 std::vector<Leaf> leaves(CollectiveParams&);
+std::vector<Leaf> leaves(Climate&);
+std::vector<Leaf> leaves(Tariff&);
+std::vector<Leaf> leaves(Cooling&);
+std::vector<Leaf> leaves(Tier&);
+std::vector<Leaf> leaves(Storage&);
+std::vector<Leaf> leaves(Offer&);
+std::vector<Leaf> leaves(Site&);
 
 }  // namespace assay

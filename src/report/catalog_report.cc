@@ -1,5 +1,7 @@
 #include "report/catalog_report.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "config/scalar.h"
@@ -44,6 +46,52 @@ std::string summary(const Stack& s) { return s.sharding + " sharding"; }
 std::string summary(const Kernels&) { return "measured kernel behaviour"; }
 std::string summary(const CollectiveParams&) { return "measured collectives"; }
 
+std::string summary(const Climate& c) {
+  if (c.mean_c.empty()) return "";
+  const auto [low, high] = std::minmax_element(c.mean_c.begin(), c.mean_c.end());
+  return fmt::format("coldest month {:.1f} C, warmest {:.1f} C", *low, *high);
+}
+std::string summary(const Tariff& t) {
+  std::string text;
+  if (t.flat.v > 0) {
+    text = format_quantity(t.flat.v, Dimension::kEnergyPrice);
+  } else if (!t.usd_per_mwh.empty()) {
+    const auto [low, high] = std::minmax_element(t.usd_per_mwh.begin(), t.usd_per_mwh.end());
+    text = fmt::format("${:.0f} to {:.0f} per MWh by hour", *low, *high);
+  }
+  if (!t.carbon_g_per_kwh.empty()) {
+    const auto [low, high] =
+        std::minmax_element(t.carbon_g_per_kwh.begin(), t.carbon_g_per_kwh.end());
+    text += fmt::format(", {:.0f} to {:.0f} g/kWh", *low, *high);
+  }
+  return text;
+}
+std::string summary(const Cooling& c) {
+  return fmt::format("{}, {}, supply {:g} C", enum_names(c.method)[static_cast<size_t>(c.method)],
+                     enum_names(c.rejection)[static_cast<size_t>(c.rejection)], c.supply_c);
+}
+std::string summary(const Tier& t) {
+  return fmt::format("{:.3f} %, {:g} outages a year of {}", t.availability * 100,
+                     t.outages_per_year, duration(t.outage_mean.v));
+}
+std::string summary(const Storage& s) {
+  return fmt::format("read {}, write {}, {} at the median", bandwidth(s.read.v),
+                     bandwidth(s.write.v), seconds(s.latency_p50.v));
+}
+std::string summary(const Offer& o) {
+  if (o.tenure == Tenure::kOwned) {
+    return fmt::format("{}, owned, {} each", o.accelerator, dollars(o.capex.v));
+  }
+  if (o.prices.empty()) return o.accelerator;
+  return fmt::format("{}, {} on demand from {}", o.accelerator,
+                     format_quantity(o.prices.back().on_demand.v, Dimension::kDollarRate),
+                     o.prices.back().from);
+}
+std::string summary(const Site& s) {
+  return fmt::format("{}, {} contracted, {}", s.climate.name, watts(s.power.contracted.v),
+                     s.cooling.name);
+}
+
 template <class Visit>
 void for_each_kind(const Catalog& c, Visit&& visit) {
   visit("accelerators", c.accelerators);
@@ -54,6 +102,13 @@ void for_each_kind(const Catalog& c, Visit&& visit) {
   visit("stacks", c.stacks);
   visit("kernels", c.kernels);
   visit("collectives", c.collectives);
+  visit("climates", c.climates);
+  visit("tariffs", c.tariffs);
+  visit("cooling", c.cooling);
+  visit("tiers", c.tiers);
+  visit("storage", c.storage);
+  visit("offers", c.offers);
+  visit("sites", c.sites);
 }
 
 // The origin of a field, else of the nearest mapping around it.
@@ -152,8 +207,10 @@ void for_each_named(const Catalog& c, const std::string& name, Visit&& visit) {
 }  // namespace
 
 const std::vector<std::string>& catalog_kinds() {
-  static const std::vector<std::string> kinds{"accelerators", "nodes",  "fabrics", "clusters",
-                                              "models",       "stacks", "kernels", "collectives"};
+  static const std::vector<std::string> kinds{"accelerators", "nodes",   "fabrics", "clusters",
+                                              "models",       "stacks",  "kernels", "collectives",
+                                              "climates",     "tariffs", "cooling", "tiers",
+                                              "storage",      "offers",  "sites"};
   return kinds;
 }
 

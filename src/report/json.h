@@ -54,6 +54,10 @@ Json value_json(const T& value) {
     if constexpr (HasName<const T>) object["name"] = value.name;
     fields(value, FieldWriter{&object});
     return object;
+  } else if constexpr (kIsVector<T>) {
+    Json list = Json::array();
+    for (const auto& item : value) list.push_back(value_json(item));
+    return list;
   } else if constexpr (kIsQuantity<T>) {
     return value.v;
   } else if constexpr (std::is_enum_v<T>) {

@@ -39,6 +39,13 @@ class Loader {
     section<Stack>(file);
     section<Kernels>(file);
     section<CollectiveParams>(file);
+    section<Climate>(file);
+    section<Tariff>(file);
+    section<Cooling>(file);
+    section<Tier>(file);
+    section<Storage>(file);
+    section<Offer>(file);
+    section<Site>(file);
     if (has_errors(problems_)) return tl::unexpected(std::move(problems_));
     return std::move(catalog_);
   }

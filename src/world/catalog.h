@@ -10,6 +10,7 @@
 
 #include "base/diagnostic.h"
 #include "world/setting.h"
+#include "world/site.h"
 
 namespace assay {
 
@@ -31,6 +32,13 @@ struct Catalog {
   std::vector<Stack> stacks;
   std::vector<Kernels> kernels;
   std::vector<CollectiveParams> collectives;
+  std::vector<Climate> climates;
+  std::vector<Tariff> tariffs;
+  std::vector<Cooling> cooling;
+  std::vector<Tier> tiers;
+  std::vector<Storage> storage;
+  std::vector<Offer> offers;
+  std::vector<Site> sites;
   Origins origins;
   // `models.llama370b` -> `llama-3-70b`: names and aliases, normalised, by section.
   std::map<std::string, std::string> aliases;

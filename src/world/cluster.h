@@ -16,6 +16,10 @@ struct Node {
   Bandwidth disk_bandwidth;  // local disks, read
   Watts host_power;          // all that is not an accelerator, under load
   double host_speed = 1;     // single-thread speed over a 2023 x86 server: sets launch costs
+  Watts nameplate;           // power supplies must carry it; zero: not known
+  Watts idle_power;          // the whole node at rest; zero: not known
+  int64_t rack_units = 0;    // zero: not known
+  double weight_kg = 0;      // zero: not known
 };
 
 template <class T, class V>
@@ -30,6 +34,10 @@ void fields(T& n, V&& visit) {
   visit("disk_bandwidth", n.disk_bandwidth, kNotNegative, "local disks, read");
   visit("host_power", n.host_power, kNotNegative, "node power beside the accelerators");
   visit("host_speed", n.host_speed, Limits{0.05, 20}, "single-thread speed over a 2023 x86 server");
+  visit("nameplate", n.nameplate, kNotNegative, "power that supplies must carry");
+  visit("idle_power", n.idle_power, kNotNegative, "the whole node at rest");
+  visit("rack_units", n.rack_units, Limits{0, 100}, "height");
+  visit("weight_kg", n.weight_kg, Limits{0, 5000}, "weight");
 }
 
 enum class FabricKind { kInfiniband, kRoce, kEfa, kTcp, kSlingshot, kOmnipath, kTorus, kNone };

@@ -7,6 +7,7 @@
 #include "world/inputs.h"
 #include "world/read.h"
 #include "world/rules.h"
+#include "world/site_rules.h"
 
 namespace assay {
 namespace {
@@ -23,6 +24,7 @@ class Describer {
 
   void read_workload(double tokens);
   void read_cluster(int64_t gpus);
+  void read_site();
   void read_stack();
   void read_plan();
   void finish() { resolve(result_.setting, catalog_); }
@@ -66,6 +68,7 @@ void Describer::read_workload(double tokens) {
   Workload& w = result_.setting.workload;
   const Value& value = inputs_.workload.value;
   reader_.read_struct(value, w, "workload");
+  result_.has_workload = true;
   result_.workload_name = take_name(value, inputs_.workload.label);
   w.name = result_.workload_name;
   if (w.model.name.empty()) w.model.name = w.name;
@@ -142,6 +145,20 @@ void Describer::read_cluster(int64_t gpus) {
   check_cluster(c, value.at, problems_);
 }
 
+void Describer::read_site() {
+  const size_t before = problems_.size();
+  Site& site = result_.site;
+  const Value& value = inputs_.site.value;
+  reader_.read_struct(value, site, "site");
+  result_.site_name = take_name(value, site.name.empty() ? inputs_.site.label : site.name);
+  site.name = result_.site_name;
+  result_.has_site = true;
+  check_site(site, value, problems_);
+  if (!clean_since(before)) return;
+  Assumptions assume(result_.assumed, result_.origins);
+  complete_site(site, catalog_, assume);
+}
+
 void Describer::read_stack() {
   Stack& stack = result_.setting.stack;
   const Value& value = inputs_.stack.value;
@@ -176,7 +193,7 @@ tl::expected<Description, Diagnostics> describe(const Request& request, const Ca
   Diagnostics problems;
   gather_inputs(request, catalog, inputs, problems);
   // A file that could not be read may have held what is missing: say that alone.
-  if (problems.empty() && !inputs.workload.given) {
+  if (problems.empty() && request.needs_workload && !inputs.workload.given) {
     problems.push_back(problem_at({}, "no workload was given",
                                   "name a model, as in `llama-3.1-70b`, or give a file"));
   }
@@ -184,9 +201,14 @@ tl::expected<Description, Diagnostics> describe(const Request& request, const Ca
     problems.push_back(
         problem_at({}, "no cluster was given", "name one, as in `h100-1024`, or give a file"));
   }
+  if (problems.empty() && request.needs_site && !inputs.site.given) {
+    problems.push_back(
+        problem_at({}, "no site was given", "name one, as in `phoenix`, or give a file"));
+  }
   Describer describer(inputs, catalog, problems);
   if (inputs.workload.given && !inputs.workload.failed) describer.read_workload(request.tokens);
   if (inputs.cluster.given) describer.read_cluster(request.gpus);
+  if (inputs.site.given) describer.read_site();
   describer.read_stack();
   describer.read_plan();
   if (has_errors(problems)) {
@@ -206,6 +228,7 @@ CheckReport check_file(const std::string& path, const Catalog& catalog) {
   Describer describer(inputs, catalog, report.problems);
   if (inputs.workload.given && !inputs.workload.failed) describer.read_workload(0);
   if (inputs.cluster.given) describer.read_cluster(0);
+  if (inputs.site.given) describer.read_site();
   if (inputs.stack.given) describer.read_stack();
   describer.read_plan();
   report.problems.insert(report.problems.end(), describer.result().warnings.begin(),

@@ -1,9 +1,9 @@
 // From what a person gave (catalog names, YAML files, --set) to one complete, checked description.
 //
-// A YAML file has one or more of the sections `workload:`, `cluster:`, `stack:`, `plan:`; a section
-// is a mapping, or a catalog name. A file named *.json with `hidden_size` (or the like) is a
-// Hugging Face config and stands for a model. Everything not stated comes from the catalog, the
-// stack's defaults or a rule, and is noted in `assumed`.
+// A YAML file has one or more of the sections `workload:`, `cluster:`, `site:`, `stack:`, `plan:`;
+// a section is a mapping, or a catalog name. A file named *.json with `hidden_size` (or the like)
+// is a Hugging Face config and stands for a model. Everything not stated comes from the catalog,
+// the stack's defaults or a rule, and is noted in `assumed`.
 #pragma once
 
 #include <set>
@@ -17,6 +17,8 @@ struct Request {
   std::vector<std::string> sets;    // `plan.tp=8`, `cluster.nodes=64`, `workload.seq=4096`
   int64_t gpus = 0;                 // --gpus; zero: all
   double tokens = 0;                // --tokens
+  bool needs_workload = true;
+  bool needs_site = false;
 };
 
 struct Assumption {
@@ -27,16 +29,18 @@ struct Assumption {
 
 struct Description {
   Setting setting;
+  Site site;  // where has_site; else a default one that must not be used
+  bool has_workload = false, has_site = false;
   Plan plan;                        // complete only as far as stated; the rest are stack defaults
   std::set<std::string> plan_keys;  // keys of `plan` that were stated; empty: search
   std::vector<Assumption> assumed;
   Origins origins;  // of every field that was stated or taken from the catalog
   Diagnostics warnings;
-  std::string workload_name, cluster_name, stack_name;
+  std::string workload_name, cluster_name, site_name, stack_name;
 };
 
-// All problems at once. Needs a workload and a cluster; without a stack, the catalog's default for
-// the accelerator's vendor is used and noted.
+// All problems at once. Needs a cluster, and what the request says; without a stack, the catalog's
+// default for the accelerator's vendor is used and noted.
 tl::expected<Description, Diagnostics> describe(const Request&, const Catalog&);
 
 // For `check`: read each file, report every problem and what would be assumed, need nothing.

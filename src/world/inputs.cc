@@ -14,7 +14,7 @@
 namespace assay {
 namespace {
 
-const std::vector<std::string> kSections = {"workload", "cluster", "stack", "plan"};
+const std::vector<std::string> kSections = {"workload", "cluster", "site", "stack", "plan"};
 
 bool is_section(const std::string& name) {
   return std::find(kSections.begin(), kSections.end(), name) != kSections.end();
@@ -109,7 +109,7 @@ class Gatherer {
       value = map_of("model", std::move(value));
     } else if (value.is_scalar() && name == "cluster") {
       value = cluster_by_name(value, section);
-    } else if (value.is_scalar() && name == "stack") {
+    } else if (value.is_scalar() && (name == "stack" || name == "site")) {
       value = map_of("base", std::move(value));
     }
   }
@@ -122,6 +122,7 @@ class Gatherer {
   Section* find_section(const std::string& name) {
     if (name == "workload") return &inputs_.workload;
     if (name == "cluster") return &inputs_.cluster;
+    if (name == "site") return &inputs_.site;
     if (name == "stack") return &inputs_.stack;
     if (name == "plan") return &inputs_.plan;
     return nullptr;
@@ -153,6 +154,8 @@ class Gatherer {
       give("workload", map_of("model", name), model->name);
     } else if (const Stack* stack = find_entry<Stack>(catalog_, text)) {
       give("stack", map_of("base", name), stack->name);
+    } else if (const Site* site = find_entry<Site>(catalog_, text)) {
+      give("site", map_of("base", name), site->name);
     } else {
       return false;
     }
@@ -174,7 +177,8 @@ class Gatherer {
     std::vector<std::string> names = entry_names<Cluster>(catalog_);
     for (const std::vector<std::string>& more :
          {entry_names<Node>(catalog_), entry_names<Accelerator>(catalog_),
-          entry_names<Model>(catalog_), entry_names<Stack>(catalog_)}) {
+          entry_names<Model>(catalog_), entry_names<Stack>(catalog_),
+          entry_names<Site>(catalog_)}) {
       names.insert(names.end(), more.begin(), more.end());
     }
     const std::string near = nearest(text, names);
@@ -233,6 +237,7 @@ class Gatherer {
     std::vector<std::pair<std::ptrdiff_t, std::string>> scores = {
         {known_keys(field_keys<Workload>()), "workload"},
         {known_keys(field_keys<Cluster>()), "cluster"},
+        {known_keys(field_keys<Site>()), "site"},
         {known_keys(field_keys<Stack>()), "stack"},
         {known_keys(field_keys<Plan>()), "plan"},
         {known_keys(field_keys<Model>()), "model"}};
@@ -240,7 +245,7 @@ class Gatherer {
                      [](const auto& a, const auto& b) { return a.first > b.first; });
     if (scores[0].first == 0 || scores[0].first == scores[1].first) {
       problem(root.entries.empty() ? root.at : root.entries[0].key_at,
-              "this file has none of the sections workload, cluster, stack, plan",
+              fmt::format("this file has none of the sections {}", fmt::join(kSections, ", ")),
               "write one of them above these keys, and indent the keys");
     } else if (scores[0].second == "model") {
       give("workload", map_of("model", std::move(root)), stem);
@@ -269,6 +274,7 @@ class Gatherer {
         {"workload", field_keys<Workload>()},
         {"cluster", field_keys<Cluster>()},
         {"plan", field_keys<Plan>()},
+        {"site", field_keys<Site>()},
         {"stack", field_keys<Stack>()}};
     for (const auto& [section, keys] : sections) {
       const bool known = std::find(keys.begin(), keys.end(), parts[0]) != keys.end();
@@ -359,6 +365,7 @@ void gather_inputs(const Request& request, const Catalog& catalog, Inputs& input
   for (const std::string& input : request.inputs) gatherer.input(input);
   gatherer.expand("workload", inputs.workload);
   gatherer.expand("cluster", inputs.cluster);
+  gatherer.expand("site", inputs.site);
   gatherer.expand("stack", inputs.stack);
   for (const std::string& text : request.sets) gatherer.set(text);
 }

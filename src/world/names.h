@@ -61,6 +61,42 @@ struct CatalogOf<CollectiveParams> {
   static constexpr auto kEntries = &Catalog::collectives;
 };
 
+template <>
+struct CatalogOf<Climate> {
+  static constexpr std::string_view kSection = "climates";
+  static constexpr auto kEntries = &Catalog::climates;
+};
+template <>
+struct CatalogOf<Tariff> {
+  static constexpr std::string_view kSection = "tariffs";
+  static constexpr auto kEntries = &Catalog::tariffs;
+};
+template <>
+struct CatalogOf<Cooling> {
+  static constexpr std::string_view kSection = "cooling";
+  static constexpr auto kEntries = &Catalog::cooling;
+};
+template <>
+struct CatalogOf<Tier> {
+  static constexpr std::string_view kSection = "tiers";
+  static constexpr auto kEntries = &Catalog::tiers;
+};
+template <>
+struct CatalogOf<Storage> {
+  static constexpr std::string_view kSection = "storage";
+  static constexpr auto kEntries = &Catalog::storage;
+};
+template <>
+struct CatalogOf<Offer> {
+  static constexpr std::string_view kSection = "offers";
+  static constexpr auto kEntries = &Catalog::offers;
+};
+template <>
+struct CatalogOf<Site> {
+  static constexpr std::string_view kSection = "sites";
+  static constexpr auto kEntries = &Catalog::sites;
+};
+
 template <class T>
 concept InCatalog = requires { CatalogOf<T>::kSection; };
 

@@ -143,28 +143,36 @@ void Reader::read(const Value& value, std::string& into, const std::string& path
   note_origin(value, path);
 }
 
-void Reader::read(const Value& value, std::vector<std::string>& into, const std::string& path,
-                  const Limits& limits) {
+bool Reader::want_list(const Value& value, const std::string& path, const char* example) {
   if (!value.is_list()) {
     problem(value.at, fmt::format("{} must be a list, not {}", path, kind_name(value)),
-            fmt::format("write `{}: [a, b]`", last_part(path)));
-    return;
+            fmt::format("write `{}: {}`", last_part(path), example));
+    return false;
   }
+  if (value.items.size() > kLongestList) {
+    problem(value.at, fmt::format("{} has more than {} items", path, kLongestList));
+    return false;
+  }
+  return true;
+}
+
+void Reader::read(const Value& value, std::vector<std::string>& into, const std::string& path,
+                  const Limits& limits) {
+  if (!want_list(value, path, "[a, b]")) return;
   into.clear();
   for (const Value& item : value.items) read(item, into.emplace_back(), path, limits);
 }
 
 void Reader::read(const Value& value, std::vector<int64_t>& into, const std::string& path,
                   const Limits& limits) {
-  if (!value.is_list()) {
-    problem(value.at, fmt::format("{} must be a list, not {}", path, kind_name(value)),
-            fmt::format("write `{}: [512, 256]`", last_part(path)));
-    return;
-  }
-  if (value.items.size() > kLongestList) {
-    problem(value.at, fmt::format("{} has more than {} items", path, kLongestList));
-    return;
-  }
+  if (!want_list(value, path, "[512, 256]")) return;
+  into.clear();
+  for (const Value& item : value.items) read(item, into.emplace_back(), path, limits);
+}
+
+void Reader::read(const Value& value, std::vector<double>& into, const std::string& path,
+                  const Limits& limits) {
+  if (!want_list(value, path, "[1.5, 2.5]")) return;
   into.clear();
   for (const Value& item : value.items) read(item, into.emplace_back(), path, limits);
 }

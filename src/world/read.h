@@ -38,6 +38,7 @@ class Reader {
   void read(const Value&, std::string&, const std::string& path, const Limits&);
   void read(const Value&, std::vector<std::string>&, const std::string& path, const Limits&);
   void read(const Value&, std::vector<int64_t>&, const std::string& path, const Limits&);
+  void read(const Value&, std::vector<double>&, const std::string& path, const Limits&);
 
   template <class Tag>
   void read(const Value& value, Quantity<Tag>& into, const std::string& path,
@@ -56,6 +57,16 @@ class Reader {
   template <Described T>
   void read(const Value& value, T& into, const std::string& path, const Limits&) {
     read_struct(value, into, path);
+  }
+
+  // A list of mappings; `path[2]` names the third in messages.
+  template <Described T>
+  void read(const Value& value, std::vector<T>& into, const std::string& path, const Limits&) {
+    if (!want_list(value, path, "[{...}, {...}]")) return;
+    into.clear();
+    for (const Value& item : value.items) {
+      read_struct(item, into.emplace_back(), path + "[" + std::to_string(into.size() - 1) + "]");
+    }
   }
 
   template <Described T>
@@ -83,6 +94,7 @@ class Reader {
   int choice(const Value&, const std::vector<std::string_view>& names, const std::string& path);
   bool want_scalar(const Value&, const std::string& path);
   bool want_map(const Value&, const std::string& path);
+  bool want_list(const Value&, const std::string& path, const char* example);
   bool in_limits(const Value&, double value, Dimension, const std::string& path, const Limits&);
   void note_origin(const Value&, const std::string& path);
   void copy_origins(const std::string& from, const std::string& to,
