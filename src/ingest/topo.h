@@ -1,0 +1,50 @@
+// How the parts of a node are joined: nvidia-smi topo -m, NCCL's topology XML, hwloc's XML, all as
+// one list of devices and of links between them.
+//
+// XML is read without entities and with a bounded depth. What a source does not say stays empty:
+// topo -m knows no PCIe speeds, NCCL's file no distances between GPUs behind a switch.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/diagnostic.h"
+#include "base/units.h"
+
+namespace assay {
+
+enum class TopoKind { kGpu, kNic };
+
+struct TopoDevice {
+  TopoKind kind = TopoKind::kGpu;
+  std::string name;   // `GPU0`, `NIC3`, `nvml0`, `mlx5_0`; may be empty in XML
+  std::string pci;    // bus id; empty: not stated
+  std::string model;  // or empty
+  int numa = -1;      // -1: not stated
+  Bandwidth pcie;     // one way, raw, of the device's own link; zero: not stated
+  int nvlinks = 0;    // that leave it: by NCCL's file, or the sum over the row of a matrix
+};
+
+struct TopoLink {
+  int from = 0, to = 0;  // indices of devices, from < to
+  std::string path;      // `NV18`, `PIX`, `SYS`, ...; `NVLink` where only a bandwidth is known
+  int nvlinks = 0;       // the number after NV
+  Bandwidth bandwidth;   // hwloc's NVLinkBandwidth; zero: not stated
+};
+
+struct Topology {
+  std::string file;
+  std::vector<TopoDevice> devices;
+  std::vector<TopoLink> links;
+  int sockets = 0, numa_nodes = 0, cores = 0;  // zero: not stated
+  Diagnostics problems;
+
+  int count(TopoKind) const;
+};
+
+Topology read_topo_matrix(std::string_view text, const std::string& file);
+Topology read_nccl_xml(std::string_view text, const std::string& file);
+Topology read_hwloc_xml(std::string_view text, const std::string& file);
+
+}  // namespace assay

@@ -1,0 +1,112 @@
+// Any bytes as any of the text formats; the first byte chooses the reader. Nothing crashes, and
+// what comes out keeps the promises of the headers.
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+
+#include "ingest/kernel_log.h"
+#include "ingest/nccl_tests.h"
+#include "ingest/telemetry.h"
+#include "ingest/time_text.h"
+#include "ingest/topo.h"
+#include "ingest/training_log.h"
+
+namespace {
+
+void require(bool condition) {
+  if (!condition) std::abort();
+}
+
+void check(const assay::Telemetry& telemetry) {
+  for (const assay::GpuSeries& gpu : telemetry.gpus) {
+    for (const std::vector<double>& column : gpu.columns) {
+      require(column.empty() || column.size() == gpu.size());
+      for (const double value : column) require(std::isnan(value) || std::isfinite(value));
+    }
+    for (size_t i = 1; i < gpu.size(); ++i) require(gpu.at_s[i - 1] <= gpu.at_s[i]);
+    (void)gpu.name();
+  }
+  (void)assay::render(telemetry.problems);
+}
+
+void check(const assay::NcclTests& tests) {
+  for (const assay::NcclTest& test : tests.tests) {
+    (void)test.hosts();
+    for (const assay::NcclRow& row : test.rows) {
+      require(row.out_of_place || row.in_place);
+      require(row.bus().v >= 0 && std::isfinite(row.bus().v));
+    }
+  }
+  (void)assay::render(tests.problems);
+}
+
+void check(const assay::Topology& topology) {
+  const int devices = static_cast<int>(topology.devices.size());
+  for (const assay::TopoLink& link : topology.links) {
+    require(link.from >= 0 && link.from < link.to && link.to < devices);
+  }
+  (void)assay::render(topology.problems);
+}
+
+void check(const assay::KernelLog& log) {
+  int line = 0;
+  for (const assay::KernelEvent& event : log.events) {
+    require(event.line > line && event.code >= 0);
+    line = event.line;
+  }
+}
+
+void check(const assay::TrainingLog& log) {
+  for (const assay::TrainingIteration& it : log.iterations) {
+    require(it.iteration >= 0 && it.planned >= 0 && it.nan >= 0 && it.skipped >= 0);
+    require(!it.elapsed || (it.elapsed->v >= 0 && std::isfinite(it.elapsed->v)));
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  if (size == 0) return 0;
+  const std::string_view text(reinterpret_cast<const char*>(data) + 1, size - 1);
+  const std::string file = "fuzz";
+  switch (data[0] % 12) {
+    case 0:
+      check(assay::read_smi_csv(text, file));
+      break;
+    case 1:
+      check(assay::read_smi_text(text, file));
+      break;
+    case 2:
+      check(assay::read_prometheus_text(text, file));
+      break;
+    case 3:
+      check(assay::read_prometheus_json(text, file));
+      break;
+    case 4:
+      check(assay::read_monitor_jsonl(text, file));
+      break;
+    case 5:
+      check(assay::read_nccl_tests(text, file));
+      break;
+    case 6:
+      check(assay::read_nccl_tests_json(text, file));
+      break;
+    case 7:
+      check(assay::read_topo_matrix(text, file));
+      break;
+    case 8:
+      check(assay::read_nccl_xml(text, file));
+      break;
+    case 9:
+      check(assay::read_hwloc_xml(text, file));
+      break;
+    case 10:
+      check(assay::read_kernel_log(text, file));
+      break;
+    default:
+      check(assay::read_training_log(text, file));
+      (void)assay::time_at(text);
+      break;
+  }
+  return 0;
+}
