@@ -67,7 +67,7 @@ class Reader {
   Columns columns_;
   RawEvent event_;
   bool has_events_ = false;
-  size_t broken_ = 0;
+  size_t broken_ = 0, broken_head_ = 0;
   uint64_t first_broken_ = 0;
 };
 
@@ -176,7 +176,8 @@ Result<Ended> Reader::read_member() {
       return head_key(name) ? read_head_value(name) : skip_value();
     }
     if (scanned == Scan::kBad || window_.full()) {
-      warn(fmt::format("malformed JSON at byte {}", window_.offset()));
+      if (broken_head_++ == 0) warn(fmt::format("malformed JSON at byte {}", window_.offset()));
+      window_.consume_to(std::min(window_.begin() + 1, window_.end()));  // never here again
       return find_events();
     }
     const Result<bool> more = window_.more();

@@ -261,6 +261,8 @@ TEST(Kineto, ABrokenHeadDoesNotHideTheEvents) {
   const std::string whole = events({kernel("1", "2")});
   const Trace t = warned("{\"user\" = broken, \"x\": }" + whole.substr(1), "malformed JSON");
   EXPECT_EQ(t.device.size(), 1u);
+  // A key that is found but never leads anywhere must not be found again.
+  EXPECT_NE(failure(R"({"traceEvents" "traceEvents" , 5)").find("traceEvents"), std::string::npos);
 }
 
 TEST(Kineto, ControlCharactersAndInvalidUtf8InTexts) {
