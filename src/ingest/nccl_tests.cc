@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include <fmt/format.h>
 #include <simdjson.h>
@@ -144,6 +145,21 @@ bool is_failure(std::string_view line) {
                      [&](std::string_view mark) { return contains(line, mark); });
 }
 
+// The collective by its own arithmetic, where no line names it: bus over algorithm bandwidth is
+// 2 (n-1)/n for an all-reduce and (n-1)/n for a reduce-scatter. What reduces nothing is ambiguous.
+std::string collective_of(const NcclTest& test) {
+  const double n = static_cast<double>(test.ranks.size());
+  if (n < 3 || test.rows.empty()) return {};  // with two ranks 2 (n-1)/n is 1, as of others
+  const NcclRow& row = test.rows.back();
+  const std::optional<NcclTiming>& timing = row.out_of_place ? row.out_of_place : row.in_place;
+  if (row.operation != "sum" || !(timing->algorithm.v > 0)) return {};
+  const double factor = timing->bus / timing->algorithm;
+  constexpr double kRounding = 0.01;  // figures have two decimals
+  if (std::abs(factor / (2 * (n - 1) / n) - 1) < kRounding) return "all_reduce";
+  if (std::abs(factor / ((n - 1) / n) - 1) < kRounding) return "reduce_scatter";
+  return {};
+}
+
 class Reader {
  public:
   explicit Reader(const std::string& file) { out_.file = file; }
@@ -181,6 +197,7 @@ class Reader {
     }
     for (NcclTest& test : out_.tests) {
       if (test.collective.empty()) test.collective = collective_;
+      if (test.collective.empty()) test.collective = collective_of(test);
     }
     return std::move(out_);
   }
@@ -266,9 +283,8 @@ void json_devices(simdjson::dom::element root, NcclTest& test) {
 }  // namespace
 
 Bandwidth NcclRow::bus() const {
-  const Bandwidth a = out_of_place ? out_of_place->bus : Bandwidth();
-  const Bandwidth b = in_place ? in_place->bus : Bandwidth();
-  return std::max(a, b);
+  if (!in_place) return out_of_place ? out_of_place->bus : Bandwidth();
+  return out_of_place ? 0.5 * (out_of_place->bus + in_place->bus) : in_place->bus;
 }
 
 std::vector<std::string> NcclTest::hosts() const {

@@ -28,7 +28,7 @@ struct NcclRow {
   std::string operation;  // `sum`; empty or `none` where nothing is reduced
   std::optional<NcclTiming> out_of_place, in_place;
 
-  // The better of the two bus bandwidths: what the links can do.
+  // The mean of the bus bandwidths there are, as nccl-tests averages them.
   Bandwidth bus() const;
 };
 
@@ -41,7 +41,7 @@ struct NcclRank {
 };
 
 struct NcclTest {
-  std::string collective;  // `all_reduce`; empty: not stated
+  std::string collective;  // `all_reduce`; empty: neither stated nor told by the figures
   int line = 0;            // where it starts
   std::vector<NcclRank> ranks;
   std::vector<NcclRow> rows;
