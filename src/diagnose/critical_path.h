@@ -49,7 +49,7 @@ struct PathSegment {
 };
 
 struct CriticalPath {
-  std::vector<PathSegment> segments;  // in order of time, neighbours of a kind and name apart
+  std::vector<PathSegment> segments;  // in order of time
   std::array<int64_t, kPathKinds> by_kind{};
   int64_t total_ns = 0;            // without gaps
   int64_t from_ns = 0, to_ns = 0;  // of the path
