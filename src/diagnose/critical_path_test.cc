@@ -130,99 +130,103 @@ Trace random_trace(uint32_t seed) {
 }
 
 // The same definition, tick by tick: every thread and kernel carries its length through time.
-int64_t naive_ticks(const Trace& trace) {
-  int64_t last = 0;
-  const auto end = [](const auto& e) { return (e.start_ns + e.duration_ns) / kTick; };
-  for (const HostEvent& e : trace.host) last = std::max(last, end(e));
-  for (const RuntimeEvent& e : trace.runtime) last = std::max(last, end(e));
-  for (const DeviceEvent& e : trace.device) last = std::max(last, end(e));
-  const auto is_wait = [&](const RuntimeEvent& e) {
-    return trace.text(e.name) == "cudaDeviceSynchronize";
-  };
-  const auto works = [&](int32_t thread, int64_t tick) {
-    bool busy = false;
-    for (const HostEvent& e : trace.host)
-      busy = busy || (e.thread == thread && e.start_ns / kTick <= tick && tick < end(e));
-    for (const RuntimeEvent& e : trace.runtime) {
-      if (e.thread != thread || e.start_ns / kTick > tick || tick >= end(e)) continue;
-      if (is_wait(e)) return false;
-      busy = true;
+class Naive {
+ public:
+  explicit Naive(const Trace& trace) : trace_(trace), kernel_(trace.device.size(), -1) {}
+
+  int64_t ticks() {
+    int64_t last = 0;
+    for (const HostEvent& e : trace_.host) last = std::max(last, end(e));
+    for (const RuntimeEvent& e : trace_.runtime) last = std::max(last, end(e));
+    for (const DeviceEvent& e : trace_.device) last = std::max(last, end(e));
+    for (int64_t tick = 0; tick <= last; ++tick) {
+      for (size_t thread = 0; thread < 2; ++thread) resume(thread, tick);
+      for (const RuntimeEvent& e : trace_.runtime)
+        if (is_wait(e) && end(e) == tick) waited(e, tick);
+      for (size_t i = 0; i < trace_.runtime.size(); ++i)
+        if (trace_.runtime[i].start_ns / kTick == tick)
+          asked_[static_cast<int32_t>(i)] = length_[static_cast<size_t>(trace_.runtime[i].thread)];
+      for (size_t k = 0; k < kernel_.size(); ++k)
+        if (trace_.device[k].start_ns / kTick == tick) start(k, tick);
+      for (size_t thread = 0; thread < 2; ++thread) advance(thread, tick);
     }
-    return busy;
-  };
-  std::vector<int64_t> length(2, 0), idle(2, 1'000'000);
-  std::vector<int64_t> kernel(trace.device.size(), -1);
-  int64_t paused_at[2] = {-1, -1}, paused_length[2] = {0, 0};
-  int64_t longest = 0;
-  std::map<int32_t, int64_t> asked;
-  for (int64_t tick = 0; tick <= last; ++tick) {
-    for (int thread = 0; thread < 2; ++thread)  // resume
-      if (works(thread, tick) && idle[static_cast<size_t>(thread)] >= 10) {
-        const int other = 1 - thread;
-        if (paused_at[other] > tick - idle[static_cast<size_t>(thread)])
-          length[static_cast<size_t>(thread)] =
-              std::max(length[static_cast<size_t>(thread)], paused_length[other]);
-      }
-    for (const RuntimeEvent& e : trace.runtime) {  // waits that end now
-      if (!is_wait(e) || end(e) != tick) continue;
-      int64_t latest = -1, best = -1;
-      for (size_t k = 0; k < kernel.size(); ++k)
-        if (end(trace.device[k]) <= tick && end(trace.device[k]) >= latest) {
-          if (end(trace.device[k]) > latest) best = -1;
-          latest = end(trace.device[k]);
-          best = std::max(best, kernel[k]);
-        }
-      if (latest >= e.start_ns / kTick)
-        length[static_cast<size_t>(e.thread)] =
-            std::max(length[static_cast<size_t>(e.thread)], best);
-    }
-    // Launches read the length of their thread at this very tick; a kernel starts later.
-    for (size_t i = 0; i < trace.runtime.size(); ++i)
-      if (trace.runtime[i].start_ns / kTick == tick)
-        asked[static_cast<int32_t>(i)] = length[static_cast<size_t>(trace.runtime[i].thread)];
-    for (size_t k = 0; k < kernel.size(); ++k) {
-      const DeviceEvent& e = trace.device[k];
-      if (e.start_ns / kTick != tick) continue;
-      const int64_t launch = trace.runtime[static_cast<size_t>(e.launch)].start_ns / kTick;
-      int64_t before = -1, before_end = -1;
-      for (size_t j = 0; j < k; ++j)
-        if (trace.device[j].stream == e.stream && end(trace.device[j]) > before_end) {
-          before_end = end(trace.device[j]);
-          before = kernel[j];
-        }
-      kernel[k] =
-          before_end > launch ? before + tick - before_end : asked[e.launch] + tick - launch;
-      kernel[k] += e.duration_ns / kTick;
-      longest = std::max(longest, kernel[k]);
-    }
-    for (int thread = 0; thread < 2; ++thread) {
-      const auto t = static_cast<size_t>(thread);
-      const bool worked = tick > 0 && works(thread, tick - 1);
-      longest = std::max(longest, length[t]);
-      if (worked && !works(thread, tick)) {
-        bool soon = false;
-        for (int64_t ahead = tick; ahead < tick + 10; ++ahead) soon = soon || works(thread, ahead);
-        if (!soon) {
-          paused_at[thread] = tick;
-          paused_length[thread] = length[t];
-        }
-      }
-      if (works(thread, tick)) {
-        ++length[t];
-        idle[t] = 0;
-      } else {
-        ++idle[t];
-      }
-    }
+    return longest_;
   }
-  return longest;
-}
+
+ private:
+  template <class Event>
+  static int64_t end(const Event& e) {
+    return (e.start_ns + e.duration_ns) / kTick;
+  }
+  bool is_wait(const RuntimeEvent& e) const {
+    return trace_.text(e.name) == "cudaDeviceSynchronize";
+  }
+  bool works(size_t thread, int64_t tick) const {
+    const auto holds = [&](const auto& e) {
+      return static_cast<size_t>(e.thread) == thread && e.start_ns / kTick <= tick && tick < end(e);
+    };
+    for (const RuntimeEvent& e : trace_.runtime)
+      if (holds(e)) return !is_wait(e);
+    return std::any_of(trace_.host.begin(), trace_.host.end(), holds);
+  }
+  void resume(size_t thread, int64_t tick) {
+    const size_t other = 1 - thread;
+    if (works(thread, tick) && idle_[thread] >= 10 && paused_at_[other] > tick - idle_[thread])
+      length_[thread] = std::max(length_[thread], paused_length_[other]);
+  }
+  void waited(const RuntimeEvent& call, int64_t tick) {
+    int64_t latest = -1, best = -1;
+    for (size_t k = 0; k < kernel_.size(); ++k) {
+      const int64_t ended = end(trace_.device[k]);
+      if (ended > tick || ended < latest) continue;
+      best = ended > latest ? kernel_[k] : std::max(best, kernel_[k]);
+      latest = ended;
+    }
+    int64_t& length = length_[static_cast<size_t>(call.thread)];
+    if (latest >= call.start_ns / kTick) length = std::max(length, best);
+  }
+  void start(size_t k, int64_t tick) {
+    const DeviceEvent& e = trace_.device[k];
+    const int64_t launch = trace_.runtime[static_cast<size_t>(e.launch)].start_ns / kTick;
+    int64_t before = -1, before_end = -1;
+    for (size_t j = 0; j < k; ++j)
+      if (trace_.device[j].stream == e.stream && end(trace_.device[j]) > before_end) {
+        before_end = end(trace_.device[j]);
+        before = kernel_[j];
+      }
+    kernel_[k] =
+        before_end > launch ? before + tick - before_end : asked_[e.launch] + tick - launch;
+    kernel_[k] += e.duration_ns / kTick;
+    longest_ = std::max(longest_, kernel_[k]);
+  }
+  void advance(size_t thread, int64_t tick) {
+    longest_ = std::max(longest_, length_[thread]);
+    const bool now = works(thread, tick);
+    if (tick > 0 && works(thread, tick - 1) && !now) {
+      bool soon = false;
+      for (int64_t ahead = tick; ahead < tick + 10; ++ahead) soon = soon || works(thread, ahead);
+      if (!soon) {
+        paused_at_[thread] = tick;
+        paused_length_[thread] = length_[thread];
+      }
+    }
+    length_[thread] += now;
+    idle_[thread] = now ? 0 : idle_[thread] + 1;
+  }
+
+  const Trace& trace_;
+  std::vector<int64_t> kernel_;
+  std::map<int32_t, int64_t> asked_;
+  int64_t length_[2] = {0, 0}, idle_[2] = {1'000'000, 1'000'000};
+  int64_t paused_at_[2] = {-1, -1}, paused_length_[2] = {0, 0};
+  int64_t longest_ = 0;
+};
 
 TEST(CriticalPath, EqualsTheNaiveTwin) {
   for (uint32_t seed = 1; seed <= 300; ++seed) {
     const Trace trace = random_trace(seed);
     const CriticalPath path = critical_path(trace);
-    ASSERT_EQ(path.total_ns / kTick, naive_ticks(trace)) << "seed " << seed;
+    ASSERT_EQ(path.total_ns / kTick, Naive(trace).ticks()) << "seed " << seed;
     int64_t sum = 0, end = 0;
     for (const PathSegment& s : path.segments) {
       EXPECT_GT(s.duration_ns, 0);
