@@ -12,6 +12,7 @@
 
 #include "base/file.h"
 #include "config/scalar.h"
+#include "world/operations.h"
 #include "world/setting.h"
 #include "world/site.h"
 
@@ -22,8 +23,8 @@ constexpr std::string_view kHead = R"(# YAML keys
 
 Written by `build/yaml_reference` from the schema in src/world; a test keeps this page equal to it.
 
-A file has one or more of the sections `workload`, `cluster`, `site`, `stack` and `plan`. A section
-is a catalog name, or a mapping. Everything left out comes from the catalog, from the stack's
+A file has one or more of the sections `workload`, `cluster`, `site`, `stack`, `plan` and `run`. A
+section is a catalog name, or a mapping. Everything left out comes from the catalog, from the stack's
 defaults or from a rule, and `assay check FILE` lists what was assumed.
 
 - **Units stand in the value**: `80 GB`, `450 GB/s`, `400 Gbps`, `989 TFLOPS`, `700 W`, `5 us`,
@@ -148,6 +149,10 @@ std::string page() {
   text += table<Plan>("plan", "Keys left out are searched, or are the stack's defaults.");
   text += table<Stack>("stack", "The software. Most files only name one.");
   text += site_tables();
+  text += table<Operations>("run", "How a run is operated; a catalog name or a mapping.");
+  text += table<Checkpointing>("run.checkpoint", "How progress is saved.");
+  text += table<Reliability>("run.reliability", "What fails, a catalog name or a mapping.");
+  text += table<FailureKind>("run.reliability.failures", "One entry for each root cause.");
   text += table<Kernels>("kernels", "Only in catalog/kernels.yaml: one entry per architecture.");
   text += table<MatmulParams>("kernels.matmul", "docs/models/matmul.md has the equation.");
   text += table<CollectiveParams>("collectives",

@@ -48,7 +48,8 @@ Command catalog_command() {
           "[list [KIND] | show NAME]",
           "accelerators, models, stacks, sites, prices: what is known, with sources",
           "Kinds: accelerators, nodes, fabrics, clusters, models, stacks, kernels, collectives, "
-          "climates, tariffs, cooling, tiers, storage, offers, sites.\n"
+          "climates, tariffs, cooling, tiers, storage, offers, sites, reliability, "
+          "operations.\n"
           "`show` prints every figure of an entry with its mark, its source and its line in the "
           "catalog.",
           {},

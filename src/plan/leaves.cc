@@ -90,6 +90,8 @@ std::vector<Leaf> leaves(Tier& e) { return leaves_of(e); }
 std::vector<Leaf> leaves(Storage& e) { return leaves_of(e); }
 std::vector<Leaf> leaves(Offer& e) { return leaves_of(e); }
 std::vector<Leaf> leaves(Site& e) { return leaves_of(e); }
+std::vector<Leaf> leaves(Reliability& e) { return leaves_of(e); }
+std::vector<Leaf> leaves(Operations& e) { return leaves_of(e); }
 
 std::vector<Leaf> leaves(Setting& setting, Plan& plan) {
   std::vector<Leaf> all;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "world/setting.h"
+#include "world/operations.h"
 #include "world/site.h"
 
 namespace assay {
@@ -48,5 +49,7 @@ std::vector<Leaf> leaves(Tier&);
 std::vector<Leaf> leaves(Storage&);
 std::vector<Leaf> leaves(Offer&);
 std::vector<Leaf> leaves(Site&);
+std::vector<Leaf> leaves(Reliability&);
+std::vector<Leaf> leaves(Operations&);
 
 }  // namespace assay

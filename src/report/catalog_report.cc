@@ -92,6 +92,19 @@ std::string summary(const Site& s) {
                      s.cooling.name);
 }
 
+std::string summary(const Reliability& r) {
+  double count = 0;
+  for (const FailureKind& f : r.failures) count += f.count;
+  return fmt::format("{} failures in a million GPU-hours",
+                     significant(count / r.exposure_gpu_hours * 1e6));
+}
+std::string summary(const Operations& o) {
+  return fmt::format("{}, {} spares, {} checkpoints, {}",
+                     enum_names(o.recovery)[static_cast<size_t>(o.recovery)], o.spares,
+                     enum_names(o.checkpoint.mode)[static_cast<size_t>(o.checkpoint.mode)],
+                     o.reliability.name);
+}
+
 template <class Visit>
 void for_each_kind(const Catalog& c, Visit&& visit) {
   visit("accelerators", c.accelerators);
@@ -109,6 +122,8 @@ void for_each_kind(const Catalog& c, Visit&& visit) {
   visit("storage", c.storage);
   visit("offers", c.offers);
   visit("sites", c.sites);
+  visit("reliability", c.reliability);
+  visit("operations", c.operations);
 }
 
 // The origin of a field, else of the nearest mapping around it.
@@ -207,10 +222,10 @@ void for_each_named(const Catalog& c, const std::string& name, Visit&& visit) {
 }  // namespace
 
 const std::vector<std::string>& catalog_kinds() {
-  static const std::vector<std::string> kinds{"accelerators", "nodes",   "fabrics", "clusters",
-                                              "models",       "stacks",  "kernels", "collectives",
-                                              "climates",     "tariffs", "cooling", "tiers",
-                                              "storage",      "offers",  "sites"};
+  static const std::vector<std::string> kinds{
+      "accelerators", "nodes",       "fabrics",  "clusters",    "models",    "stacks",
+      "kernels",      "collectives", "climates", "tariffs",     "cooling",   "tiers",
+      "storage",      "offers",      "sites",    "reliability", "operations"};
   return kinds;
 }
 

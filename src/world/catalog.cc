@@ -46,6 +46,8 @@ class Loader {
     section<Storage>(file);
     section<Offer>(file);
     section<Site>(file);
+    section<Reliability>(file);
+    section<Operations>(file);
     if (has_errors(problems_)) return tl::unexpected(std::move(problems_));
     return std::move(catalog_);
   }

@@ -9,6 +9,7 @@
 #include <map>
 
 #include "base/diagnostic.h"
+#include "world/operations.h"
 #include "world/setting.h"
 #include "world/site.h"
 
@@ -39,6 +40,8 @@ struct Catalog {
   std::vector<Storage> storage;
   std::vector<Offer> offers;
   std::vector<Site> sites;
+  std::vector<Reliability> reliability;
+  std::vector<Operations> operations;
   Origins origins;
   // `models.llama370b` -> `llama-3-70b`: names and aliases, normalised, by section.
   std::map<std::string, std::string> aliases;

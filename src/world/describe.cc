@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "world/inputs.h"
+#include "world/operations_rules.h"
 #include "world/read.h"
 #include "world/rules.h"
 #include "world/site_rules.h"
@@ -25,6 +26,7 @@ class Describer {
   void read_workload(double tokens);
   void read_cluster(int64_t gpus);
   void read_site();
+  void read_operations();
   void read_stack();
   void read_plan();
   void finish() { resolve(result_.setting, catalog_); }
@@ -159,6 +161,21 @@ void Describer::read_site() {
   complete_site(site, catalog_, assume);
 }
 
+void Describer::read_operations() {
+  Operations& run = result_.operations;
+  const Value& value = inputs_.run.value;
+  const bool named = value.is_map() && value.find("base") != nullptr;
+  if (!named) {
+    reader_.read_name(scalar_value("usual", {}), run, "run");
+    Assumptions(result_.assumed, result_.origins).add("run", "usual", "good practice of 2026");
+  }
+  const size_t before = problems_.size();
+  if (inputs_.run.given) reader_.read_struct(value, run, "run");
+  result_.operations_name = take_name(value, run.name);
+  result_.has_operations = inputs_.run.given;
+  if (clean_since(before)) check_operations(run, value, problems_);
+}
+
 void Describer::read_stack() {
   Stack& stack = result_.setting.stack;
   const Value& value = inputs_.stack.value;
@@ -209,6 +226,7 @@ tl::expected<Description, Diagnostics> describe(const Request& request, const Ca
   if (inputs.workload.given && !inputs.workload.failed) describer.read_workload(request.tokens);
   if (inputs.cluster.given) describer.read_cluster(request.gpus);
   if (inputs.site.given) describer.read_site();
+  if (inputs.run.given || request.needs_operations) describer.read_operations();
   describer.read_stack();
   describer.read_plan();
   if (has_errors(problems)) {
@@ -229,6 +247,7 @@ CheckReport check_file(const std::string& path, const Catalog& catalog) {
   if (inputs.workload.given && !inputs.workload.failed) describer.read_workload(0);
   if (inputs.cluster.given) describer.read_cluster(0);
   if (inputs.site.given) describer.read_site();
+  if (inputs.run.given) describer.read_operations();
   if (inputs.stack.given) describer.read_stack();
   describer.read_plan();
   report.problems.insert(report.problems.end(), describer.result().warnings.begin(),

@@ -1,7 +1,7 @@
 // From what a person gave (catalog names, YAML files, --set) to one complete, checked description.
 //
-// A YAML file has one or more of the sections `workload:`, `cluster:`, `site:`, `stack:`, `plan:`;
-// a section is a mapping, or a catalog name. A file named *.json with `hidden_size` (or the like)
+// A YAML file has one or more of the sections `workload:`, `cluster:`, `site:`, `stack:`, `plan:`,
+// `run:`; a section is a mapping, or a catalog name. A file named *.json with `hidden_size` (or the like)
 // is a Hugging Face config and stands for a model. Everything not stated comes from the catalog,
 // the stack's defaults or a rule, and is noted in `assumed`.
 #pragma once
@@ -19,6 +19,7 @@ struct Request {
   double tokens = 0;                // --tokens
   bool needs_workload = true;
   bool needs_site = false;
+  bool needs_operations = false;
 };
 
 struct Assumption {
@@ -30,13 +31,14 @@ struct Assumption {
 struct Description {
   Setting setting;
   Site site;  // where has_site; else a default one that must not be used
-  bool has_workload = false, has_site = false;
+  Operations operations;  // how it is run; the catalog's `usual` where nothing is said
+  bool has_workload = false, has_site = false, has_operations = false;
   Plan plan;                        // complete only as far as stated; the rest are stack defaults
   std::set<std::string> plan_keys;  // keys of `plan` that were stated; empty: search
   std::vector<Assumption> assumed;
   Origins origins;  // of every field that was stated or taken from the catalog
   Diagnostics warnings;
-  std::string workload_name, cluster_name, site_name, stack_name;
+  std::string workload_name, cluster_name, site_name, stack_name, operations_name;
 };
 
 // All problems at once. Needs a cluster, and what the request says; without a stack, the catalog's

@@ -128,7 +128,7 @@ TEST(Describe, AFileMayStartWithTheKeysOfOneSection) {
   EXPECT_EQ(m->setting.workload.model.layers, 4);
   const TemporaryYaml nothing("color: red\n");
   EXPECT_EQ(error(of({nothing.path()})),
-            "this file has none of the sections workload, cluster, site, stack, plan");
+            "this file has none of the sections workload, cluster, site, stack, plan, run");
 }
 
 TEST(Describe, SetChangesAnything) {

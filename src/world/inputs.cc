@@ -14,7 +14,7 @@
 namespace assay {
 namespace {
 
-const std::vector<std::string> kSections = {"workload", "cluster", "site", "stack", "plan"};
+const std::vector<std::string> kSections = {"workload", "cluster", "site", "stack", "plan", "run"};
 
 bool is_section(const std::string& name) {
   return std::find(kSections.begin(), kSections.end(), name) != kSections.end();
@@ -109,7 +109,7 @@ class Gatherer {
       value = map_of("model", std::move(value));
     } else if (value.is_scalar() && name == "cluster") {
       value = cluster_by_name(value, section);
-    } else if (value.is_scalar() && (name == "stack" || name == "site")) {
+    } else if (value.is_scalar() && (name == "stack" || name == "site" || name == "run")) {
       value = map_of("base", std::move(value));
     }
   }
@@ -125,6 +125,7 @@ class Gatherer {
     if (name == "site") return &inputs_.site;
     if (name == "stack") return &inputs_.stack;
     if (name == "plan") return &inputs_.plan;
+    if (name == "run") return &inputs_.run;
     return nullptr;
   }
 
@@ -156,6 +157,8 @@ class Gatherer {
       give("stack", map_of("base", name), stack->name);
     } else if (const Site* site = find_entry<Site>(catalog_, text)) {
       give("site", map_of("base", name), site->name);
+    } else if (const Operations* run = find_entry<Operations>(catalog_, text)) {
+      give("run", map_of("base", name), run->name);
     } else {
       return false;
     }
@@ -177,8 +180,8 @@ class Gatherer {
     std::vector<std::string> names = entry_names<Cluster>(catalog_);
     for (const std::vector<std::string>& more :
          {entry_names<Node>(catalog_), entry_names<Accelerator>(catalog_),
-          entry_names<Model>(catalog_), entry_names<Stack>(catalog_),
-          entry_names<Site>(catalog_)}) {
+          entry_names<Model>(catalog_), entry_names<Stack>(catalog_), entry_names<Site>(catalog_),
+          entry_names<Operations>(catalog_)}) {
       names.insert(names.end(), more.begin(), more.end());
     }
     const std::string near = nearest(text, names);
@@ -240,6 +243,7 @@ class Gatherer {
         {known_keys(field_keys<Site>()), "site"},
         {known_keys(field_keys<Stack>()), "stack"},
         {known_keys(field_keys<Plan>()), "plan"},
+        {known_keys(field_keys<Operations>()), "run"},
         {known_keys(field_keys<Model>()), "model"}};
     std::stable_sort(scores.begin(), scores.end(),
                      [](const auto& a, const auto& b) { return a.first > b.first; });
@@ -271,11 +275,9 @@ class Gatherer {
     std::string help = fmt::format("a path starts with {}", fmt::join(kSections, ", "));
     if (!near.empty() && parts.size() > 1) help = fmt::format("did you mean `{}.`?", near);
     const std::pair<const char*, std::vector<std::string>> sections[] = {
-        {"workload", field_keys<Workload>()},
-        {"cluster", field_keys<Cluster>()},
-        {"plan", field_keys<Plan>()},
-        {"site", field_keys<Site>()},
-        {"stack", field_keys<Stack>()}};
+        {"workload", field_keys<Workload>()}, {"cluster", field_keys<Cluster>()},
+        {"plan", field_keys<Plan>()},         {"site", field_keys<Site>()},
+        {"run", field_keys<Operations>()},    {"stack", field_keys<Stack>()}};
     for (const auto& [section, keys] : sections) {
       const bool known = std::find(keys.begin(), keys.end(), parts[0]) != keys.end();
       if (known) {
@@ -366,6 +368,7 @@ void gather_inputs(const Request& request, const Catalog& catalog, Inputs& input
   gatherer.expand("workload", inputs.workload);
   gatherer.expand("cluster", inputs.cluster);
   gatherer.expand("site", inputs.site);
+  gatherer.expand("run", inputs.run);
   gatherer.expand("stack", inputs.stack);
   for (const std::string& text : request.sets) gatherer.set(text);
 }

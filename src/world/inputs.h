@@ -18,7 +18,7 @@ struct Section {
 
 struct Inputs {
   Sources sources;
-  Section workload, cluster, site, stack, plan;
+  Section workload, cluster, site, stack, plan, run;
 };
 
 // Reads everything that was given; problems are added, not thrown.

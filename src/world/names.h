@@ -96,6 +96,16 @@ struct CatalogOf<Site> {
   static constexpr std::string_view kSection = "sites";
   static constexpr auto kEntries = &Catalog::sites;
 };
+template <>
+struct CatalogOf<Reliability> {
+  static constexpr std::string_view kSection = "reliability";
+  static constexpr auto kEntries = &Catalog::reliability;
+};
+template <>
+struct CatalogOf<Operations> {
+  static constexpr std::string_view kSection = "operations";
+  static constexpr auto kEntries = &Catalog::operations;
+};
 
 template <class T>
 concept InCatalog = requires { CatalogOf<T>::kSection; };
