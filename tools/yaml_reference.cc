@@ -24,8 +24,8 @@ constexpr std::string_view kHead = R"(# YAML keys
 Written by `build/yaml_reference` from the schema in src/world; a test keeps this page equal to it.
 
 A file has one or more of the sections `workload`, `cluster`, `site`, `stack`, `plan` and `run`. A
-section is a catalog name, or a mapping. Everything left out comes from the catalog, from the stack's
-defaults or from a rule, and `assay check FILE` lists what was assumed.
+section is a catalog name, or a mapping. Everything left out comes from the catalog, from the
+stack's defaults or from a rule, and `assay check FILE` lists what was assumed.
 
 - **Units stand in the value**: `80 GB`, `450 GB/s`, `400 Gbps`, `989 TFLOPS`, `700 W`, `5 us`,
   `1.98 GHz`, `$2.49/h`. A bare number where a unit is needed is an error; zero needs none.
