@@ -1,8 +1,8 @@
 // From what a person gave (catalog names, YAML files, --set) to one complete, checked description.
 //
 // A YAML file has one or more of the sections `workload:`, `cluster:`, `site:`, `stack:`, `plan:`
-// and `run:`; a section is a mapping, or a catalog name. A file named *.json with `hidden_size` (or the
-// like) is a Hugging Face config and stands for a model. Everything not stated comes from the
+// and `run:`; a section is a mapping, or a catalog name. A file named *.json with `hidden_size` (or
+// the like) is a Hugging Face config and stands for a model. Everything not stated comes from the
 // catalog, the stack's defaults or a rule, and is noted in `assumed`.
 #pragma once
 
