@@ -4,8 +4,7 @@
 
 namespace assay::scan {
 
-Scan skip_container(const char*& p, const char* end) {
-  int depth = 0;
+Scan skip_container(const char*& p, const char* end, int depth) {
   const char* at = p;
   for (;;) {
     at = find_bracket(at, end);
@@ -26,55 +25,6 @@ Scan skip_container(const char*& p, const char* end) {
     }
     ++at;
   }
-}
-
-Scan read_value(const char*& p, const char* end, Slice& value) {
-  if (p >= end) return Scan::kMore;
-  const char* begin = p;
-  if (*p == '"') {
-    bool escaped = false;
-    const char* close = end_of_text(p + 1, end, escaped);
-    if (close == nullptr) return Scan::kMore;
-    value = {begin + 1, static_cast<uint32_t>(close - begin - 1),
-             escaped ? Kind::kEscapedText : Kind::kText};
-    p = close + 1;
-    return Scan::kOk;
-  }
-  if (*p == '{' || *p == '[') {
-    const Scan skipped = skip_container(p, end);
-    if (skipped != Scan::kOk) return skipped;
-    value = {begin, static_cast<uint32_t>(p - begin), Kind::kContainer};
-    return Scan::kOk;
-  }
-  const char* at = p;
-  while (at < end && *at != ',' && *at != '}' && *at != ']' && !blank(*at) && *at != '"' &&
-         *at != '{' && *at != '[' && *at != ':') {
-    ++at;
-  }
-  if (at == end) return Scan::kMore;
-  if (at == begin) return Scan::kBad;
-  value = {begin, static_cast<uint32_t>(at - begin), Kind::kWord};
-  p = at;
-  return Scan::kOk;
-}
-
-Scan read_key(const char*& p, const char* end, Slice& key) {
-  if (p >= end) return Scan::kMore;
-  if (*p != '"') return Scan::kBad;
-  bool escaped = false;
-  const char* close = end_of_text(p + 1, end, escaped);
-  if (close == nullptr) return Scan::kMore;
-  const char* at = skip_blanks(close + 1);
-  if (at >= end) return Scan::kMore;
-  if (*at != ':') {
-    p = at;
-    return Scan::kBad;
-  }
-  at = skip_blanks(at + 1);
-  if (at >= end) return Scan::kMore;
-  key = {p + 1, static_cast<uint32_t>(close - p - 1), escaped ? Kind::kEscapedText : Kind::kText};
-  p = at;
-  return Scan::kOk;
 }
 
 namespace {

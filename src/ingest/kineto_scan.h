@@ -28,9 +28,25 @@ constexpr int kDepthMost = 512;  // honest traces nest six deep
 
 inline bool blank(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
 
+// Files are indented, so a run of blanks is either one or two long or many.
 inline const char* skip_blanks(const char* p) {
+  if (!blank(*p)) return p;
+  if (!blank(*++p)) return p;
+#if defined(__SSE2__)
+  for (;; p += 16) {  // stops at the zeros after the window
+    const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
+    const __m128i spaces = _mm_cmpeq_epi8(bytes, _mm_set1_epi8(' '));
+    const __m128i lines = _mm_or_si128(_mm_cmpeq_epi8(bytes, _mm_set1_epi8('\n')),
+                                       _mm_cmpeq_epi8(bytes, _mm_set1_epi8('\r')));
+    const __m128i tabs = _mm_cmpeq_epi8(bytes, _mm_set1_epi8('\t'));
+    const __m128i hit = _mm_or_si128(_mm_or_si128(spaces, lines), tabs);
+    const unsigned others = ~static_cast<unsigned>(_mm_movemask_epi8(hit)) & 0xFFFFu;
+    if (others != 0) return p + std::countr_zero(others);
+  }
+#else
   while (blank(*p)) ++p;  // stops at the zero after the window
   return p;
+#endif
 }
 
 // The first quote or backslash at or after `p`; `end` when there is none.
@@ -106,14 +122,63 @@ inline const char* end_of_text(const char* p, const char* end, bool& escaped) {
 
 enum class Scan : uint8_t { kOk, kMore, kBad };
 
-// Skips the container whose opening bracket is at `p`; `p` is then after its closing one.
-Scan skip_container(const char*& p, const char* end);
+// Skips the container whose opening bracket is at `p`; `p` is then after its closing one. With
+// `depth` 1, the rest of a container that was entered already.
+Scan skip_container(const char*& p, const char* end, int depth = 0);
+
+// Whether a byte ends a number or a bare word.
+inline bool ends_word(char c) {
+  return c == ',' || c == '}' || c == ']' || blank(c) || c == '"' || c == '{' || c == '[' ||
+         c == ':';
+}
 
 // Reads one value of any kind at `p` (blanks already skipped); `p` is then after it.
-Scan read_value(const char*& p, const char* end, Slice& value);
+inline Scan read_value(const char*& p, const char* end, Slice& value) {
+  if (p >= end) return Scan::kMore;
+  const char* begin = p;
+  if (*p == '"') {
+    bool escaped = false;
+    const char* close = end_of_text(p + 1, end, escaped);
+    if (close == nullptr) return Scan::kMore;
+    value = {begin + 1, static_cast<uint32_t>(close - begin - 1),
+             escaped ? Kind::kEscapedText : Kind::kText};
+    p = close + 1;
+    return Scan::kOk;
+  }
+  if (*p == '{' || *p == '[') {
+    const Scan skipped = skip_container(p, end);
+    if (skipped != Scan::kOk) return skipped;
+    value = {begin, static_cast<uint32_t>(p - begin), Kind::kContainer};
+    return Scan::kOk;
+  }
+  const char* at = p;
+  while (at < end && !ends_word(*at)) ++at;
+  if (at == end) return Scan::kMore;
+  if (at == begin) return Scan::kBad;
+  value = {begin, static_cast<uint32_t>(at - begin), Kind::kWord};
+  p = at;
+  return Scan::kOk;
+}
 
 // Reads `"key" :` at `p`; `p` is then at the value.
-Scan read_key(const char*& p, const char* end, Slice& key);
+inline Scan read_key(const char*& p, const char* end, Slice& key) {
+  if (p >= end) return Scan::kMore;
+  if (*p != '"') return Scan::kBad;
+  bool escaped = false;
+  const char* close = end_of_text(p + 1, end, escaped);
+  if (close == nullptr) return Scan::kMore;
+  const char* at = skip_blanks(close + 1);
+  if (at >= end) return Scan::kMore;
+  if (*at != ':') {
+    p = at;
+    return Scan::kBad;
+  }
+  at = skip_blanks(at + 1);
+  if (at >= end) return Scan::kMore;
+  key = {p + 1, static_cast<uint32_t>(close - p - 1), escaped ? Kind::kEscapedText : Kind::kText};
+  p = at;
+  return Scan::kOk;
+}
 
 // Calls `each(key, value)` for the members of the object in `object`, which must be whole and lie
 // in the window; false when it is not an object or is broken.
