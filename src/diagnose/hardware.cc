@@ -1,0 +1,387 @@
+#include "diagnose/hardware.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "base/assert.h"
+#include "diagnose/gpu_faults.h"
+#include "diagnose/robust.h"
+#include "world/catalog.h"
+
+namespace assay {
+namespace {
+
+// --- time -------------------------------------------------------------------------------------
+
+// What each sample stands for: the time to the next one, but no more than a few usual intervals,
+// because a gap in the log is not time that was seen.
+std::vector<double> weights_of(const GpuSeries& gpu, bool& timed) {
+  constexpr double kGap = 5;  // usual intervals
+  const size_t n = gpu.size();
+  std::vector<double> steps;
+  for (size_t i = 1; i < n; ++i) {
+    const double step = gpu.at_s[i] - gpu.at_s[i - 1];
+    if (step > 0) steps.push_back(step);
+  }
+  timed = n > 1 && !steps.empty() && gpu.at_s[0] > 0;
+  if (!timed) return std::vector<double>(n, 1.0);
+  const double usual = median_of(steps);
+  std::vector<double> weights(n, usual);
+  for (size_t i = 0; i + 1 < n; ++i) {
+    weights[i] = std::min(gpu.at_s[i + 1] - gpu.at_s[i], kGap * usual);
+  }
+  return weights;
+}
+
+unsigned reasons_at(const GpuSeries& gpu, size_t i) {
+  const double mask = gpu.at(i, Metric::kThrottleReasons);
+  return std::isnan(mask) || mask < 0 || mask > 1e9 ? 0 : static_cast<unsigned>(mask);
+}
+
+// The share of a sample in which the GPU was busy.
+double busy_at(const GpuSeries& gpu, size_t i) {
+  if ((reasons_at(gpu, i) & kReasonIdle) != 0) return 0;
+  const double utilisation = gpu.at(i, Metric::kGpuUtilisation);
+  if (!std::isnan(utilisation)) return std::clamp(utilisation, 0.0, 1.0);
+  const double engine = gpu.at(i, Metric::kEngineActive);
+  if (!std::isnan(engine)) return std::clamp(engine, 0.0, 1.0);
+  // Without either, a GPU that the driver does not call idle is busy.
+  return gpu.has(Metric::kThrottleReasons) ? 1 : 0;
+}
+
+// The clock it could hold: the maximum it states, or the highest that was seen.
+double achievable_clock(const GpuSeries& gpu) {
+  const double stated = gpu.last(Metric::kSmClockMaxMhz);
+  const double seen = gpu.largest(Metric::kSmClockMhz);
+  if (!std::isnan(stated) && stated > 0) return stated;
+  return std::isnan(seen) ? 0 : seen;
+}
+
+// Who takes the blame for a low clock. Several bits may be set: heat before power, because a
+// hot chip also draws more, and the cap before the settings.
+Seconds GpuTime::*blamed(unsigned reasons) {
+  if ((reasons & (kReasonHwThermal | kReasonSwThermal)) != 0) return &GpuTime::lost_thermal;
+  if ((reasons & kReasonPowerBrake) != 0) return &GpuTime::lost_power_brake;
+  if ((reasons & kReasonHwSlowdown) != 0) return &GpuTime::lost_slowdown;
+  if ((reasons & kReasonPowerCap) != 0) return &GpuTime::lost_power_cap;
+  if ((reasons & (kReasonAppClocks | kReasonSyncBoost | kReasonDisplay)) != 0) {
+    return &GpuTime::lost_setting;
+  }
+  return &GpuTime::lost_unexplained;
+}
+
+// The mean of a metric over samples weighted by the time in which the GPU was not idle.
+std::optional<double> mean_of(const GpuSeries& gpu, Metric metric,
+                              const std::vector<double>& weights) {
+  double sum = 0, total = 0;
+  for (size_t i = 0; i < gpu.size(); ++i) {
+    const double value = gpu.at(i, metric);
+    const double weight = busy_at(gpu, i) > 0 ? weights[i] : 0;
+    if (std::isnan(value) || !(weight > 0)) continue;
+    sum += value * weight;
+    total += weight;
+  }
+  return total > 0 ? std::optional<double>(sum / total) : std::nullopt;
+}
+
+// Where the driver counts throttled time instead of saying why at each sample (DCGM 240, 241; the
+// counters of nvidia-smi), what was lost without a reason is shared out by the counters.
+void apportion(const GpuSeries& gpu, GpuTime& time) {
+  const auto grown = [&](Metric metric) {
+    const double first = gpu.smallest(metric), last = gpu.last(metric);
+    return std::isnan(first) || std::isnan(last) || last < first ? 0 : last - first;
+  };
+  if (gpu.has(Metric::kThrottleReasons)) return;
+  const double power = grown(Metric::kPowerViolationS);
+  const double thermal = grown(Metric::kSwThermalViolationS) + grown(Metric::kHwThermalViolationS);
+  const double brake = grown(Metric::kPowerBrakeS);
+  const double total = power + thermal + brake;
+  if (!(total > 0)) return;
+  const Seconds lost = time.lost_unexplained;
+  time.lost_power_cap += lost * (power / total);
+  time.lost_thermal += lost * (thermal / total);
+  time.lost_power_brake += lost * (brake / total);
+  time.lost_unexplained = Seconds();
+}
+
+GpuTime time_of(const GpuSeries& gpu, const std::string& file) {
+  GpuTime time;
+  time.name = gpu.name();
+  time.file = file;
+  time.model = sanitize(gpu.model, 64);
+  const std::vector<double> weights = weights_of(gpu, time.timed);
+  time.clock_max_mhz = achievable_clock(gpu);
+  double clock_sum = 0, clock_weight = 0, work = 0, work_weight = 0;
+  for (size_t i = 0; i < gpu.size(); ++i) {
+    const double busy = busy_at(gpu, i) * weights[i];
+    time.observed += Seconds(weights[i]);
+    time.busy += Seconds(busy);
+    const double clock = gpu.at(i, Metric::kSmClockMhz);
+    if (std::isnan(clock) || !(busy > 0) || !(time.clock_max_mhz > 0)) continue;
+    clock_sum += clock * busy;
+    clock_weight += busy;
+    const double lost = std::clamp(1 - clock / time.clock_max_mhz, 0.0, 1.0);
+    time.*blamed(reasons_at(gpu, i)) += Seconds(lost * busy);
+    const double tensor = gpu.at(i, Metric::kTensorActive);
+    if (std::isnan(tensor)) continue;
+    work += tensor * clock / time.clock_max_mhz * weights[i];
+    work_weight += weights[i];
+  }
+  time.idle = time.observed - time.busy;
+  if (clock_weight > 0) time.clock_mhz = clock_sum / clock_weight;
+  if (work_weight > 0) time.ofu = work / work_weight;
+  time.utilisation = mean_of(gpu, Metric::kGpuUtilisation, weights);
+  time.tensor = mean_of(gpu, Metric::kTensorActive, weights);
+  time.sm = mean_of(gpu, Metric::kSmActive, weights);
+  time.dram = mean_of(gpu, Metric::kDramActive, weights);
+  time.fp32 = mean_of(gpu, Metric::kFp32Active, weights);
+  apportion(gpu, time);
+  return time;
+}
+
+// --- throttling -------------------------------------------------------------------------------
+
+double share_of(Seconds lost, const GpuTime& time) {
+  return time.busy.v > 0 ? lost / time.busy : 0;
+}
+
+std::string figure(double value, const char* unit) {
+  return std::isnan(value) ? "-" : fmt::format("{:.0f} {}", value, unit);
+}
+
+struct Victim {
+  const GpuTime* time;
+  const GpuSeries* gpu;
+  double share;  // of its busy time that could be won back
+};
+
+Evidence throttle_table(const std::vector<Victim>& victims) {
+  Evidence out;
+  out.title = "clocks, power and heat of the GPUs that are held down";
+  out.file = victims.front().time->file;
+  out.columns = {"GPU", "lost", "clock", "could hold", "power", "limit", "temperature", "memory"};
+  for (const Victim& v : victims) {
+    if (out.rows.size() >= kEvidenceRows) break;
+    out.rows.push_back({v.time->name, fmt::format("{:.1f} %", 100 * v.share),
+                        figure(v.time->clock_mhz, "MHz"), figure(v.time->clock_max_mhz, "MHz"),
+                        figure(v.gpu->largest(Metric::kPowerW), "W"),
+                        figure(v.gpu->last(Metric::kPowerLimitW), "W"),
+                        figure(v.gpu->largest(Metric::kTemperatureC), "C"),
+                        figure(v.gpu->largest(Metric::kMemoryTemperatureC), "C")});
+  }
+  return out;
+}
+
+// A job goes at the speed of its slowest GPU, so the worst one's loss is what a fix gives back.
+Finding throttle_finding(Cause cause, std::vector<Victim> victims, size_t of) {
+  std::stable_sort(victims.begin(), victims.end(),
+                   [](const Victim& a, const Victim& b) { return a.share > b.share; });
+  const Victim& worst = victims.front();
+  Finding finding;
+  finding.cause = cause;
+  finding.share = worst.share;
+  if (worst.time->timed) finding.gain = worst.time->busy * worst.share;
+  for (const Victim& v : victims) finding.where.push_back(v.time->name);
+  finding.detail = fmt::format(
+      "{} of {} GPUs; the worst, {}, runs at {:.0f} of {:.0f} MHz while busy and loses {:.1f} % of "
+      "that time. A synchronous job goes at the speed of its slowest GPU.",
+      victims.size(), of, worst.time->name, worst.time->clock_mhz, worst.time->clock_max_mhz,
+      100 * worst.share);
+  finding.evidence.push_back(throttle_table(victims));
+  return finding;
+}
+
+bool is_hot(const GpuSeries& gpu) {
+  // Hopper states the distance to its limit; older parts slow down at 87 C and more
+  // (data/figures/accelerators.csv), HBM at 95 C and more.
+  const double margin = gpu.smallest(Metric::kTemperatureMarginC);
+  const double core = gpu.largest(Metric::kTemperatureC);
+  const double memory = gpu.largest(Metric::kMemoryTemperatureC);
+  return (!std::isnan(margin) && margin <= 3) || (!std::isnan(core) && core >= 85) ||
+         (!std::isnan(memory) && memory >= 95);
+}
+
+void add_thermal(const std::vector<Victim>& all, Analysis& out) {
+  std::vector<Victim> hot;
+  for (const Victim& v : all) {
+    Seconds lost = v.time->lost_thermal;
+    if (is_hot(*v.gpu)) lost += v.time->lost_slowdown;
+    if (share_of(lost, *v.time) >= kWorthFixing) {
+      hot.push_back({v.time, v.gpu, share_of(lost, *v.time)});
+    }
+  }
+  if (hot.empty()) return;
+  Finding finding = throttle_finding(Cause::kThermalThrottle, hot, all.size());
+  finding.title = hot.size() == 1 ? hot[0].time->name + " is throttled by heat"
+                                  : fmt::format("{} GPUs are throttled by heat", hot.size());
+  finding.confidence =
+      std::any_of(hot.begin(), hot.end(), [](const Victim& v) { return is_hot(*v.gpu); })
+          ? Confidence::kHigh
+          : Confidence::kMedium;
+  finding.fix =
+      "nvidia-smi -q -d TEMPERATURE,PERFORMANCE on the node. One hot GPU among cool peers: heat "
+      "sink, fan or cold plate. All of them: inlet temperature, fan speed, coolant flow.";
+  out.findings.push_back(std::move(finding));
+}
+
+void add_power_brake(const std::vector<Victim>& all, Analysis& out) {
+  std::vector<Victim> braked;
+  for (const Victim& v : all) {
+    Seconds lost = v.time->lost_power_brake;
+    if (!is_hot(*v.gpu)) lost += v.time->lost_slowdown;
+    if (share_of(lost, *v.time) >= kWorthFixing) {
+      braked.push_back({v.time, v.gpu, share_of(lost, *v.time)});
+    }
+  }
+  if (braked.empty()) return;
+  Finding finding = throttle_finding(Cause::kPowerThrottle, braked, all.size());
+  const bool sure = std::any_of(braked.begin(), braked.end(),
+                                [](const Victim& v) { return v.time->lost_power_brake.v > 0; });
+  finding.title = sure ? "The power supply brakes the GPUs" : "The hardware slows the GPUs down";
+  finding.confidence = sure ? Confidence::kHigh : Confidence::kLow;
+  finding.fix =
+      "The board is told from outside to slow down: check the power supplies (a failed one, a "
+      "redundancy setting), the rack's power cap (ipmitool dcmi power get_limit) and the PDU.";
+  out.findings.push_back(std::move(finding));
+}
+
+// What a power limit below the part's own costs. Power above idle goes with the clock to the power
+// of the catalog's exponent (docs/models/clocks.md), so the clock at the higher limit is known.
+struct LoweredLimit {
+  double limit = 0, own = 0;  // W
+  double share = 0;           // of the busy time
+};
+
+std::optional<LoweredLimit> lowered_limit(const GpuSeries& gpu, const GpuTime& time) {
+  const Accelerator* part = gpu.model.empty() ? nullptr : find_accelerator(catalog(), gpu.model);
+  LoweredLimit out;
+  out.limit = gpu.last(Metric::kPowerLimitW);
+  out.own = gpu.last(Metric::kPowerLimitDefaultW);
+  if (std::isnan(out.own)) out.own = gpu.last(Metric::kPowerLimitMaxW);
+  if (std::isnan(out.own) && part != nullptr) out.own = part->tdp.v;
+  constexpr double kSame = 0.98;  // limits are rounded to a few watts
+  if (std::isnan(out.limit) || std::isnan(out.own) || !(out.limit > 0)) return std::nullopt;
+  if (out.limit >= kSame * out.own || time.lost_power_cap.v <= 0) return std::nullopt;
+  const double idle = part != nullptr ? std::min(part->idle.v, 0.5 * out.limit) : 0;
+  const Kernels* kernels = find_kernels(catalog(), part != nullptr ? part->architecture : "");
+  ASSERT(kernels != nullptr);
+  const double faster =
+      std::pow((out.own - idle) / (out.limit - idle), 1 / kernels->power_exponent);
+  // While capped it runs at (1 - lost) of the maximum on average; never above the maximum.
+  const double clock = 1 - time.lost_power_cap / time.busy;
+  const double after = std::min(1.0, clock * faster);
+  out.share = 1 - clock / after;
+  return out;
+}
+
+void add_lowered_limit(const std::vector<Victim>& all, Analysis& out) {
+  std::vector<Victim> capped;
+  LoweredLimit worst;
+  for (const Victim& v : all) {
+    const std::optional<LoweredLimit> lowered = lowered_limit(*v.gpu, *v.time);
+    if (!lowered || lowered->share < kWorthFixing) continue;
+    capped.push_back({v.time, v.gpu, lowered->share});
+    if (lowered->share > worst.share) worst = *lowered;
+  }
+  if (capped.empty()) return;
+  Finding finding = throttle_finding(Cause::kPowerThrottle, capped, all.size());
+  finding.title = fmt::format("The power limit is set to {:.0f} W, the part's own is {:.0f} W",
+                              worst.limit, worst.own);
+  finding.confidence = Confidence::kHigh;
+  finding.fix = fmt::format(
+      "nvidia-smi -pl {:.0f} on the node, if its power and cooling allow it; or keep the limit and "
+      "count the loss as the price of the saved power.",
+      worst.own);
+  out.findings.push_back(std::move(finding));
+}
+
+void add_setting(const std::vector<Victim>& all, Analysis& out) {
+  std::vector<Victim> held;
+  for (const Victim& v : all) {
+    const double asked = v.gpu->last(Metric::kAppClockMhz);
+    const bool below = !std::isnan(asked) && asked < 0.97 * v.time->clock_max_mhz;
+    const double share = share_of(v.time->lost_setting, *v.time);
+    if (below && share >= kWorthFixing) held.push_back({v.time, v.gpu, share});
+  }
+  if (held.empty()) return;
+  Finding finding = throttle_finding(Cause::kPowerThrottle, held, all.size());
+  finding.title = "Application clocks are set below the maximum";
+  finding.confidence = Confidence::kMedium;
+  finding.fix =
+      "nvidia-smi -rac (and -rgc where clocks are locked), if nobody set them on purpose.";
+  out.findings.push_back(std::move(finding));
+}
+
+void add_notes(const std::vector<Victim>& all, Analysis& out) {
+  size_t capped = 0, unexplained = 0;
+  double cap_share = 0, unexplained_share = 0;
+  for (const Victim& v : all) {
+    const double cap = share_of(v.time->lost_power_cap, *v.time);
+    const double open = share_of(v.time->lost_unexplained, *v.time);
+    if (cap >= 0.005) ++capped;
+    if (open >= kWorthFixing) ++unexplained;
+    cap_share = std::max(cap_share, cap);
+    unexplained_share = std::max(unexplained_share, open);
+  }
+  if (capped > 0) {
+    out.notes.push_back(fmt::format(
+        "{} of {} GPUs run at their power cap; it costs up to {:.1f} % of the busy time", capped,
+        all.size(), 100 * cap_share));
+  }
+  if (unexplained > 0) {
+    out.open.push_back(
+        {fmt::format("{} GPUs run up to {:.1f} % below their highest clock while busy, and the "
+                     "driver gives no reason",
+                     unexplained, 100 * unexplained_share),
+         "clocks_event_reasons.active and clocks.max.sm in the query log (DCGM fields 112, 113)"});
+  }
+}
+
+ClockAccount account_of(const std::vector<GpuTime>& gpus) {
+  ClockAccount mean;
+  for (const GpuTime& t : gpus) {
+    const double n = static_cast<double>(gpus.size());
+    const Seconds thermal = t.lost_thermal + t.lost_slowdown;
+    const Seconds cap = t.lost_power_cap + t.lost_setting;
+    mean.observed += t.observed / n;
+    mean.running += (t.busy - cap - thermal - t.lost_power_brake) / n;
+    mean.power_cap += cap / n;
+    mean.thermal += thermal / n;
+    mean.facility_cap += t.lost_power_brake / n;
+    mean.idle += t.idle / n;
+  }
+  return mean;
+}
+
+}  // namespace
+
+HardwareDiagnosis diagnose_telemetry(const std::vector<Telemetry>& files,
+                                     const HardwareContext& context) {
+  HardwareDiagnosis out;
+  std::vector<const GpuSeries*> series;
+  for (const Telemetry& file : files) {
+    for (const GpuSeries& gpu : file.gpus) {
+      if (gpu.size() == 0) continue;
+      out.gpus.push_back(time_of(gpu, file.file));
+      series.push_back(&gpu);
+    }
+  }
+  std::vector<Victim> all;
+  for (size_t i = 0; i < series.size(); ++i) all.push_back({&out.gpus[i], series[i], 0});
+  if (!all.empty()) {
+    add_thermal(all, out.analysis);
+    add_power_brake(all, out.analysis);
+    add_lowered_limit(all, out.analysis);
+    add_setting(all, out.analysis);
+    add_notes(all, out.analysis);
+    add_faults(series, out.gpus, out.analysis);
+    add_work(series, out.gpus, context, out.analysis);
+  }
+  out.clocks = account_of(out.gpus);
+  return out;
+}
+
+}  // namespace assay

@@ -1,0 +1,285 @@
+// Kernel logs to findings: which node must be drained, and what is only an application's fault.
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "diagnose/hardware.h"
+#include "diagnose/xid.h"
+
+namespace assay {
+namespace {
+
+constexpr size_t kNamesShown = 8;
+
+std::string base_name(const std::string& path) {
+  return sanitize(path.substr(path.find_last_of('/') + 1), 60);
+}
+
+// The machine that a line is about: syslog names it, else the file stands for it.
+std::string node_of(const KernelLog& log, const KernelEvent& event) {
+  return event.host.empty() ? base_name(log.file) : event.host;
+}
+
+bool is_fault(KernelEventKind kind) {
+  return kind == KernelEventKind::kXid || kind == KernelEventKind::kSxid;
+}
+
+// A driver that was loaded again or a kernel that booted has reset the GPUs of that machine; an XID
+// 154 that says `None` has cleared one GPU.
+void forget(const KernelLog& log, const KernelEvent& by, std::vector<const KernelEvent*>& current) {
+  const bool whole_node =
+      by.kind == KernelEventKind::kBoot || by.kind == KernelEventKind::kDriverLoaded;
+  const auto gone = [&](const KernelEvent* event) {
+    return node_of(log, *event) == node_of(log, by) && (whole_node || event->pci == by.pci);
+  };
+  current.erase(std::remove_if(current.begin(), current.end(), gone), current.end());
+}
+
+bool is_old(const KernelLog& log, const KernelEvent& event, const HardwareContext& context) {
+  if (event.at_s && (context.now_s || log.last_s)) {
+    return context.now_s.value_or(*log.last_s) - *event.at_s > kFaultMemory.v;
+  }
+  if (event.uptime_s && log.last_uptime_s) {
+    return *log.last_uptime_s - *event.uptime_s > kFaultMemory.v;
+  }
+  return false;
+}
+
+// What is still true at the end of the log.
+std::vector<const KernelEvent*> current_events(const KernelLog& log,
+                                               const HardwareContext& context) {
+  std::vector<const KernelEvent*> current;
+  std::map<std::string, double> uptime;
+  for (const KernelEvent& event : log.events) {
+    // A clock since boot that starts again means a boot whose first line is not in the log.
+    constexpr double kFresh = 600;  // s
+    const std::string node = node_of(log, event);
+    if (event.uptime_s) {
+      const auto before = uptime.find(node);
+      const bool booted =
+          before != uptime.end() && *event.uptime_s < before->second && *event.uptime_s < kFresh;
+      if (booted) {
+        KernelEvent boot = event;
+        boot.kind = KernelEventKind::kBoot;
+        forget(log, boot, current);
+      }
+      uptime[node] = *event.uptime_s;
+    }
+    if (event.kind == KernelEventKind::kBoot || event.kind == KernelEventKind::kDriverLoaded) {
+      forget(log, event, current);
+      continue;
+    }
+    const XidInfo* info = event.kind == KernelEventKind::kXid ? find_xid(event.code) : nullptr;
+    if (info != nullptr && info->drain == XidDrain::kByAction &&
+        !must_drain(*info, event.fatal, event.detail)) {
+      forget(log, event, current);
+      continue;
+    }
+    current.push_back(&event);
+  }
+  current.erase(std::remove_if(current.begin(), current.end(),
+                               [&](const KernelEvent* e) { return is_old(log, *e, context); }),
+                current.end());
+  return current;
+}
+
+bool drains(const KernelEvent& event) {
+  if (event.kind == KernelEventKind::kSxid) return event.fatal;
+  if (event.kind != KernelEventKind::kXid) return false;
+  const XidInfo* info = find_xid(event.code);
+  return info != nullptr && must_drain(*info, event.fatal, event.detail);
+}
+
+std::string code_words(const KernelEvent& event) {
+  if (event.kind == KernelEventKind::kSxid) {
+    return fmt::format("SXID {}, a fault of the NVSwitch", event.code);
+  }
+  const XidInfo* info = find_xid(event.code);
+  return fmt::format("XID {}, {}", event.code,
+                     info != nullptr ? info->what : "a code without a published meaning");
+}
+
+std::string when_words(const KernelEvent& event) {
+  if (event.uptime_s) return fmt::format("{:.0f} s after boot", *event.uptime_s);
+  return event.at_s ? fmt::format("{:.0f}", *event.at_s) : "-";
+}
+
+Evidence table_of(const KernelLog& log, const std::vector<const KernelEvent*>& events,
+                  const std::string& title) {
+  Evidence out;
+  out.title = title;
+  out.file = log.file;
+  out.columns = {"line", "when", "code", "bus", "process", "text"};
+  for (const KernelEvent* event : events) {
+    if (out.rows.size() >= kEvidenceRows) break;
+    out.rows.push_back({fmt::format("{}", event->line), when_words(*event),
+                        event->code > 0 ? fmt::format("{}", event->code) : "", event->pci,
+                        event->process, event->detail});
+  }
+  return out;
+}
+
+// The first fault is the cause; what follows on the same node is mostly its echo.
+Finding drain_finding(const KernelLog& log, const std::string& node,
+                      const std::vector<const KernelEvent*>& faults) {
+  const KernelEvent& first = *faults.front();
+  const XidInfo* info = first.kind == KernelEventKind::kXid ? find_xid(first.code) : nullptr;
+  Finding finding;
+  finding.cause = Cause::kHardwareFault;
+  finding.urgent = true;
+  finding.title = fmt::format("{}: {}", node, code_words(first));
+  std::set<int> others;
+  std::set<std::string> devices;
+  for (const KernelEvent* event : faults) {
+    if (event->code != first.code) others.insert(event->code);
+    devices.insert(event->pci);
+  }
+  finding.detail = fmt::format("{} lines on {} device{}. ", faults.size(), devices.size(),
+                               devices.size() == 1 ? "" : "s");
+  if (!others.empty()) {
+    finding.detail += "It was followed by";
+    for (const int code : others) finding.detail += fmt::format(" {}", code);
+    finding.detail += ". ";
+  }
+  finding.detail += "Nothing in the log has cleared it since; the node must be drained.";
+  finding.fix =
+      info != nullptr
+          ? info->action
+          : "Drain the node; restart the fabric manager or reset the baseboard, and check "
+            "the links named in the log.";
+  finding.where.push_back("node " + node);
+  for (const std::string& device : devices) {
+    if (!device.empty() && finding.where.size() <= kNamesShown) {
+      finding.where.push_back((info != nullptr ? "GPU at " : "device at ") + device);
+    }
+  }
+  finding.confidence = info != nullptr ? info->confidence : Confidence::kMedium;
+  if (!first.at_s && !first.uptime_s && finding.confidence == Confidence::kHigh) {
+    finding.confidence = Confidence::kMedium;  // without a time it may be old
+  }
+  finding.evidence.push_back(table_of(log, faults, "faults in the kernel log"));
+  return finding;
+}
+
+void add_faults_of_node(const KernelLog& log, const std::string& node,
+                        const std::vector<const KernelEvent*>& events, Analysis& out) {
+  std::vector<const KernelEvent*> drain;
+  std::map<std::pair<bool, int>, size_t> harmless;
+  for (const KernelEvent* event : events) {
+    if (!is_fault(event->kind)) continue;
+    if (drains(*event)) {
+      drain.push_back(event);
+    } else {
+      ++harmless[{event->kind == KernelEventKind::kSxid, event->code}];
+    }
+  }
+  if (!drain.empty()) out.findings.push_back(drain_finding(log, node, drain));
+  for (const auto& [code, count] : harmless) {
+    if (code.first) {
+      out.notes.push_back(
+          fmt::format("{}: SXID {}, {} times, not fatal", node, code.second, count));
+      continue;
+    }
+    const XidInfo* info = find_xid(code.second);
+    const bool application = info != nullptr && info->kind == XidClass::kApplication;
+    out.notes.push_back(fmt::format("{}: XID {}, {} times ({}): {}", node, code.second, count,
+                                    info != nullptr ? info->what : "no published meaning",
+                                    application
+                                        ? "the application's fault, no reason to drain the node"
+                                        : "no reason to drain the node by itself"));
+  }
+}
+
+struct Other {
+  KernelEventKind kind;
+  size_t least;  // so many before it is a finding; fewer are a note
+  Confidence confidence;
+  const char* title;
+  const char* fix;
+};
+// One link that goes down is a cable somebody pulled; three times is a bad one.
+constexpr Other kOthers[] = {
+    {KernelEventKind::kPcieError, 1, Confidence::kHigh, "uncorrectable PCIe errors",
+     "Drain the node; reseat the card on the bus named, check riser and slot."},
+    {KernelEventKind::kMachineCheck, 1, Confidence::kHigh,
+     "uncorrected errors of the CPU or memory",
+     "Drain the node; ipmitool sel list names the module; replace it."},
+    {KernelEventKind::kDisk, 1, Confidence::kMedium, "a disk that fails",
+     "smartctl -a on the disk; keep data and checkpoints off it until it is replaced."},
+    {KernelEventKind::kLinkDown, 3, Confidence::kMedium, "a network link that goes up and down",
+     "ibstat and mlxlink on the port; clean or replace the cable or transceiver."},
+};
+
+void add_others_of_node(const KernelLog& log, const std::string& node,
+                        const std::vector<const KernelEvent*>& events, Analysis& out) {
+  for (const Other& other : kOthers) {
+    std::vector<const KernelEvent*> lines;
+    for (const KernelEvent* event : events) {
+      const bool corrected = event->kind == KernelEventKind::kMachineCheck &&
+                             event->detail.find("Uncorrected") == std::string::npos &&
+                             event->detail.find(" UE ") == std::string::npos;
+      if (event->kind == other.kind && !corrected) lines.push_back(event);
+    }
+    if (lines.empty()) continue;
+    if (lines.size() < other.least) {
+      out.notes.push_back(fmt::format("{}: {}", node, lines.front()->detail));
+      continue;
+    }
+    Finding finding;
+    finding.cause = Cause::kHardwareFault;
+    finding.urgent = true;
+    finding.title = fmt::format("{}: {}", node, other.title);
+    finding.detail = fmt::format("{} lines, the first: {}", lines.size(), lines.front()->detail);
+    finding.fix = other.fix;
+    finding.where = {"node " + node};
+    finding.confidence = other.confidence;
+    finding.evidence.push_back(table_of(log, lines, "lines of the kernel log"));
+    out.findings.push_back(std::move(finding));
+  }
+  size_t killed = 0, panics = 0;
+  std::string process;
+  for (const KernelEvent* event : events) {
+    if (event->kind == KernelEventKind::kOutOfMemory) {
+      ++killed;
+      process = event->process;
+    }
+    panics += event->kind == KernelEventKind::kPanic ? 1 : 0;
+  }
+  if (killed > 0) {
+    out.notes.push_back(
+        fmt::format("{}: host memory ran out {} times, last killed: {}; a rank that vanishes this "
+                    "way makes the "
+                    "others hang",
+                    node, killed, process.empty() ? "unknown" : process));
+  }
+  if (panics > 0) out.notes.push_back(fmt::format("{}: the kernel panicked", node));
+}
+
+}  // namespace
+
+Analysis diagnose_kernel_logs(const std::vector<KernelLog>& logs, const HardwareContext& context) {
+  Analysis out;
+  for (const KernelLog& log : logs) {
+    const std::vector<const KernelEvent*> current = current_events(log, context);
+    std::map<std::string, std::vector<const KernelEvent*>> by_node;
+    for (const KernelEvent* event : current) by_node[node_of(log, *event)].push_back(event);
+    for (const auto& [node, events] : by_node) {
+      add_faults_of_node(log, node, events, out);
+      add_others_of_node(log, node, events, out);
+    }
+    const auto faults = std::count_if(log.events.begin(), log.events.end(),
+                                      [](const KernelEvent& e) { return is_fault(e.kind); });
+    const auto left = std::count_if(current.begin(), current.end(),
+                                    [](const KernelEvent* e) { return is_fault(e->kind); });
+    if (faults > left) {
+      out.notes.push_back(
+          fmt::format("{}: {} faults are old or cleared by a reset, and do not count",
+                      base_name(log.file), faults - left));
+    }
+  }
+  return out;
+}
+
+}  // namespace assay
