@@ -23,7 +23,7 @@ const Accelerator* contained(const Catalog& catalog, const std::string& text) {
     std::vector<std::string> names = a.aliases;
     names.push_back(a.name);
     for (const std::string& name : names) {
-      const std::string phrase(trimmed(plain_words(name)));
+      const std::string phrase(trimmed_cell(plain_words(name)));
       if (phrase.size() > length && says(words, phrase)) {
         best = &a;
         length = phrase.size();

@@ -50,7 +50,7 @@ const Model* named_model(const Catalog& catalog, const std::string& name) {
       "lora", "qlora", "sft", "pretrain", "instruct", "base", "hf", "chat", "it"};
   for (bool changed = true; changed;) {
     changed = false;
-    shorter = std::string(trimmed(shorter));
+    shorter = std::string(trimmed_cell(shorter));
     const size_t cut = shorter.find_last_of("-_ ");
     if (cut == std::string::npos) break;
     const std::string tail = squeezed(shorter.substr(cut + 1));

@@ -139,7 +139,7 @@ void read_counts(const CsvTable& table, const CsvRow& row, Run& run) {
     }
   }
   // Model chunks may be described in words instead of counted.
-  run.vpp_text = std::string(trimmed(table.cell(row, "vpp")));
+  run.vpp_text = std::string(trimmed_cell(table.cell(row, "vpp")));
   const std::optional<double> vpp = cell_number(run.vpp_text);
   if (vpp && *vpp >= 1 && *vpp <= 1e6 && std::floor(*vpp) == *vpp) {
     run.vpp = static_cast<int64_t>(*vpp);
@@ -183,7 +183,7 @@ std::vector<Run> read_runs(const CsvTable& table) {
     Run& run = runs.emplace_back();
     run.line = row.line;
     for (const TextColumn& c : kTextColumns) {
-      run.*c.to = std::string(trimmed(table.cell(row, c.name)));
+      run.*c.to = std::string(trimmed_cell(table.cell(row, c.name)));
     }
     if (run.id.empty()) run.id = fmt::format("line {}", row.line);
     read_numbers(table, row, run);

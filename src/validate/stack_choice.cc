@@ -124,7 +124,7 @@ const Stack* by_alias(const std::string& words, const Catalog& catalog) {
     std::vector<std::string> names = s.aliases;
     names.push_back(s.name);
     for (const std::string& name : names) {
-      const std::string phrase(trimmed(plain_words(name)));
+      const std::string phrase(trimmed_cell(plain_words(name)));
       if (!phrase.empty() && phrase.size() > length && says(words, phrase)) {
         best = &s;
         length = phrase.size();

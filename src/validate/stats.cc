@@ -24,10 +24,10 @@ struct SourceErrors {
 void set_errors(const std::vector<const SourceErrors*>& sources, GroupStats& out) {
   std::vector<double> median, mean, p90, bias, coverage;
   for (const SourceErrors* s : sources) {
-    median.push_back(median_of(s->absolute));
+    median.push_back(score_median(s->absolute));
     mean.push_back(mean_of(s->absolute));
-    p90.push_back(quantile_of(s->absolute, 0.9));
-    bias.push_back(median_of(s->errors));
+    p90.push_back(score_quantile(s->absolute, 0.9));
+    bias.push_back(score_median(s->errors));
     coverage.push_back(mean_of(s->covered));
   }
   out.median = mean_of(median);
@@ -48,14 +48,14 @@ void count_row(const RowResult& r, GroupStats& out) {
 
 }  // namespace
 
-double median_of(std::vector<double> xs) {
+double score_median(std::vector<double> xs) {
   ASSERT(!xs.empty());
   std::sort(xs.begin(), xs.end());
   const size_t half = xs.size() / 2;
   return xs.size() % 2 == 1 ? xs[half] : (xs[half - 1] + xs[half]) / 2;
 }
 
-double quantile_of(std::vector<double> xs, double q) {
+double score_quantile(std::vector<double> xs, double q) {
   ASSERT(!xs.empty());
   std::sort(xs.begin(), xs.end());
   const auto index = static_cast<size_t>(q * static_cast<double>(xs.size()));
@@ -93,9 +93,9 @@ GroupStats stats_of(const std::string& kind, const std::string& name,
   out.sources = static_cast<int64_t>(weighty.size());
   if (weighty.empty() && !pooled.errors.empty()) weighty.push_back(&pooled);
   if (!weighty.empty()) set_errors(weighty, out);
-  if (!widths.empty()) out.range_width = median_of(widths);
+  if (!widths.empty()) out.range_width = score_median(widths);
   out.memory_rows = static_cast<int64_t>(memory.size());
-  if (!memory.empty()) out.memory_median = median_of(memory);
+  if (!memory.empty()) out.memory_median = score_median(memory);
   const std::vector<double> regret = regrets(rows);
   out.sweeps = static_cast<int64_t>(regret.size());
   if (!regret.empty()) {

@@ -49,8 +49,9 @@ struct GroupStats {
   int64_t oom_rows = 0, oom_called_fitting = 0;
 };
 
-double median_of(std::vector<double>);              // REQUIRES: not empty
-double quantile_of(std::vector<double>, double q);  // the int(q n)-th smallest; REQUIRES: not empty
+double score_median(std::vector<double>);  // REQUIRES: not empty
+double score_quantile(std::vector<double>,
+                      double q);  // the int(q n)-th smallest; REQUIRES: not empty
 
 // Statistics of a group. Rows of several sources weigh by source.
 GroupStats stats_of(const std::string& kind, const std::string& name,

@@ -25,11 +25,11 @@ std::vector<const RowResult*> pointers(const std::vector<RowResult>& rows) {
 }
 
 TEST(Stats, MedianAndQuantileAsPythonHasThem) {
-  EXPECT_EQ(median_of({3, 1, 2}), 2);
-  EXPECT_EQ(median_of({4, 1, 2, 3}), 2.5);
-  EXPECT_EQ(quantile_of({5, 1, 2, 3, 4}, 0.9), 5);
-  EXPECT_EQ(quantile_of({1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}, 0.9), 10);
-  EXPECT_EQ(quantile_of({7}, 0.9), 7);
+  EXPECT_EQ(score_median({3, 1, 2}), 2);
+  EXPECT_EQ(score_median({4, 1, 2, 3}), 2.5);
+  EXPECT_EQ(score_quantile({5, 1, 2, 3, 4}, 0.9), 5);
+  EXPECT_EQ(score_quantile({1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}, 0.9), 10);
+  EXPECT_EQ(score_quantile({7}, 0.9), 7);
 }
 
 TEST(Stats, OneSourceByHand) {

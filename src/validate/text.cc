@@ -97,7 +97,7 @@ std::optional<double> number_before(const std::string& words, std::string_view p
   return {};
 }
 
-std::string_view trimmed(std::string_view text) {
+std::string_view trimmed_cell(std::string_view text) {
   const std::string_view blanks = " \t\r\n\f\v";
   const size_t first = text.find_first_not_of(blanks);
   if (first == std::string_view::npos) return {};
@@ -105,7 +105,7 @@ std::string_view trimmed(std::string_view text) {
 }
 
 std::optional<double> cell_number(std::string_view cell) {
-  const std::string_view text = trimmed(cell).substr(0, kLongestCell);
+  const std::string_view text = trimmed_cell(cell).substr(0, kLongestCell);
   std::string digits;
   size_t i = 0;
   for (; i < text.size(); ++i) {
@@ -135,7 +135,7 @@ std::vector<std::string> split_any(std::string_view text, std::string_view separ
   size_t from = 0;
   while (from <= text.size()) {
     const size_t end = std::min(text.find_first_of(separators, from), text.size());
-    const std::string_view part = trimmed(text.substr(from, end - from));
+    const std::string_view part = trimmed_cell(text.substr(from, end - from));
     if (!part.empty()) parts.emplace_back(part);
     from = end + 1;
   }

@@ -29,7 +29,7 @@ std::optional<double> number_before(const std::string& words, std::string_view p
 // are allowed (`1,024`, `80 GB`, `8 (per node)`). Nothing for text, NaN and infinities.
 std::optional<double> cell_number(std::string_view cell);
 
-std::string_view trimmed(std::string_view text);
+std::string_view trimmed_cell(std::string_view text);
 
 // Parts between separators, trimmed, empty ones left out.
 std::vector<std::string> split_any(std::string_view text, std::string_view separators);

@@ -1,0 +1,157 @@
+// assay diagnose: files of any kind -> the measured ledger, findings, fixes.
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "cli/commands.h"
+#include "cli/inputs.h"
+#include "diagnose/diagnose.h"
+#include "plan/study.h"
+#include "report/diagnose_report.h"
+
+namespace assay {
+namespace {
+
+// The description of --workload, --cluster, --stack and --plan, in that order.
+std::vector<std::string> described(const Arguments& args) {
+  std::vector<std::string> inputs;
+  for (const char* name : {"workload", "cluster", "stack", "plan"}) {
+    if (args.has(name)) inputs.push_back(args.get(name));
+  }
+  return inputs;
+}
+
+// The accelerator of --cluster, to judge traces whose device has no name that the catalog knows.
+struct Known {
+  std::optional<Description> description;  // with workload and cluster: the step can be predicted
+  std::optional<Accelerator> accelerator;
+  Kernels kernels;
+};
+
+tl::expected<Known, int> describe_known(const Context& context, const Arguments& args) {
+  Known known;
+  const std::vector<std::string> inputs = described(args);
+  if (inputs.empty()) return known;
+  if (!args.has("cluster"))
+    return tl::unexpected(reject(UsageError{"a prediction needs --cluster too", "--cluster C"}));
+  if (args.has("workload")) {
+    tl::expected<Description, InputRefusal> d = describe_inputs(args, inputs);
+    if (!d) return tl::unexpected(refuse(context, d.error()));
+    print_error(render(d->warnings));
+    known.accelerator = d->setting.cluster.accelerator;
+    known.kernels = d->setting.kernels;
+    known.description = std::move(*d);
+    return known;
+  }
+  // A cluster alone is described beside any workload; only its accelerator is taken.
+  tl::expected<Description, InputRefusal> d =
+      describe_inputs(args, {"llama-3.1-8b", args.get("cluster")});
+  if (!d) return tl::unexpected(refuse(context, d.error()));
+  known.accelerator = d->setting.cluster.accelerator;
+  known.kernels = d->setting.kernels;
+  return known;
+}
+
+void predict(Known& known, DiagnoseResult& result) {
+  if (!known.description) return;
+  StudyOptions options;
+  options.what_ifs = false;
+  const PlanResult plan = study(std::move(*known.description), catalog(), options);
+  if (!plan.fits) {
+    result.diagnosis.notes.push_back("no prediction: no plan of the stated workload fits");
+    return;
+  }
+  const Setting& s = plan.description.setting;
+  result.predicted = plan.prediction;
+  result.predicted_of = fmt::format("{} on {} {}", s.workload.model.name,
+                                    count(accelerators_used(s)), s.cluster.accelerator.name);
+}
+
+tl::expected<double, UsageError> fail_on(const Arguments& args) {
+  if (!args.has("fail-on")) return -1;
+  const std::string text = args.get("fail-on");
+  char* end = nullptr;
+  const double share = std::strtod(text.c_str(), &end);
+  if (text.empty() || *end != 0 || !(share >= 0 && share <= 1)) {
+    return tl::unexpected(
+        UsageError{fmt::format("--fail-on: `{}` is not a share", sanitize(text, 40)),
+                   "a number from 0 to 1, e.g. --fail-on 0.1 for a tenth of the time"});
+  }
+  return share;
+}
+
+bool fails(const Diagnosis& d, double share) {
+  if (share < 0) return false;
+  for (const Finding& f : d.findings) {
+    if (f.cause != Cause::kHealthy && (f.urgent || f.share >= share)) return true;
+  }
+  return false;
+}
+
+int show(const DiagnoseResult& result, const Context& context, const std::string& id) {
+  const std::optional<std::string> text = evidence_text(result.diagnosis, id, context.style);
+  if (!text) {
+    return reject(UsageError{fmt::format("no evidence `{}`", sanitize(id, 40)),
+                             "the last column of the findings lists them"});
+  }
+  return deliver(context, *text, *text, kYes);
+}
+
+int run(const Context& context, const Arguments& args) {
+  if (args.operands.empty())
+    return reject(UsageError{"diagnose needs files or folders", "assay diagnose -h"});
+  const tl::expected<double, UsageError> limit = fail_on(args);
+  if (!limit) return reject(limit.error());
+  const Result<std::vector<std::string>> files = list_files(args.operands);
+  if (!files) return fail(files.error());
+  tl::expected<Known, int> known = describe_known(context, args);
+  if (!known) return known.error();
+
+  DiagnoseResult result;
+  {
+    Progress progress(context, "diagnose");
+    DiagnoseOptions options;
+    options.accelerator = known->accelerator ? &*known->accelerator : nullptr;
+    options.kernels = known->accelerator ? &known->kernels : nullptr;
+    options.progress = progress.callback();
+    result.diagnosis = diagnose(*files, options);
+  }
+  print_error(render(result.diagnosis.problems));
+  const Diagnosis& d = result.diagnosis;
+  if (std::none_of(d.files.begin(), d.files.end(), [](const FileRead& f) { return f.used; })) {
+    return reject(UsageError{"none of the files could be read",
+                             "docs/reference/formats.md lists what can be"});
+  }
+  predict(*known, result);
+  if (args.has("show")) return show(result, context, args.get("show"));
+  return deliver(context, diagnose_text(result, context.style, context.stamp),
+                 diagnose_json(result, context.stamp), fails(d, *limit) ? kNo : kYes);
+}
+
+}  // namespace
+
+Command diagnose_command() {
+  return {
+      "diagnose",
+      "FILE...",
+      "traces, telemetry, logs in; the measured ledger, causes, and fixes ranked by gain",
+      "Files are recognised by content, plain or gzip, in any mix; a folder stands for its files:\n"
+      "PyTorch profiler traces, NCCL Flight Recorder dumps, nvidia-smi, DCGM and Prometheus pages, "
+      "nccl-tests, topologies, kernel logs, Slurm accounting, training logs.\n"
+      "With --workload and --cluster the measured ledger stands beside the predicted one. A "
+      "finding gives back at least 3 % of the time; its gain is predicted with everything else "
+      "kept.",
+      {{"cluster", 0, "C", "the cluster, a catalog name or a YAML file", ""},
+       {"workload", 0, "W", "the workload: predicts what the step should take", ""},
+       {"plan", 0, "P", "the plan, a YAML file", "Without one, the best plan is searched."},
+       {"stack", 0, "S", "the software stack", ""},
+       {"show", 0, "EVIDENCE", "print the events behind a finding, e.g. e1", ""},
+       {"fail-on", 0, "SHARE", "exit 1 when a finding gives back this share, e.g. 0.1",
+        "Urgent findings (a hang, a node to drain) always count."}},
+      {"assay diagnose rank0.pt.trace.json.gz dmesg.log dcgm.prom",
+       "assay diagnose traces/ --cluster h100-1024 --workload llama-3.1-70b",
+       "assay diagnose sacct.txt sinfo.txt --json | jq .findings[].cause"},
+      run};
+}
+
+}  // namespace assay

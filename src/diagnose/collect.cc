@@ -1,0 +1,250 @@
+#include "diagnose/collect.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "diagnose/fleet.h"
+#include "diagnose/hang.h"
+#include "diagnose/straggler.h"
+#include "ingest/kineto.h"
+#include "ingest/text_file.h"
+#include "plan/words.h"
+
+namespace assay {
+namespace {
+
+void fold(const TraceDiagnosis& t, int rank, TraceTotals& totals) {
+  if (totals.traces == 0) {
+    totals.first = t.whole;
+    totals.accelerator = t.accelerator;
+    totals.steps = t.steps;
+  }
+  ++totals.traces;
+  totals.ledger += t.step;
+  totals.step_s += t.step_median.v;
+  totals.spread_s = std::max(totals.spread_s, t.spread.v);
+  totals.unexplained_s += t.unexplained.v;
+  totals.steps = std::min(totals.steps, t.steps);
+  for (const Finding& f : t.analysis.findings) {
+    if (f.cause == Cause::kHealthy) continue;
+    CauseOverRanks& seen = totals.causes[f.cause];
+    if (seen.ranks.empty() || f.share > seen.worst.share) seen.worst = f;
+    seen.share_sum += f.share;
+    seen.gain_sum += f.gain.v;
+    seen.after_sum += f.step_after.value_or(t.step_median).v;
+    seen.ranks.push_back(rank);
+  }
+  // One rank's notes stand for all: the others say the same.
+  if (totals.traces == 1) {
+    totals.notes = t.analysis.notes;
+    totals.open = t.analysis.open;
+  }
+}
+
+// What a reader of text adds to the diagnosis: its problems, and whether the file was of use.
+void take_problems(Diagnostics& from, FileRead& file, Diagnosis& d) {
+  file.used = !has_errors(from);
+  d.problems.insert(d.problems.end(), from.begin(), from.end());
+  from.clear();
+}
+
+void not_read(const std::string& path, const std::string& why, FileRead& file, Diagnosis& d) {
+  file.summary = "not read: " + why;
+  Diagnostic problem;
+  problem.message = why;
+  problem.at.file = sanitize(path);
+  d.problems.push_back(std::move(problem));
+}
+
+std::string many(size_t n, std::string_view one, std::string_view more) {
+  return fmt::format("{} {}", count(static_cast<int64_t>(n)), n == 1 ? one : more);
+}
+
+void collect_trace(const std::string& path, const DiagnoseOptions& options, Collected& collected,
+                   Diagnosis& d, FileRead& file) {
+  const Result<Trace> trace = read_kineto(path, d.problems);
+  if (!trace) return not_read(path, trace.error().message, file, d);
+  file.used = true;
+  file.summary =
+      trace->steps.empty() ? "no steps marked" : many(trace->steps.size(), "step", "steps");
+  file.summary += ", " + many(trace->events, "event", "events");
+  if (trace->rank >= 0 && trace->world_size > 1)
+    file.summary += fmt::format(", rank {} of {}", trace->rank, trace->world_size);
+  TraceContext context;
+  context.accelerator = options.accelerator;
+  context.kernels = options.kernels;
+  fold(diagnose_trace(*trace, context), trace->rank, collected.traces);
+  collected.traces.world_size = std::max(collected.traces.world_size, trace->world_size);
+}
+
+void collect_operations(const std::string& path, Collected& collected, Diagnosis& d,
+                        FileRead& file) {
+  Result<OperationTrace> trace = read_operations(path);
+  if (!trace) return not_read(path, trace.error().message, file, d);
+  take_problems(trace->problems, file, d);
+  file.summary = many(trace->operations.size(), "operation", "operations");
+  if (file.used) collected.operations.push_back(std::move(*trace));
+}
+
+void collect_dump(const std::string& text, const std::string& path, Collected& collected,
+                  Diagnosis& d, FileRead& file) {
+  tl::expected<FlightDump, Diagnostic> dump = read_flight_dump(text, path);
+  if (!dump) {
+    file.summary = "not read: " + dump.error().message;
+    d.problems.push_back(dump.error());
+    return;
+  }
+  take_problems(dump->problems, file, d);
+  file.summary =
+      fmt::format("rank {}, {}", dump->rank, many(dump->entries.size(), "operation", "operations"));
+  if (file.used) collected.dumps.push_back(std::move(*dump));
+}
+
+// One reading into its list.
+template <class T>
+void keep(T reading, std::string summary, std::vector<T>& list, Diagnosis& d, FileRead& file) {
+  take_problems(reading.problems, file, d);
+  file.summary = std::move(summary);
+  if (file.used) list.push_back(std::move(reading));
+}
+
+void collect_nccl(NcclTests tests, Collected& collected, Diagnosis& d, FileRead& file) {
+  size_t rows = 0;
+  for (const NcclTest& t : tests.tests) rows += t.rows.size();
+  std::string summary =
+      fmt::format("{}, {}", many(tests.tests.size(), "test", "tests"), many(rows, "size", "sizes"));
+  keep(std::move(tests), std::move(summary), collected.nccl_tests, d, file);
+}
+
+void collect_topology(Topology t, Collected& collected, Diagnosis& d, FileRead& file) {
+  std::string summary =
+      fmt::format("{} GPUs, {} NICs", t.count(TopoKind::kGpu), t.count(TopoKind::kNic));
+  keep(std::move(t), std::move(summary), collected.topologies, d, file);
+}
+
+void collect_telemetry(Telemetry t, Collected& collected, Diagnosis& d, FileRead& file) {
+  std::string summary =
+      many(t.gpus.size(), "GPU", "GPUs") + ", " + many(t.samples(), "sample", "samples");
+  keep(std::move(t), std::move(summary), collected.telemetry, d, file);
+}
+
+void collect_text(FileKind kind, const std::string& text, const std::string& path,
+                  Collected& collected, Diagnosis& d, FileRead& file) {
+  switch (kind) {
+    case FileKind::kFlightRecorderPickle:
+    case FileKind::kFlightRecorderJson:
+      return collect_dump(text, path, collected, d, file);
+    case FileKind::kSmiCsv:
+    case FileKind::kSmiText:
+    case FileKind::kPrometheusText:
+    case FileKind::kPrometheusJson:
+    case FileKind::kMonitorJsonl:
+      return collect_telemetry(read_telemetry(kind, text, path), collected, d, file);
+    case FileKind::kNcclTests:
+      return collect_nccl(read_nccl_tests(text, path), collected, d, file);
+    case FileKind::kNcclTestsJson:
+      return collect_nccl(read_nccl_tests_json(text, path), collected, d, file);
+    case FileKind::kTopoMatrix:
+      return collect_topology(read_topo_matrix(text, path), collected, d, file);
+    case FileKind::kNcclXml:
+      return collect_topology(read_nccl_xml(text, path), collected, d, file);
+    case FileKind::kHwlocXml:
+      return collect_topology(read_hwloc_xml(text, path), collected, d, file);
+    case FileKind::kKernelLog: {
+      KernelLog log = read_kernel_log(text, path);
+      std::string summary =
+          many(log.lines, "line", "lines") + ", " + many(log.events.size(), "event", "events");
+      return keep(std::move(log), std::move(summary), collected.kernel_logs, d, file);
+    }
+    case FileKind::kTrainingLog: {
+      TrainingLog log = read_training_log(text, path);
+      std::string summary = many(log.iterations.size(), "iteration", "iterations");
+      return keep(std::move(log), std::move(summary), collected.training_logs, d, file);
+    }
+    default:
+      file.summary = "not used: nothing here can diagnose it";
+  }
+}
+
+void analyse_traces(const TraceTotals& totals, Diagnosis& d) {
+  if (totals.traces == 0) return;
+  const double n = totals.traces;
+  MeasuredStep step;
+  step.step = Seconds(totals.step_s / n);
+  step.spread = Seconds(totals.spread_s);
+  step.steps = totals.steps;
+  step.ranks = totals.traces;
+  step.world_size = totals.world_size;
+  step.ledger = totals.ledger;
+  step.ledger *= 1 / n;
+  step.device = totals.first;
+  step.unexplained = Seconds(totals.unexplained_s / n);
+  step.accelerator = totals.accelerator;
+  step.source = "trace";
+  d.step = step;
+  for (const auto& [cause, seen] : totals.causes) {
+    Finding f = seen.worst;
+    // Ranks that do not show the cause have nothing to give back.
+    f.share = seen.share_sum / n;
+    f.gain = Seconds(seen.gain_sum / n);
+    const double others = n - static_cast<double>(seen.ranks.size());
+    f.step_after = Seconds((seen.after_sum + others * step.step.v) / n);
+    if (totals.traces > 1 && seen.ranks.size() < static_cast<size_t>(totals.traces)) {
+      for (int rank : seen.ranks) f.where.push_back(fmt::format("rank {}", rank));
+    }
+    d.findings.push_back(std::move(f));
+  }
+  d.notes.insert(d.notes.end(), totals.notes.begin(), totals.notes.end());
+  d.open.insert(d.open.end(), totals.open.begin(), totals.open.end());
+}
+
+void add(Analysis analysis, Diagnosis& d) {
+  std::move(analysis.findings.begin(), analysis.findings.end(), std::back_inserter(d.findings));
+  std::move(analysis.open.begin(), analysis.open.end(), std::back_inserter(d.open));
+  std::move(analysis.notes.begin(), analysis.notes.end(), std::back_inserter(d.notes));
+}
+
+}  // namespace
+
+void collect(const std::string& path, const DiagnoseOptions& options, Collected& collected,
+             Diagnosis& d) {
+  FileRead file;
+  file.path = path;
+  const Result<FileKind> kind = recognise_file(path);
+  if (!kind) {
+    not_read(path, kind.error().message, file, d);
+  } else {
+    file.kind = *kind;
+    if (*kind == FileKind::kKinetoTrace) {
+      collect_trace(path, options, collected, d, file);
+    } else if (*kind == FileKind::kStragglerCsv) {
+      collect_operations(path, collected, d, file);
+    } else if (*kind == FileKind::kUnknown) {
+      not_read(path, "not a kind of file that is known here", file, d);
+      d.problems.back().severity = Severity::kWarning;
+    } else {
+      const Result<std::string> text = read_text(path);
+      if (text) {
+        collect_text(*kind, *text, path, collected, d, file);
+      } else {
+        not_read(path, text.error().message, file, d);
+      }
+    }
+  }
+  d.files.push_back(std::move(file));
+}
+
+void analyse(Collected& c, Diagnosis& d) {
+  analyse_traces(c.traces, d);
+  for (const OperationTrace& trace : c.operations)
+    add(diagnose_operations(trace, what_if(trace)), d);
+  if (!c.dumps.empty()) {
+    keep_one_dump_per_rank(c.dumps, d.problems);
+    add(diagnose_hang(c.dumps).analysis, d);
+  }
+  if (!c.nccl_tests.empty()) add(diagnose_nccl_tests(c.nccl_tests), d);
+  if (!c.topologies.empty()) add(diagnose_topologies(c.topologies), d);
+}
+
+}  // namespace assay

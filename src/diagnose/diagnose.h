@@ -1,0 +1,87 @@
+// Whatever files there are -> what was measured, what is wrong with it, what to change.
+//
+// The passes, in order:
+//   1. list_files   folders become their files; nothing is opened.
+//   2. read         each file is recognised by content and read by its own reader. Traces are
+//   large,
+//                   so each is diagnosed and reduced to a summary before the next is opened.
+//   3. analyse      one analysis per kind of evidence: traces of single ranks, ranks together,
+//                   operation traces, hangs, telemetry, fleets, training logs, accounting. Evidence
+//                   of one kind helps another (the kernel log decides a hang).
+//   4. rank         findings by what they give back; the same cause seen twice is one finding.
+// A file that cannot be read is reported and the others are diagnosed all the same.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "diagnose/finding.h"
+#include "diagnose/trace_causes.h"
+#include "ingest/recognise.h"
+
+namespace assay {
+
+struct FileRead {
+  std::string path;
+  FileKind kind = FileKind::kUnknown;
+  std::string summary;  // `3 steps, 81,494 events, rank 0 of 8`, or why it was not read
+  bool used = false;
+};
+
+// The step of a job as its traces show it: the mean over ranks.
+struct MeasuredStep {
+  Seconds step;    // median over steps, mean over ranks
+  Seconds spread;  // slowest less fastest step
+  int steps = 0;   // 0: no steps were marked, the whole file stands for one
+  int ranks = 0;   // traces read
+  int world_size = 0;
+  Ledger ledger;     // sums to `step`
+  Breakdown device;  // of the first trace, exact
+  Seconds unexplained;
+  std::string accelerator;  // catalog name; empty: unknown
+  std::string source;       // `trace`, `training log`
+};
+
+// A period of a cluster or of a job, from accounting or logs, in accelerator-seconds.
+struct MeasuredPeriod {
+  std::string what;  // `64 GPUs, 7.0 days, Slurm accounting`
+  struct Line {
+    std::string name;
+    Seconds time;
+    double share = 0;
+  };
+  std::vector<Line> lines;  // they sum to `paid`
+  Seconds paid;
+  std::vector<std::vector<std::string>> losses;  // the ten largest, ready to print
+};
+
+struct Diagnosis {
+  std::vector<FileRead> files;
+  Diagnostics problems;  // warnings and errors of the readers, file by file
+  std::optional<MeasuredStep> step;
+  std::vector<MeasuredPeriod> periods;
+  // By urgency, then by gain; evidence is numbered e1, e2, ... in that order. Never empty when
+  // anything was measured: `healthy` where nothing is worth fixing.
+  std::vector<Finding> findings;
+  std::vector<OpenQuestion> open;
+  std::vector<std::string> notes;
+};
+
+struct DiagnoseOptions {
+  const Accelerator* accelerator = nullptr;  // of --cluster; null: by the trace's device name
+  const Kernels* kernels = nullptr;
+  std::function<void(double)> progress;
+};
+
+// Files of operands: a folder stands for its files, in the order of their names, two levels deep.
+Result<std::vector<std::string>> list_files(const std::vector<std::string>& operands);
+
+Diagnosis diagnose(const std::vector<std::string>& files, const DiagnoseOptions&);
+
+// Pass 4, for the tests: merges, orders, numbers the evidence, adds `healthy` where nothing is
+// left.
+void rank_findings(Diagnosis&, bool measured);
+
+}  // namespace assay

@@ -1,0 +1,344 @@
+#include "report/diagnose_report.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "plan/words.h"
+#include "report/result_json.h"
+
+namespace assay {
+namespace {
+
+constexpr size_t kFilesShown = 12;
+constexpr size_t kNotesShown = 8;
+constexpr double kLedgerLineLeast = 0.002;  // of the step: smaller lines are `everything else`
+
+std::string file_name(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  return sanitize(slash == std::string::npos ? path : path.substr(slash + 1), 60);
+}
+
+std::string files_text(const Diagnosis& d, const Style& style) {
+  size_t name_width = 12;
+  for (size_t i = 0; i < d.files.size() && i < kFilesShown; ++i) {
+    name_width = std::max(name_width, std::min<size_t>(36, file_name(d.files[i].path).size()));
+  }
+  std::string out;
+  for (size_t i = 0; i < d.files.size() && i < kFilesShown; ++i) {
+    const FileRead& f = d.files[i];
+    const std::string what = fmt::format("{}{}", kind_name(f.kind), f.summary.empty() ? "" : ", ");
+    out += wrap(std::string(i == 0 ? "Read      " : "          ") +
+                    left(file_name(f.path).substr(0, 36), name_width) + "  " + what + f.summary,
+                style.width, name_width + 12) +
+           "\n";
+  }
+  if (d.files.size() > kFilesShown) {
+    out += fmt::format("          and {} more files\n", d.files.size() - kFilesShown);
+  }
+  return out;
+}
+
+std::string step_line(const DiagnoseResult& r, const Style& style) {
+  const MeasuredStep& m = *r.diagnosis.step;
+  std::string line = "Step      " + seconds(m.step.v) + " measured";
+  if (m.steps > 1) line += fmt::format(" (median of {} steps", m.steps);
+  if (m.steps > 1 && m.spread.v > 0) line += fmt::format(", spread {}", seconds(m.spread.v));
+  if (m.steps > 1) line += ")";
+  if (m.steps == 0) line += " (no steps are marked: the whole file)";
+  if (m.ranks > 1) line += fmt::format(", mean of {} ranks", m.ranks);
+  if (!m.accelerator.empty()) line += ", " + m.accelerator;
+  if (r.predicted) {
+    const double gap = m.step.v - r.predicted->step.v;
+    line += fmt::format("; {} predicted for {}: ", seconds(r.predicted->step.v), r.predicted_of);
+    line += gap > 0 ? fmt::format("{} are missing", seconds(gap))
+                    : fmt::format("{} faster than predicted", seconds(-gap));
+  }
+  return wrap(line, style.width, 10) + "\n";
+}
+
+struct Row {
+  std::string name;
+  double measured = 0, predicted = 0;
+};
+
+// The accounts that matter, largest first; the rest as one line.
+std::vector<Row> ledger_rows(const DiagnoseResult& r) {
+  const MeasuredStep& m = *r.diagnosis.step;
+  const auto predicted = [&r](Account a) { return r.predicted ? r.predicted->ledger[a].v : 0.0; };
+  std::vector<Row> rows;
+  Row rest{"everything else", 0, 0};
+  for (int i = 0; i < kAccounts; ++i) {
+    const Account a = static_cast<Account>(i);
+    const Row row{account_name(a), m.ledger[a].v, predicted(a)};
+    if (std::max(row.measured, row.predicted) < kLedgerLineLeast * m.step.v) {
+      rest.measured += row.measured, rest.predicted += row.predicted;
+    } else {
+      rows.push_back(row);
+    }
+  }
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](const Row& a, const Row& b) { return a.measured > b.measured; });
+  if (rest.measured > 0 || rest.predicted > 0) rows.push_back(rest);
+  return rows;
+}
+
+std::string ledger_table(const DiagnoseResult& r, const Style& style) {
+  const double step = r.diagnosis.step->step.v;
+  const bool ms = step < 1;
+  const double unit = ms ? 1e-3 : 1;
+  const int decimals = ms ? (step < 0.1 ? 2 : 1) : 3;
+  const size_t numbers = r.predicted ? 30 : 20;
+  const int columns = std::max(8, style.width - 24 - static_cast<int>(numbers));
+  const std::string title =
+      r.diagnosis.step->steps == 0 ? "Where the time goes" : "Where one step goes";
+  std::string heads = right(ms ? "ms" : "seconds", 10);
+  heads += r.predicted ? right("predicted", 10) + right("gap", 10) : right("share", 10);
+  std::string out = left(title, static_cast<size_t>(style.width) - numbers) + heads + "\n";
+  const auto figure = [&](double s) {
+    return right(fmt::format("{:.{}f}", s / unit, decimals), 10);
+  };
+  for (const Row& row : ledger_rows(r)) {
+    out +=
+        "  " + left(row.name, 22) + bar(row.measured / step, columns, style) + figure(row.measured);
+    if (r.predicted) {
+      out += figure(row.predicted) +
+             right(fmt::format("{:+.{}f}", (row.measured - row.predicted) / unit, decimals), 10);
+    } else {
+      out += right(fmt::format("{:.1f} %", 100 * row.measured / step), 10);
+    }
+    out += "\n";
+  }
+  return out;
+}
+
+std::string period_text(const MeasuredPeriod& p, const Style& style) {
+  const double hour = kSecondsPerHour;
+  std::string out =
+      left("Where the GPU-hours went: " + p.what, static_cast<size_t>(style.width) - 20) +
+      right("GPU-h", 10) + right("share", 10) + "\n";
+  const int columns = std::max(8, style.width - 44);
+  for (const MeasuredPeriod::Line& line : p.lines) {
+    out += "  " + left(line.name, 22) + bar(line.share, columns, style) +
+           right(significant(line.time.v / hour), 10) +
+           right(fmt::format("{:.1f} %", 100 * line.share), 10) + "\n";
+  }
+  if (p.losses.size() > 1) out += "\nLargest losses\n" + table(p.losses);
+  return out;
+}
+
+std::string gain_words(const Finding& f) {
+  if (f.cause == Cause::kHealthy) return "";
+  if (f.gain.v <= 0 && f.urgent) return "act now";
+  if (f.gain.v <= 0) return percent(f.share);
+  return f.gain.v < 3 * kSecondsPerHour ? seconds(f.gain.v)
+                                        : significant(f.gain.v / kSecondsPerHour) + " GPU-h";
+}
+
+std::string finding_text(const Finding& f, size_t number, const Style& style) {
+  std::string ids;
+  for (const Evidence& e : f.evidence) ids += (ids.empty() ? "" : " ") + e.id;
+  const std::string tail = right(gain_words(f), 11) +
+                           right(f.share > 0 ? percent(f.share) : "", 9) + "  " +
+                           left(std::string(confidence_name(f.confidence)), 8) + ids;
+  const size_t room = static_cast<size_t>(style.width) - 40;
+  std::string title = fmt::format("{:2} {}: {}", number, cause_name(f.cause), f.title);
+  std::string out;
+  // A long title stands alone, its figures at the end of its last line.
+  const std::string wrapped = wrap(title, static_cast<int>(room), 3);
+  const size_t last = wrapped.rfind('\n');
+  const size_t used = wrapped.size() - (last == std::string::npos ? 0 : last + 1);
+  out += wrapped + std::string(room > used ? room - used : 1, ' ') + tail + "\n";
+  if (!f.detail.empty()) out += wrap("     " + f.detail, style.width, 5) + "\n";
+  if (!f.where.empty()) {
+    std::string where;
+    for (size_t i = 0; i < f.where.size() && i < 16; ++i) where += (i ? ", " : "") + f.where[i];
+    if (f.where.size() > 16) where += fmt::format(" and {} more", f.where.size() - 16);
+    out += wrap("     where: " + where, style.width, 12) + "\n";
+  }
+  if (!f.fix.empty()) out += wrap("     fix: " + f.fix, style.width, 10) + "\n";
+  return trimmed_lines(out);
+}
+
+std::string findings_text(const Diagnosis& d, const Style& style) {
+  std::string out =
+      left("Findings, by what they give back", static_cast<size_t>(style.width) - 40) +
+      right("gain", 11) + right("share", 9) + "  sure    evidence\n";
+  size_t number = 0;
+  for (const Finding& f : d.findings) out += finding_text(f, ++number, style);
+  return out;
+}
+
+std::string open_text(const Diagnosis& d, const Style& style) {
+  std::string out;
+  for (const OpenQuestion& q : d.open) {
+    out +=
+        wrap("Undecided: " + q.text + ". It would take " + q.needed + ".", style.width, 11) + "\n";
+  }
+  for (size_t i = 0; i < d.notes.size() && (style.verbose || i < kNotesShown); ++i) {
+    out += wrap("Note: " + d.notes[i], style.width, 6) + "\n";
+  }
+  if (!style.verbose && d.notes.size() > kNotesShown) {
+    out += fmt::format("{} more notes with -v\n", d.notes.size() - kNotesShown);
+  }
+  if (d.step && d.step->unexplained.v > 0) {
+    out += fmt::format("Not explained: {} ({}) of the step\n", seconds(d.step->unexplained.v),
+                       percent(d.step->unexplained / d.step->step));
+  }
+  return out;
+}
+
+std::string verdict(const Diagnosis& d) {
+  if (d.findings.empty()) return "Nothing here could be diagnosed.";
+  const Finding& first = d.findings.front();
+  if (first.cause == Cause::kHealthy) return first.title + ".";
+  const auto urgent = std::count_if(d.findings.begin(), d.findings.end(),
+                                    [](const Finding& f) { return f.urgent; });
+  double after = 0;
+  int steps = 0;
+  for (const Finding& f : d.findings) {
+    if (!f.step_after) continue;
+    after = steps == 0 ? f.step_after->v : std::min(after, f.step_after->v);
+    ++steps;
+  }
+  std::string text = fmt::format("{}: {}", cause_name(first.cause), first.title);
+  if (!text.empty() && text.back() != '.') text += '.';
+  if (d.step && steps > 0 && after > 0) {
+    text += fmt::format(" Fixing {} predicts {} a step instead of {} ({:.2f} times faster).",
+                        steps == 1 ? "it" : fmt::format("these {}", steps), seconds(after),
+                        seconds(d.step->step.v), d.step->step.v / after);
+  } else if (urgent > 0) {
+    text += fmt::format(" {} finding{} cannot wait.", urgent, urgent == 1 ? "" : "s");
+  }
+  return text;
+}
+
+Json breakdown_json(const Breakdown& b) {
+  return {{"span_ns", b.span_ns},
+          {"busy_ns", b.busy_ns},
+          {"idle_ns", b.idle_ns},
+          {"compute_ns", b.compute_ns},
+          {"communication_ns", b.communication_ns},
+          {"memory_ns", b.memory_ns},
+          {"overlapped_communication_ns", b.overlapped_communication_ns},
+          {"exposed_communication_ns", b.exposed_communication_ns},
+          {"exposed_memory_ns", b.exposed_memory_ns},
+          {"kernels", b.kernels},
+          {"copies", b.copies},
+          {"streams", b.streams},
+          {"negative_durations", b.negative_durations}};
+}
+
+Json finding_json(const Finding& f) {
+  Json j{{"cause", cause_name(f.cause)},
+         {"title", f.title},
+         {"detail", f.detail},
+         {"fix", f.fix},
+         {"where", f.where},
+         {"confidence", confidence_name(f.confidence)},
+         {"urgent", f.urgent},
+         {"gain_s", f.gain.v},
+         {"share", f.share}};
+  if (f.step_after) j["step_after_s"] = f.step_after->v;
+  j["evidence"] = Json::array();
+  for (const Evidence& e : f.evidence) {
+    j["evidence"].push_back({{"id", e.id},
+                             {"title", e.title},
+                             {"file", sanitize(e.file)},
+                             {"columns", e.columns},
+                             {"rows", e.rows}});
+  }
+  return j;
+}
+
+Json step_json(const DiagnoseResult& r) {
+  const MeasuredStep& m = *r.diagnosis.step;
+  Json j{{"step_s", m.step.v}, {"spread_s", m.spread.v},          {"steps", m.steps},
+         {"ranks", m.ranks},   {"world_size", m.world_size},      {"accelerator", m.accelerator},
+         {"source", m.source}, {"unexplained_s", m.unexplained.v}};
+  j["ledger"] = ledger_json(m.ledger, m.step);
+  j["device"] = breakdown_json(m.device);
+  if (r.predicted) {
+    j["predicted"] = {{"of", r.predicted_of},
+                      {"step_s", r.predicted->step.v},
+                      {"step_range_s", Json::array({r.predicted->low.v, r.predicted->high.v})},
+                      {"mfu", r.predicted->mfu},
+                      {"ledger", ledger_json(r.predicted->ledger, r.predicted->step)}};
+  }
+  return j;
+}
+
+Json period_json(const MeasuredPeriod& p) {
+  Json j{{"what", p.what}, {"paid_gpu_s", p.paid.v}, {"lines", Json::array()}};
+  for (const MeasuredPeriod::Line& l : p.lines) {
+    j["lines"].push_back({{"name", l.name}, {"gpu_s", l.time.v}, {"share", l.share}});
+  }
+  j["losses"] = p.losses;
+  return j;
+}
+
+}  // namespace
+
+std::string diagnose_text(const DiagnoseResult& r, const Style& style, const Stamp& stamp) {
+  const Diagnosis& d = r.diagnosis;
+  std::string out = files_text(d, style);
+  if (d.step) out += step_line(r, style) + "\n" + ledger_table(r, style);
+  for (const MeasuredPeriod& p : d.periods) out += "\n" + period_text(p, style);
+  out += "\n" + findings_text(d, style);
+  const std::string open = open_text(d, style);
+  if (!open.empty()) out += "\n" + open;
+  const auto shown = std::find_if(d.findings.begin(), d.findings.end(),
+                                  [](const Finding& f) { return !f.evidence.empty(); });
+  if (!style.quiet && shown != d.findings.end()) {
+    out += fmt::format("\nNext:  assay diagnose {} --show {}\n", stamp.inputs,
+                       shown->evidence.front().id);
+  }
+  if (!style.quiet) out += footer(stamp) + "\n";
+  return trimmed_lines(out + "\n" + bold(wrap(verdict(d), style.width), style) + "\n");
+}
+
+std::string diagnose_json(const DiagnoseResult& r, const Stamp& stamp) {
+  const Diagnosis& d = r.diagnosis;
+  Json doc = start_document("assay.diagnose/1", stamp);
+  doc["files"] = Json::array();
+  for (const FileRead& f : d.files) {
+    doc["files"].push_back({{"path", sanitize(f.path)},
+                            {"kind", kind_name(f.kind)},
+                            {"summary", f.summary},
+                            {"used", f.used}});
+  }
+  if (d.step) doc["measured"] = step_json(r);
+  doc["periods"] = Json::array();
+  for (const MeasuredPeriod& p : d.periods) doc["periods"].push_back(period_json(p));
+  doc["findings"] = Json::array();
+  for (const Finding& f : d.findings) doc["findings"].push_back(finding_json(f));
+  doc["open"] = Json::array();
+  for (const OpenQuestion& q : d.open)
+    doc["open"].push_back({{"text", q.text}, {"needed", q.needed}});
+  doc["notes"] = d.notes;
+  doc["problems"] = diagnostics_json(d.problems);
+  doc["verdict"] = verdict(d);
+  return print(doc);
+}
+
+std::optional<std::string> evidence_text(const Diagnosis& d, const std::string& id,
+                                         const Style& style) {
+  for (const Finding& f : d.findings) {
+    for (const Evidence& e : f.evidence) {
+      if (e.id != id) continue;
+      std::string out = fmt::format("{}  {}\n", e.id, e.title);
+      if (!e.file.empty()) out += "    " + sanitize(e.file) + "\n";
+      out += fmt::format("    for {}: {}\n\n", cause_name(f.cause), f.title);
+      std::vector<std::vector<std::string>> rows{e.columns};
+      rows.insert(rows.end(), e.rows.begin(), e.rows.end());
+      for (std::vector<std::string>& row : rows) {
+        for (std::string& cell : row) cell = cell.substr(0, static_cast<size_t>(style.width));
+      }
+      return out + table(rows);
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace assay
