@@ -120,7 +120,7 @@ int run(const Context& context, const Arguments& args) {
   const Diagnosis& d = result.diagnosis;
   if (std::none_of(d.files.begin(), d.files.end(), [](const FileRead& f) { return f.used; })) {
     return reject(UsageError{"none of the files could be read",
-                             "docs/reference/formats.md lists what can be"});
+                             "assay diagnose --help lists what can be"});
   }
   predict(*known, result);
   if (args.has("show")) return show(result, context, args.get("show"));
