@@ -2,10 +2,10 @@
 //
 // Events are ordered by time (integer nanoseconds), then by a named priority, then by the order in
 // which they were pushed; so a run is the same on every machine. Any number of events may be
-// pending; push and pop cost O(log n) on a 4-ary heap of 24-byte entries (four children share a
-// cache line and a half), without allocation once the heap has grown. Events are never removed from
-// the middle: an event whose reason has gone is recognised by its owner when it comes up (owners
-// keep a generation).
+// pending; push and pop cost O(log n) on a 4-ary heap (four children of 32 bytes are two cache
+// lines), without allocation once the heap has grown. Events are never removed from the middle: an
+// event whose reason has gone is recognised by its owner when it comes up (owners keep a
+// generation).
 #pragma once
 
 #include <cstddef>

@@ -132,7 +132,8 @@ enum class IntervalRule { kFixed, kYoung, kDaly, kOptimal };
 std::string_view to_string(IntervalRule);
 
 // One place where checkpoints are kept. The first of `RunSpec::checkpoints` is the most frequent;
-// intervals are rounded up to whole multiples of the one before.
+// intervals are rounded up to whole multiples of the one before, and are never shorter than
+// `persist` (a save waits for the one before).
 struct CheckpointTier {
   std::string name;                 // `peer memory`, `local disk`, `remote`
   Extent survives = Extent::kSite;  // the largest failure after which it can be read
@@ -219,7 +220,7 @@ struct RunSpec {
   Spares spares;
   Recovery recovery;
   std::vector<CheckpointTier> checkpoints;
-  int64_t kept_checkpoints = 3;  // of the last tier, to go back before a corruption
+  int64_t kept_checkpoints = 0;  // of the last tier, to go back before a corruption; zero: all
   Stragglers stragglers;
   DataPath data;
   StartUp start;

@@ -1,0 +1,144 @@
+#include "sim/arrivals.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace assay {
+namespace {
+
+constexpr double kSecondsPerYear = 365.25 * kSecondsPerDay;
+
+// Calendar time to operational time and back.
+class Ageing {
+ public:
+  explicit Ageing(const InfantMortality& infant)
+      : extra_((infant.multiplier - 1) * infant.decay.v), decay_(infant.decay.v) {
+    if (infant.decay.v <= 0) extra_ = 0;
+  }
+  double operational(double t) const {
+    return extra_ == 0 ? t : t + extra_ * -std::expm1(-t / decay_);
+  }
+  // Newton from below converges: s is increasing and concave (or convex) between t and t + extra.
+  double calendar(double s) const {
+    if (extra_ == 0) return s;
+    double low = std::min(s, s - extra_), high = std::max(s, s - extra_);
+    low = std::max(0.0, low);
+    for (int i = 0; i < 60 && high - low > 1e-9 * high; ++i) {
+      const double middle = 0.5 * (low + high);
+      (operational(middle) < s ? low : high) = middle;
+    }
+    return 0.5 * (low + high);
+  }
+
+ private:
+  double extra_, decay_;
+};
+
+struct Clock {
+  uint64_t id;
+  double per_second;  // mean rate in operational time
+  double shape = 1;   // Weibull
+};
+
+class Drawer {
+ public:
+  Drawer(const PreparedRun& run, uint64_t seed, std::vector<Arrival>& out)
+      : seed_(seed), out_(out), ageing_(run.spec.infant), steady_(InfantMortality{}) {
+    horizon_ = to_seconds(run.horizon).v;
+  }
+
+  // `frailty(e)` multiplies the rate of entity e.
+  template <class Frailty>
+  void draw(const Clock& c, Arrival kind, int64_t entities, bool ages, Frailty&& frailty) {
+    if (c.per_second <= 0) return;
+    const Ageing& ageing = ages ? ageing_ : steady_;
+    const double span = ageing.operational(horizon_);
+    // Gap = scale x (-ln u)^(1/shape), with mean 1 / rate.
+    const double scale = 1 / (c.per_second * std::tgamma(1 + 1 / c.shape));
+    for (int64_t e = 0; e < entities; ++e) {
+      Stream luck(seed_, c.id, static_cast<uint64_t>(e));
+      const double own = scale / frailty(e);
+      kind.entity = static_cast<int32_t>(e);
+      kind.ordinal = 0;
+      // Most machines never fail: decided without a logarithm of the draw.
+      double u = luck.uniform();
+      const double limit = span / own;
+      const double never = std::exp(-(c.shape == 1 ? limit : std::pow(limit, c.shape)));
+      if (u < never) continue;
+      for (double at = 0;; u = luck.uniform()) {
+        const double gap = -std::log(u);
+        at += own * (c.shape == 1 ? gap : std::pow(gap, 1 / c.shape));
+        if (!(at < span)) break;
+        kind.time = to_ns(Seconds(ageing.calendar(at)));
+        out_.push_back(kind);
+        ++kind.ordinal;
+      }
+    }
+  }
+
+ private:
+  uint64_t seed_;
+  std::vector<Arrival>& out_;
+  Ageing ageing_, steady_;
+  double horizon_;
+};
+
+}  // namespace
+
+std::vector<Arrival> draw_arrivals(const PreparedRun& run, uint64_t seed) {
+  std::vector<Arrival> out;
+  Drawer drawer(run, seed, out);
+  const auto alike = [](int64_t) { return 1.0; };
+  // A lemon is a lemon for every cause: one draw a machine, read through each cause's gamma.
+  std::vector<double> quality;
+  if (!run.frailties.empty()) {
+    for (int64_t m = 0; m < run.machines; ++m) {
+      quality.push_back(Stream(seed, cause_id("lemon"), static_cast<uint64_t>(m)).uniform());
+    }
+  }
+  std::map<const GammaTable*, std::vector<double>> factors;
+  for (const auto& [shape, table] : run.frailties) {
+    std::vector<double>& f = factors[&table];
+    for (const double q : quality) f.push_back(std::max(table(q), 1e-9));
+  }
+  const auto draw = [&](const Clock& clock, Arrival kind, const GammaTable* table, bool ages) {
+    if (table == nullptr) return drawer.draw(clock, kind, run.machines, ages, alike);
+    const std::vector<double>& f = factors[table];
+    drawer.draw(clock, kind, run.machines, ages,
+                [&](int64_t m) { return f[static_cast<size_t>(m)]; });
+  };
+  for (size_t i = 0; i < run.processes.size(); ++i) {
+    const PreparedProcess& p = run.processes[i];
+    const Clock clock{p.id, p.per_second, p.spec.shape};
+    const Arrival kind{0, ArrivalKind::kFailure, static_cast<uint16_t>(i), 0, 0};
+    if (p.whole_job)
+      drawer.draw(clock, kind, 1, false, alike);
+    else
+      draw(clock, kind, p.frailty, true);
+  }
+  for (size_t i = 0; i < run.spec.shocks.size(); ++i) {
+    const ShockProcess& s = run.spec.shocks[i];
+    const int64_t domains = s.nodes > 0 ? (run.machines + s.nodes - 1) / s.nodes : 1;
+    drawer.draw({cause_id(s.name), s.per_year / kSecondsPerYear, 1},
+                {0, ArrivalKind::kShock, static_cast<uint16_t>(i), 0, 0}, domains, false, alike);
+  }
+  const SilentCorruption& c = run.spec.corruption;
+  const double per_machine = static_cast<double>(run.node_gpus) / kSecondsPerHour;
+  draw({cause_id("silent corruption"), c.per_gpu_hour * per_machine, 1},
+       {0, ArrivalKind::kCorruption, 0, 0, 0},
+       c.frailty > 0 ? &run.frailties.at(c.frailty) : nullptr, false);
+  const Stragglers& s = run.spec.stragglers;
+  draw({cause_id("fail-slow"), s.fail_slow_per_node_day / kSecondsPerDay, 1},
+       {0, ArrivalKind::kFailSlow, 0, 0, 0}, nullptr, false);
+  draw({cause_id("slow link"), s.slow_link_per_node_day / kSecondsPerDay, 1},
+       {0, ArrivalKind::kSlowLink, 0, 0, 0}, nullptr, false);
+  return out;
+}
+
+Stream attributes(uint64_t seed, uint64_t cause, const Arrival& a) {
+  const uint64_t entity = static_cast<uint64_t>(static_cast<uint32_t>(a.entity));
+  const uint64_t ordinal = static_cast<uint64_t>(static_cast<uint32_t>(a.ordinal));
+  return Stream(seed, cause ^ cause_id("attributes"), (entity << 32) | ordinal);
+}
+
+}  // namespace assay

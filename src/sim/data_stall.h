@@ -1,0 +1,29 @@
+// What a data loader's tail costs ranks in lock-step.
+//
+// Rank r's fetch for step n is asked for when step n - D was consumed and takes L; all ranks wait
+// for the slowest: c_n = max(c_{n-1} + T, c_{n-D} + max_r L). The maximum of N independent fetches
+// is one draw from the N-th power of the distribution, so the cost does not grow with N. Hedging
+// sends the request again after a quantile of the latency, up to `hedges` times; the first answer
+// wins. Stall times for a log-normal latency agree with an independent simulation (test).
+#pragma once
+
+#include "sim/run.h"
+
+namespace assay {
+
+// Latency of the slowest of many ranks, by its quantile.
+class SlowestFetch {
+ public:
+  SlowestFetch(const DataPath&, double ranks);
+  Seconds quantile(double u) const;
+
+ private:
+  double ranks_;
+  std::vector<double> log_time_;        // ascending
+  std::vector<double> minus_log_tail_;  // of one rank: -ln P(L > t), ascending
+};
+
+// Mean step time over `step`, minus 1. Always the same luck, so that two settings compare.
+double data_stall_excess(const DataPath&, double ranks, Seconds step);
+
+}  // namespace assay

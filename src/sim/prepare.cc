@@ -1,0 +1,188 @@
+#include "sim/prepare.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "base/assert.h"
+#include "sim/closed_form.h"
+#include "sim/data_stall.h"
+
+namespace assay {
+namespace {
+
+constexpr double kSecondsPerYear = 365.25 * kSecondsPerDay;
+
+// Probability that a day's peak of host memory is above what it meets first.
+FailureProcess memory_process(const HostMemory& m, int64_t gpus_per_node) {
+  FailureProcess p;
+  p.name = "out of memory";
+  const bool contained = m.limit.v > 0 && m.limit <= m.node;
+  const double wall = contained ? m.limit.v : m.node.v;
+  const double score = std::log(wall / m.demand_median.v) / std::max(1e-9, m.demand_sigma);
+  p.per_gpu_hour = normal_cdf(-score) / 24 / static_cast<double>(gpus_per_node);
+  // A killed container is a program's death; a node without memory dies and reboots.
+  p.extent = contained ? Extent::kProcess : Extent::kNode;
+  p.detection = contained ? m.kill_detection : m.crash_detection;
+  p.replaced = 0;
+  return p;
+}
+
+}  // namespace
+
+PreparedRun::PreparedRun(RunSpec s) : spec(std::move(s)) {
+  node_gpus = std::min(spec.gpus, spec.gpus_per_node);
+  nodes = spec.gpus / node_gpus;
+  machines = nodes + spec.spares.nodes;
+  horizon = to_ns(spec.period);
+  if (spec.step.ledger.paid().v <= 0) spec.step.ledger[Account::kUseful] = spec.step.step;
+  if (spec.target_tokens > 0 && spec.step.tokens > 0) {
+    target_work = spec.target_tokens / spec.step.tokens * spec.step.step.v * kNanosecondsPerSecond;
+  }
+  const Repair& r = spec.repair;
+  if (r.median.v > 0 && r.mean > r.median)
+    repair_sigma = std::sqrt(2 * std::log(r.mean / r.median));
+  const double all = static_cast<double>(spec.gpus);
+  const Stragglers& slow = spec.stragglers;
+  if (slow.jitter > 0) {
+    jitter_excess =
+        slow.jitter * expected_max_normal(slow.ranks > 0 ? static_cast<double>(slow.ranks) : all);
+  }
+  const double ranks = spec.data.ranks > 0 ? static_cast<double>(spec.data.ranks) : all;
+  const Seconds fetched = spec.step.fetched.v > 0 ? spec.step.fetched : spec.step.step;
+  data_excess = data_stall_excess(spec.data, ranks, fetched);
+  data_excess *= fetched / spec.step.step;
+  prepare_failures();
+  prepare_schedule();
+}
+
+void PreparedRun::prepare_failures() {
+  std::vector<FailureProcess> all = spec.failures;
+  if (spec.memory.demand_median.v > 0) all.push_back(memory_process(spec.memory, node_gpus));
+  for (const FailureProcess& f : all) {
+    PreparedProcess p;
+    p.spec = f;
+    p.id = cause_id(f.name);
+    p.whole_job = f.extent == Extent::kProcess;
+    const int64_t gpus = p.whole_job ? spec.gpus : node_gpus;
+    p.per_second = f.per_gpu_hour * static_cast<double>(gpus) / kSecondsPerHour;
+    if (f.frailty > 0 && !p.whole_job) {
+      p.frailty = &frailties.try_emplace(f.frailty, f.frailty).first->second;
+    }
+    processes.push_back(p);
+    cause_names.push_back(f.name);
+  }
+  if (spec.corruption.frailty > 0) {
+    frailties.try_emplace(spec.corruption.frailty, spec.corruption.frailty);
+  }
+  for (const ShockProcess& s : spec.shocks) cause_names.push_back(s.name);
+  cause_corruption = cause_names.size();
+  cause_maintenance = cause_corruption + 1;
+  cause_site = cause_corruption + 2;
+  cause_names.insert(cause_names.end(), {"silent corruption", "maintenance", "site"});
+  const double rate = rate_upto(Extent::kSite) + spec.corruption.per_gpu_hour *
+                                                     static_cast<double>(spec.gpus) /
+                                                     kSecondsPerHour;
+  mtbf = Seconds(rate > 0 ? 1 / rate : std::numeric_limits<double>::infinity());
+}
+
+double PreparedRun::corruption_rate() const {
+  return spec.corruption.per_gpu_hour * static_cast<double>(spec.gpus) / kSecondsPerHour;
+}
+
+double PreparedRun::rate_upto(Extent upto) const {
+  double rate = 0;
+  for (const PreparedProcess& p : processes) {
+    const double machines_of = p.whole_job ? 1 : static_cast<double>(nodes);
+    if (p.spec.extent <= upto) rate += p.per_second * machines_of;
+  }
+  for (const ShockProcess& s : spec.shocks) {
+    const Extent extent = s.nodes > 0 ? Extent::kDomain : Extent::kSite;
+    const double domains =
+        s.nodes > 0 ? std::ceil(static_cast<double>(nodes) / static_cast<double>(s.nodes)) : 1;
+    if (extent <= upto) rate += domains * s.per_year / kSecondsPerYear;
+  }
+  return rate;
+}
+
+double PreparedRun::rate_between(Extent above, Extent upto) const {
+  return std::max(0.0, rate_upto(upto) - rate_upto(above));
+}
+
+CheckpointTier PreparedRun::tier_with_interval(size_t index, Seconds before) const {
+  CheckpointTier t = spec.checkpoints[index];
+  if (t.rule != IntervalRule::kFixed) {
+    // The failures that this tier and no more frequent one survives.
+    double rate = index == 0 ? rate_upto(t.survives)
+                             : rate_between(spec.checkpoints[index - 1].survives, t.survives);
+    // Only the last tier reaches back before a corruption.
+    if (index + 1 == spec.checkpoints.size()) rate += corruption_rate();
+    const Seconds restart = restart_time(spec.gpus, static_cast<int>(index), true);
+    const CheckpointCosts costs{Seconds(1 / std::max(rate, 1e-300)),
+                                std::max(t.stall, Seconds(1e-6)), spec.recovery.swap, restart};
+    Seconds period = young_period(costs);
+    if (t.rule == IntervalRule::kDaly) period = daly_period(costs);
+    if (t.rule == IntervalRule::kOptimal && rate > 0) period = optimal_period(costs);
+    t.interval = period - t.stall;
+  }
+  t.interval = std::max({t.interval, t.persist, before, spec.step.step});
+  return t;
+}
+
+void PreparedRun::prepare_schedule() {
+  Seconds before(0);
+  for (size_t i = 0; i < spec.checkpoints.size(); ++i) {
+    const CheckpointTier t = tier_with_interval(i, before);
+    SaveTier save;
+    save.stall = to_ns(t.stall);
+    save.persist = to_ns(t.persist);
+    save.survives = t.survives;
+    if (i == 0) {
+      // Nothing saves beyond the run's end; a finite interval keeps the arithmetic finite.
+      before = std::min(t.interval, spec.period * 2);
+      schedule.interval = before.v * kNanosecondsPerSecond;
+    } else {
+      const double times = std::min(1e9, std::ceil(t.interval / before * (1 - 1e-12)));
+      save.every = schedule.tiers.back().every * std::max<int64_t>(1, static_cast<int64_t>(times));
+      before = Seconds(schedule.interval / kNanosecondsPerSecond * static_cast<double>(save.every));
+    }
+    intervals.push_back(before);
+    schedule.tiers.push_back(save);
+  }
+}
+
+Seconds PreparedRun::restart_time(int64_t gpus, int tier, bool cold) const {
+  const Recovery& r = spec.recovery;
+  Seconds init = r.init_base + r.init_per_gpu * static_cast<double>(gpus);
+  if (!cold) init *= r.standby_share;
+  Seconds total = init + r.compile + r.warmup;
+  if (cold) total += r.allocation;
+  if (tier >= 0 && static_cast<size_t>(tier) < spec.checkpoints.size()) {
+    total += spec.checkpoints[static_cast<size_t>(tier)].restore;
+  }
+  return total;
+}
+
+Seconds PreparedRun::image_pull(double pulling) const {
+  const StartUp& s = spec.start;
+  if (s.image.v <= 0 || pulling <= 0) return Seconds(0);
+  const double each = s.node_pull.v > 0 ? s.image.v / s.node_pull.v : 0;
+  const double shared = s.registry.v > 0 ? s.image.v * pulling / s.registry.v : 0;
+  return Seconds(std::max(each, shared));
+}
+
+double PreparedRun::clock_factor(double clock) const {
+  const std::vector<ClockPoint>& points = spec.step.by_clock;
+  if (points.empty()) return 1 + spec.step.clock_bound * (1 / clock - 1);
+  if (clock <= points.front().clock) {
+    return points.front().factor * points.front().clock / clock;
+  }
+  for (size_t i = 1; i < points.size(); ++i) {
+    const ClockPoint &a = points[i - 1], &b = points[i];
+    if (clock > b.clock) continue;
+    return a.factor + (b.factor - a.factor) * (clock - a.clock) / (b.clock - a.clock);
+  }
+  return points.back().factor;
+}
+
+}  // namespace assay

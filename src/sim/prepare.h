@@ -1,0 +1,61 @@
+// What all runs of one spec share: rates in the simulator's units, the schedule of saves, constant
+// slow-downs, restart times. Built once, read by every thread.
+#pragma once
+
+#include <map>
+
+#include "base/random.h"
+#include "sim/progress.h"
+
+namespace assay {
+
+// One source of failures of single machines, or (`whole_job`) of the job as a program.
+struct PreparedProcess {
+  FailureProcess spec;
+  uint64_t id = 0;
+  bool whole_job = false;
+  double per_second = 0;                // of one machine, or of the job
+  const GammaTable* frailty = nullptr;  // null: all alike
+};
+
+struct PreparedRun {
+  explicit PreparedRun(RunSpec);
+  PreparedRun(const PreparedRun&) = delete;
+
+  RunSpec spec;
+  int64_t nodes = 1;     // of the job
+  int64_t machines = 1;  // with spares
+  int64_t node_gpus = 8;
+  Nanoseconds horizon = 0;
+  double target_work = 0;  // zero: none
+
+  std::map<double, GammaTable> frailties;  // by shape
+  std::vector<PreparedProcess> processes;
+  // Causes by index: processes, then shocks, then these.
+  size_t cause_corruption = 0, cause_maintenance = 0, cause_site = 0;
+  std::vector<std::string> cause_names;
+
+  SaveSchedule schedule;
+  std::vector<Seconds> intervals;  // work between saves, by tier
+  Seconds mtbf;                    // infinite: nothing fails
+  double jitter_excess = 0, data_excess = 0;
+  double repair_sigma = 0;
+
+  // Failures per second of the job that reach at least / at most an extent.
+  double rate_between(Extent above, Extent upto) const;  // extents in (above, upto]
+  double rate_upto(Extent) const;
+  double corruption_rate() const;
+
+  // Processes, initialisation and the restore of a tier (-1: none), for a group of accelerators.
+  Seconds restart_time(int64_t gpus, int tier, bool cold) const;
+  Seconds image_pull(double nodes) const;
+  // Step time over nominal at a clock.
+  double clock_factor(double clock) const;
+
+ private:
+  void prepare_failures();
+  void prepare_schedule();
+  CheckpointTier tier_with_interval(size_t index, Seconds before) const;
+};
+
+}  // namespace assay

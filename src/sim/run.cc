@@ -1,0 +1,45 @@
+#include "sim/run.h"
+
+#include "base/assert.h"
+#include "sim/engine.h"
+
+namespace assay {
+
+std::string_view to_string(Extent e) {
+  constexpr std::string_view kNames[] = {"process", "node", "domain", "site"};
+  return kNames[static_cast<size_t>(e)];
+}
+
+std::string_view to_string(RecoveryPolicy p) {
+  constexpr std::string_view kNames[] = {"requeue", "warm standby", "elastic"};
+  return kNames[static_cast<size_t>(p)];
+}
+
+std::string_view to_string(IntervalRule r) {
+  constexpr std::string_view kNames[] = {"fixed", "young", "daly", "optimal"};
+  return kNames[static_cast<size_t>(r)];
+}
+
+struct Simulator::Prepared {
+  PreparedRun run;
+  explicit Prepared(RunSpec spec) : run(std::move(spec)) {}
+};
+
+Simulator::Simulator(RunSpec spec) {
+  ASSERT(check(spec).empty());
+  prepared_ = std::make_unique<const Prepared>(std::move(spec));
+}
+Simulator::~Simulator() = default;
+Simulator::Simulator(Simulator&&) noexcept = default;
+
+RunResult Simulator::run(uint64_t seed, const RunOptions& options) const {
+  return Engine(prepared_->run, seed, options).run();
+}
+
+const RunSpec& Simulator::spec() const { return prepared_->run.spec; }
+const std::vector<Seconds>& Simulator::intervals() const { return prepared_->run.intervals; }
+Seconds Simulator::mtbf() const { return prepared_->run.mtbf; }
+double Simulator::jitter_excess() const { return prepared_->run.jitter_excess; }
+double Simulator::data_excess() const { return prepared_->run.data_excess; }
+
+}  // namespace assay
