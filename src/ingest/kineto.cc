@@ -327,6 +327,9 @@ Result<Trace> Reader::read() {
                                       ? "ends before any traceEvents: cut short, or no trace"
                                       : "has no traceEvents: not a profiler trace"));
   }
+  if (columns_.phases() == 0 && (trace_.events > 0 || broken_ > 0)) {
+    return tl::unexpected(failure("holds no profiler events: not a profiler trace"));
+  }
   if (*root == Ended::kCut) {
     warn(fmt::format("the file ends in the middle, at byte {}: the {} events before it were read",
                      window_.source().bytes_out(), trace_.events));

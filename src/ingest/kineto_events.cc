@@ -230,6 +230,28 @@ int32_t stream_of_row(Slice tid) {
       std::clamp<int64_t>(scan::whole_number(digits).value_or(0), INT32_MIN, INT32_MAX));
 }
 
+// How many elements tensors of these dimensions hold together: `[[8, 4], [16]]` is 48.
+int64_t elements_of(Slice dims) {
+  int64_t sum = 0, product = 1, n = 0;
+  bool digits = false, any = false;
+  for (const char c : dims.view()) {
+    if (c >= '0' && c <= '9') {
+      if (__builtin_mul_overflow(n, 10, &n) || __builtin_add_overflow(n, c - '0', &n)) return 0;
+      digits = any = true;
+    } else if (c == ',' || c == ']') {
+      if (digits && __builtin_mul_overflow(product, n, &product)) return 0;
+      n = 0;
+      digits = false;
+      if (c == ']' && any) {
+        if (__builtin_add_overflow(sum, product, &sum)) return 0;
+        product = 1;
+        any = false;
+      }
+    }
+  }
+  return sum;
+}
+
 bool starts_with(std::string_view text, std::string_view with) {
   return text.substr(0, with.size()) == with;
 }
@@ -274,94 +296,6 @@ Scan read_event(const char*& p, const char* end, RawEvent& event) {
   return Scan::kOk;
 }
 
-Interner::Interner(std::vector<std::string>& strings) : strings_(strings), slots_(1024) {
-  if (strings_.empty()) strings_.emplace_back();
-}
-
-namespace {
-
-// Eight bytes at a time; good enough for a table, and never seen from outside.
-uint32_t hash_of(std::string_view text) {
-  uint64_t h = text.size() * 0x9E3779B97F4A7C15u;
-  const char* p = text.data();
-  size_t left = text.size();
-  for (; left >= 8; left -= 8, p += 8) {
-    uint64_t word = 0;
-    std::memcpy(&word, p, 8);
-    h = (h ^ word) * 0xC2B2AE3D27D4EB4Fu;
-    h ^= h >> 29;
-  }
-  uint64_t word = 0;
-  std::memcpy(&word, p, left);
-  h = (h ^ word) * 0xC2B2AE3D27D4EB4Fu;
-  return static_cast<uint32_t>(h ^ (h >> 32));
-}
-
-}  // namespace
-
-uint32_t* Interner::find(std::string_view text, uint32_t hash) {
-  const size_t mask = slots_.size() - 1;
-  for (size_t i = hash & mask;; i = (i + 1) & mask) {
-    Slot& slot = slots_[i];
-    if (slot.index == 0) {
-      slot.hash = hash;
-      return &slot.index;
-    }
-    if (slot.hash == hash && strings_[slot.index] == text) return &slot.index;
-  }
-}
-
-void Interner::grow() {
-  std::vector<Slot> old(slots_.size() * 2);
-  old.swap(slots_);
-  const size_t mask = slots_.size() - 1;
-  for (const Slot& slot : old) {
-    if (slot.index == 0) continue;
-    size_t i = slot.hash & mask;
-    while (slots_[i].index != 0) i = (i + 1) & mask;
-    slots_[i] = slot;
-  }
-}
-
-uint32_t Interner::add(std::string_view text) {
-  if (text.empty()) return 0;
-  const uint32_t hash = hash_of(text);
-  uint32_t* index = find(text, hash);
-  if (*index != 0) return *index;
-  const uint32_t made = static_cast<uint32_t>(strings_.size());
-  *index = made;
-  strings_.emplace_back(text);
-  bytes_ += text.size() + sizeof(std::string);
-  if (strings_.size() * 2 > slots_.size()) grow();
-  return made;
-}
-
-uint32_t Interner::add_text(Slice text) {
-  if (text.size == 0) return 0;
-  if (text.kind != Kind::kEscapedText) {
-    // A text that is in the table already was looked at when it came first.
-    const uint32_t hash = hash_of(text.view());
-    const uint32_t* index = find(text.view(), hash);
-    if (*index != 0) return *index;
-    if (scan::clean(text.view())) return add(text.view());
-  }
-  bool repaired = false;
-  const std::string decoded = scan::decode(text, repaired);
-  repaired_ += repaired ? 1 : 0;
-  return add(decoded);
-}
-
-uint32_t Interner::add_value(Slice value) {
-  const std::string_view raw = value.view();
-  if (raw.find('\n') == std::string_view::npos) return add(raw);
-  std::string line;  // an indented file spreads an array over lines
-  for (size_t i = 0; i < raw.size(); ++i) {
-    if (!scan::blank(raw[i])) line.push_back(raw[i]);
-    if (raw[i] == ',') line.push_back(' ');
-  }
-  return add(line);
-}
-
 bool Columns::times(const RawEvent& event, int64_t& start_ns, int64_t& duration_ns) {
   constexpr int64_t kDurationMost_ns = 1'000'000'000'000'000'000;  // 31 years
   const std::optional<int64_t> start = scan::microseconds_to_ns(event.view(Field::kStart));
@@ -391,6 +325,24 @@ int32_t Columns::thread(const RawEvent& event) {
   last_key_ = key;
   last_thread_ = at->second;
   return last_thread_;
+}
+
+// Before 2024 only an annotation tells of a collective: `nccl:all_reduce`, with the tensors'
+// shapes.
+int32_t Columns::derived_collective(const RawEvent& event) {
+  const Slice name = event.get(Field::kName);
+  const size_t colon = name.view().find("ccl:");
+  if (colon == std::string_view::npos || colon > 4) return -1;
+  CollectiveInfo info;
+  info.derived = true;
+  const uint32_t skip = static_cast<uint32_t>(colon) + 4;
+  info.name = texts_.add_text({name.begin + skip, name.size - skip, name.kind});
+  if (event.has(Field::kInputDims)) info.in_elements = elements_of(event.get(Field::kInputDims));
+  scan::for_each_element(event.view(Field::kInputType), [&](Slice type) {
+    if (info.dtype == 0) info.dtype = texts_.add_text(type);
+  });
+  trace_.collectives.push_back(info);
+  return static_cast<int32_t>(trace_.collectives.size()) - 1;
 }
 
 int32_t Columns::collective(const RawEvent& event) {
@@ -462,6 +414,7 @@ void Columns::add_host(const RawEvent& event, HostKind kind) {
     e.inputs = texts_.add_value(event.get(Field::kConcreteInputs));
   }
   e.collective = collective(event);
+  if (e.collective < 0 && kind == HostKind::kAnnotation) e.collective = derived_collective(event);
   trace_.stacks = trace_.stacks || kind == HostKind::kPython;
   trace_.host.push_back(e);
 }
@@ -512,6 +465,7 @@ void Columns::add_thread_name(const RawEvent& event) {
 
 void Columns::add(const RawEvent& event) {
   const std::string_view phase = event.view(Field::kPhase);
+  phases_ += phase.empty() ? 0 : 1;
   if (phase == "X") {
     ++rows_;
     switch (kCategories.find(event.view(Field::kCategory))) {

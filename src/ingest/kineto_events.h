@@ -13,6 +13,7 @@
 
 #include "ingest/kineto.h"
 #include "ingest/kineto_scan.h"
+#include "ingest/kineto_texts.h"
 #include "ingest/trace.h"
 
 namespace assay {
@@ -79,29 +80,6 @@ struct RawEvent {
 // Scans the event whose `{` is at `p`; `p` is then after its `}`, or on kBad where it is broken.
 scan::Scan read_event(const char*& p, const char* end, RawEvent& event);
 
-// Texts, each kept once. REQUIRES: strings[0] is empty and nobody else adds to it.
-class Interner {
- public:
-  explicit Interner(std::vector<std::string>& strings);
-  uint32_t add(std::string_view text);    // as it is
-  uint32_t add_text(scan::Slice text);    // escapes resolved, repaired where needed
-  uint32_t add_value(scan::Slice value);  // JSON as it stands in the file, on one line
-  uint64_t bytes() const { return bytes_; }
-  size_t repaired() const { return repaired_; }
-
- private:
-  struct Slot {
-    uint32_t hash = 0, index = 0;  // index 0: free
-  };
-  uint32_t* find(std::string_view text, uint32_t hash);
-  void grow();
-
-  std::vector<std::string>& strings_;
-  std::vector<Slot> slots_;
-  uint64_t bytes_ = 0;
-  size_t repaired_ = 0;
-};
-
 // Rows as they come; join() and assign_roles() make sense of them afterwards.
 class Columns {
  public:
@@ -110,7 +88,8 @@ class Columns {
   void add(const RawEvent& event);
   void finish();  // names of threads
 
-  uint64_t rows() const { return rows_; }
+  uint64_t rows() const { return rows_; }      // kept
+  uint64_t phases() const { return phases_; }  // seen that say what they are
   const Interner& texts() const { return texts_; }
   size_t without_time() const { return without_time_; }
 
@@ -119,6 +98,7 @@ class Columns {
   int32_t thread(const RawEvent& event);
   int64_t thread_number(scan::Slice id);
   int32_t collective(const RawEvent& event);
+  int32_t derived_collective(const RawEvent& event);
   void add_device(const RawEvent& event, DeviceKind kind);
   void add_runtime(const RawEvent& event);
   void add_host(const RawEvent& event, HostKind kind);
@@ -144,7 +124,7 @@ class Columns {
   std::unordered_map<ThreadKey, uint32_t, ThreadHash> thread_names_;
   ThreadKey last_key_;
   int32_t last_thread_ = -1;
-  uint64_t rows_ = 0;
+  uint64_t rows_ = 0, phases_ = 0;
   size_t without_time_ = 0;
 };
 

@@ -8,7 +8,8 @@
 // Launches. A kernel's correlation id names the runtime call that launched it; a graph launch names
 // one call for hundreds of kernels. Ids may come twice (several processes in one file): the call
 // that began last before the kernel did is taken. A kernel launched before the profiler began has
-// no call in the file; its External id may still name the op.
+// no call in the file; its External id may still name the op. Some versions number the two sides
+// apart, so ids are believed only where they agree with what the times say of launched kernels.
 #include "ingest/kineto_join.h"
 
 #include <algorithm>
@@ -161,19 +162,35 @@ std::vector<int32_t> innermost_ops(const Trace& t) {
   return op;
 }
 
+uint64_t external_id(const Trace& t, const DeviceEvent& e) {
+  const uint64_t of_call = e.launch < 0 ? 0 : t.runtime[static_cast<size_t>(e.launch)].external_id;
+  return of_call != 0 ? of_call : e.external_id;
+}
+
 void find_launches(Trace& t) {
   IdIndex calls = index_of_calls(t);
-  IdIndex ops = index_of_ops(t);
   const std::vector<int32_t> innermost = innermost_ops(t);
   for (DeviceEvent& e : t.device) {
     e.launch = calls.find(e.correlation, e.start_ns, t.runtime);
-    uint64_t external = e.external_id;
-    if (e.launch >= 0) {
-      const RuntimeEvent& call = t.runtime[static_cast<size_t>(e.launch)];
-      if (call.host >= 0) e.op = innermost[static_cast<size_t>(call.host)];
-      if (call.external_id != 0) external = call.external_id;
-    }
-    if (e.op < 0) e.op = ops.find(external, e.start_ns, t.host);
+    if (e.launch < 0) continue;
+    const RuntimeEvent& call = t.runtime[static_cast<size_t>(e.launch)];
+    if (call.host >= 0) e.op = innermost[static_cast<size_t>(call.host)];
+  }
+}
+
+// For the device events whose op the times did not tell.
+void find_ops_by_id(Trace& t) {
+  IdIndex ops = index_of_ops(t);
+  size_t agree = 0, differ = 0;
+  for (const DeviceEvent& e : t.device) {
+    if (e.op < 0) continue;
+    const int32_t named = ops.find(external_id(t, e), e.start_ns, t.host);
+    if (named >= 0) ++(named == e.op ? agree : differ);
+  }
+  constexpr size_t kAgreeing = 10;  // to one that differs
+  if (differ * kAgreeing > agree) return;
+  for (DeviceEvent& e : t.device) {
+    if (e.op < 0) e.op = ops.find(external_id(t, e), e.start_ns, t.host);
   }
 }
 
@@ -193,6 +210,7 @@ void join(Trace& trace) {
   sort_all(trace);
   find_parents(trace);
   find_launches(trace);
+  find_ops_by_id(trace);
   find_steps(trace);
 }
 

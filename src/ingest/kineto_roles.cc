@@ -139,14 +139,19 @@ int32_t speaker(const Trace& t, const DeviceEvent& e) {
   return stated >= 0 ? stated : e.op;
 }
 
+// What is stated counts before what was derived from an annotation.
 int32_t collective_around(const Trace& t, int32_t host) {
   constexpr int kLevelsMost = 16;  // record_param_comms is two or three above the launch
+  int32_t derived = -1;
   for (int i = 0; host >= 0 && i < kLevelsMost; ++i) {
     const HostEvent& e = t.host[static_cast<size_t>(host)];
-    if (e.collective >= 0) return e.collective;
+    if (e.collective >= 0) {
+      if (!t.collectives[static_cast<size_t>(e.collective)].derived) return e.collective;
+      if (derived < 0) derived = e.collective;
+    }
     host = e.parent;
   }
-  return -1;
+  return derived;
 }
 
 using StreamKey = std::pair<int32_t, int32_t>;

@@ -187,6 +187,39 @@ TEST(Kineto, OneGraphLaunchHasManyKernelsAndOrphansKeepTheirOp) {
   EXPECT_EQ(breakdown(t).busy_ns, 402'000);
 }
 
+TEST(Kineto, ExternalIdsThatContradictTheTimesAreNotBelieved) {
+  const std::string orphan =
+      R"({"ph": "X", "cat": "kernel", "name": "o", "pid": 0, "tid": 7, "ts": 90, "dur": 1,)"
+      R"( "args": {"stream": 7, "External id": 77}})";
+  const auto launched_by = [&](const std::string& external) {
+    return good(events({host("cpu_op", "named", 0, 4, R"("External id": 77)"),
+                        host("cpu_op", "true", 10, 9, R"("External id": 78)"),
+                        host("cuda_runtime", "cudaLaunchKernel", 12, 5,
+                             R"("correlation": 9, "External id": )" + external),
+                        kernel("50", "1", 7, 9), orphan}));
+  };
+  const Trace agreeing = launched_by("78");
+  EXPECT_EQ(agreeing.device[0].op, 1);
+  EXPECT_EQ(agreeing.device[1].op, 0);
+  const Trace contradicting = launched_by("77");
+  EXPECT_EQ(contradicting.device[0].op, 1);
+  EXPECT_EQ(contradicting.device[1].op, -1);
+}
+
+TEST(Kineto, CollectivesBefore2024AreTakenFromTheirAnnotation) {
+  const Trace t =
+      good(events({host("cpu_op", "record_param_comms", 0, 20),
+                   host("user_annotation", "nccl:all_reduce", 2, 15,
+                        R"("Input Dims": [[4, 8], [16]], "Input type": ["float", "float"])"),
+                   host("cuda_runtime", "cudaLaunchKernel", 5, 5, R"("correlation": 9)"),
+                   kernel("50", "1", 20, 9, "ncclKernel_AllReduce")}));
+  ASSERT_EQ(t.device[0].collective, 0);
+  EXPECT_TRUE(t.collectives[0].derived);
+  EXPECT_EQ(t.text(t.collectives[0].name), "all_reduce");
+  EXPECT_EQ(t.collectives[0].in_elements, 48);
+  EXPECT_EQ(t.text(t.collectives[0].dtype), "float");
+}
+
 TEST(Kineto, DuplicateCorrelationsTakeTheLastCallBefore) {
   const Trace t =
       good(events({host("cuda_runtime", "a", 10, 1, R"("correlation": 9)"),
@@ -280,6 +313,8 @@ TEST(Kineto, NotATrace) {
   EXPECT_NE(failure(std::string("\0\1\2\3", 4)).find("not JSON"), std::string::npos);
   EXPECT_NE(failure("{}").find("no traceEvents"), std::string::npos);
   EXPECT_NE(failure("{\"a\": [1, 2]}").find("no traceEvents"), std::string::npos);
+  EXPECT_NE(failure("[[1, 2, [3]], 4]").find("no profiler events"), std::string::npos);
+  EXPECT_NE(failure(R"([{"a": 1}, {"a": 2}])").find("no profiler events"), std::string::npos);
   EXPECT_EQ(good("[]").events, 0u);
   EXPECT_EQ(good("\xEF\xBB\xBF" + events({})).events, 0u);
 }

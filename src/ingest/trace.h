@@ -82,6 +82,9 @@ struct CollectiveInfo {
   int32_t group_size = 0;
   int64_t sequence = -1;
   int32_t source = -1, destination = -1;  // point to point
+  // Not stated but taken from an annotation `nccl:all_reduce` and its shapes (before 2024): name,
+  // dtype and in_elements at most; the name is then spelt as the annotation spells it.
+  bool derived = false;
 };
 
 // A wait on the device's progress that the profiler recorded by itself (category cuda_sync).
