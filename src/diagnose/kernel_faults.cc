@@ -26,17 +26,6 @@ bool is_fault(KernelEventKind kind) {
   return kind == KernelEventKind::kXid || kind == KernelEventKind::kSxid;
 }
 
-// A driver that was loaded again or a kernel that booted has reset the GPUs of that machine; an XID
-// 154 that says `None` has cleared one GPU.
-void forget(const KernelLog& log, const KernelEvent& by, std::vector<const KernelEvent*>& current) {
-  const bool whole_node =
-      by.kind == KernelEventKind::kBoot || by.kind == KernelEventKind::kDriverLoaded;
-  const auto gone = [&](const KernelEvent* event) {
-    return node_of(log, *event) == node_of(log, by) && (whole_node || event->pci == by.pci);
-  };
-  current.erase(std::remove_if(current.begin(), current.end(), gone), current.end());
-}
-
 bool is_old(const KernelLog& log, const KernelEvent& event, const HardwareContext& context) {
   if (event.at_s && (context.now_s || log.last_s)) {
     return context.now_s.value_or(*log.last_s) - *event.at_s > kFaultMemory.v;
@@ -47,41 +36,45 @@ bool is_old(const KernelLog& log, const KernelEvent& event, const HardwareContex
   return false;
 }
 
-// What is still true at the end of the log.
+// Whether the machine was new at each event: it booted, its driver was loaded, or its clock since
+// boot had started again (a boot whose first line is not in the log).
+std::vector<bool> fresh_starts(const KernelLog& log) {
+  constexpr double kFresh = 600;  // s
+  std::vector<bool> fresh(log.events.size(), false);
+  std::map<std::string, double> uptime;
+  for (size_t i = 0; i < log.events.size(); ++i) {
+    const KernelEvent& event = log.events[i];
+    fresh[i] = event.kind == KernelEventKind::kBoot || event.kind == KernelEventKind::kDriverLoaded;
+    if (!event.uptime_s) continue;
+    const auto [before, first] = uptime.emplace(node_of(log, event), *event.uptime_s);
+    if (!first && *event.uptime_s < before->second && *event.uptime_s < kFresh) fresh[i] = true;
+    before->second = *event.uptime_s;
+  }
+  return fresh;
+}
+
+// What is still true at the end of the log, in its order. Read from the end: a start of the machine
+// has reset its GPUs, and an XID 154 that says `None` has cleared one.
 std::vector<const KernelEvent*> current_events(const KernelLog& log,
                                                const HardwareContext& context) {
+  const std::vector<bool> fresh = fresh_starts(log);
+  std::set<std::string> clear_nodes;
+  std::set<std::pair<std::string, std::string>> clear_devices;
   std::vector<const KernelEvent*> current;
-  std::map<std::string, double> uptime;
-  for (const KernelEvent& event : log.events) {
-    // A clock since boot that starts again means a boot whose first line is not in the log.
-    constexpr double kFresh = 600;  // s
+  for (size_t i = log.events.size(); i > 0; --i) {
+    const KernelEvent& event = log.events[i - 1];
     const std::string node = node_of(log, event);
-    if (event.uptime_s) {
-      const auto before = uptime.find(node);
-      const bool booted =
-          before != uptime.end() && *event.uptime_s < before->second && *event.uptime_s < kFresh;
-      if (booted) {
-        KernelEvent boot = event;
-        boot.kind = KernelEventKind::kBoot;
-        forget(log, boot, current);
-      }
-      uptime[node] = *event.uptime_s;
-    }
-    if (event.kind == KernelEventKind::kBoot || event.kind == KernelEventKind::kDriverLoaded) {
-      forget(log, event, current);
-      continue;
-    }
     const XidInfo* info = event.kind == KernelEventKind::kXid ? find_xid(event.code) : nullptr;
-    if (info != nullptr && info->drain == XidDrain::kByAction &&
-        !must_drain(*info, event.fatal, event.detail)) {
-      forget(log, event, current);
-      continue;
-    }
-    current.push_back(&event);
+    const bool clears = info != nullptr && info->drain == XidDrain::kByAction &&
+                        !must_drain(*info, event.fatal, event.detail);
+    const bool start =
+        event.kind == KernelEventKind::kBoot || event.kind == KernelEventKind::kDriverLoaded;
+    const bool cleared = clear_nodes.count(node) > 0 || clear_devices.count({node, event.pci}) > 0;
+    if (!cleared && !clears && !start && !is_old(log, event, context)) current.push_back(&event);
+    if (fresh[i - 1]) clear_nodes.insert(node);
+    if (clears) clear_devices.insert({node, event.pci});
   }
-  current.erase(std::remove_if(current.begin(), current.end(),
-                               [&](const KernelEvent* e) { return is_old(log, *e, context); }),
-                current.end());
+  std::reverse(current.begin(), current.end());
   return current;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <unordered_set>
 
 #include <fmt/format.h>
 #include <simdjson.h>
@@ -289,15 +290,11 @@ Bandwidth NcclRow::bus() const {
 
 std::vector<std::string> NcclTest::hosts() const {
   std::vector<std::string> out;
+  std::unordered_set<std::string_view> seen;
   for (const NcclRank& rank : ranks) {
-    if (out.empty() || out.back() != rank.host) out.push_back(rank.host);
+    if (seen.insert(rank.host).second) out.push_back(rank.host);
   }
-  std::vector<std::string> once;
-  for (const std::string& host : out) {
-    if (std::find(once.begin(), once.end(), host) == once.end()) once.push_back(host);
-    if (once.size() > 4096) break;
-  }
-  return once;
+  return out;
 }
 
 NcclTests read_nccl_tests(std::string_view text, const std::string& file) {

@@ -1,20 +1,26 @@
 // Any bytes as any of the text formats; the first byte chooses the reader. Nothing crashes, and
-// what comes out keeps the promises of the headers.
+// what comes out keeps the promises of the headers, and can be diagnosed.
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
 
-#include "ingest/kernel_log.h"
-#include "ingest/nccl_tests.h"
-#include "ingest/telemetry.h"
+#include "diagnose/fleet.h"
+#include "diagnose/hardware.h"
+#include "diagnose/training.h"
 #include "ingest/time_text.h"
-#include "ingest/topo.h"
-#include "ingest/training_log.h"
 
 namespace {
 
 void require(bool condition) {
   if (!condition) std::abort();
+}
+
+void check(const assay::Analysis& analysis) {
+  for (const assay::Finding& finding : analysis.findings) {
+    require(finding.share >= 0 && finding.share <= 1);
+    require(std::isfinite(finding.gain.v) && finding.gain.v >= 0);
+    require(!finding.title.empty() && !finding.fix.empty() && !finding.evidence.empty());
+  }
 }
 
 void check(const assay::Telemetry& telemetry) {
@@ -27,6 +33,7 @@ void check(const assay::Telemetry& telemetry) {
     (void)gpu.name();
   }
   (void)assay::render(telemetry.problems);
+  check(assay::diagnose_telemetry({telemetry}).analysis);
 }
 
 void check(const assay::NcclTests& tests) {
@@ -38,6 +45,7 @@ void check(const assay::NcclTests& tests) {
     }
   }
   (void)assay::render(tests.problems);
+  check(assay::diagnose_nccl_tests({tests}));
 }
 
 void check(const assay::Topology& topology) {
@@ -46,6 +54,7 @@ void check(const assay::Topology& topology) {
     require(link.from >= 0 && link.from < link.to && link.to < devices);
   }
   (void)assay::render(topology.problems);
+  check(assay::diagnose_topologies({topology}));
 }
 
 void check(const assay::KernelLog& log) {
@@ -54,6 +63,7 @@ void check(const assay::KernelLog& log) {
     require(event.line > line && event.code >= 0);
     line = event.line;
   }
+  check(assay::diagnose_kernel_logs({log}));
 }
 
 void check(const assay::TrainingLog& log) {
@@ -61,6 +71,7 @@ void check(const assay::TrainingLog& log) {
     require(it.iteration >= 0 && it.planned >= 0 && it.nan >= 0 && it.skipped >= 0);
     require(!it.elapsed || (it.elapsed->v >= 0 && std::isfinite(it.elapsed->v)));
   }
+  check(assay::diagnose_training_log(log).analysis);
 }
 
 }  // namespace
