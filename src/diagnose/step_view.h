@@ -1,8 +1,9 @@
 // The steps of a trace, and the one that is looked at.
 //
 // A step is the host's `ProfilerStep#N` interval. Its device work is what it launched, wherever
-// that ran; in a steady run both have the same period. The median step stands for all: the first
-// ones of a profile are slow (the profiler starts, the queue is empty).
+// that ran; in a steady run both have the same period. The median step stands for all. Steps that
+// began before the first recorded device event are left out where others remain: the device may
+// have been busy with work that the profiler did not see, and the profiler's start slows the host.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +14,13 @@
 namespace assay {
 
 struct StepView {
-  int steps = 0;                   // 0: the file has none; the window is the whole file
+  int steps = 0;                   // that launch work; 0: none, and the window is the whole file
   int64_t from_ns = 0, to_ns = 0;  // the median step, or first to last device event
   int64_t fastest_ns = 0, slowest_ns = 0;
 };
 
-// Steps with a duration that is not positive are ignored. A trace without device events and steps
-// gives an empty window.
+// Steps with a duration that is not positive, and steps that launch nothing, are ignored. A trace
+// without device events and steps gives an empty window.
 StepView step_view(const Trace&);
 
 }  // namespace assay

@@ -1,0 +1,38 @@
+// What the host was doing when it was not calling the device: fetching data, collecting garbage,
+// or nothing that anybody recorded.
+//
+// The loader is known by its annotation (`enumerate(DataLoader)#...__next__`) or Python frame, the
+// collector by its frame. A stretch of more than a millisecond in which no thread that launches
+// work records an operator, a runtime call or an annotation is a pause: input work when the next
+// thing to reach the device is a copy from the host, else the interpreter's own.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "ingest/breakdown.h"
+#include "ingest/trace.h"
+
+namespace assay {
+
+struct HostMarks {
+  Intervals data;    // fetching or preparing the next batch
+  Intervals pauses;  // garbage collection, or nothing recorded
+  bool data_named = false, collection_named = false;
+  bool loader_in_process = true;  // no sign of worker processes
+  // About an operator was recorded for every operation that was launched, so that silence of the
+  // host means something. Else pauses are merely what the file does not tell.
+  bool host_recorded = true;
+};
+HostMarks host_marks(const Trace&);
+
+struct HostSplit {
+  int64_t work_ns = 0, data_ns = 0, pause_ns = 0;
+};
+// How [from, to) divides; data comes before pauses where both claim it.
+HostSplit split_host(const HostMarks&, int64_t from_ns, int64_t to_ns);
+
+bool is_loader(std::string_view name);
+bool is_collection(std::string_view name);
+
+}  // namespace assay

@@ -1,0 +1,179 @@
+#include "diagnose/gain_whatif.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "ingest/breakdown.h"
+
+namespace assay {
+namespace {
+
+bool has(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
+
+const DeviceEvent& event_of(const Trace& t, const DeviceOp& op) {
+  return t.device[static_cast<size_t>(op.event)];
+}
+
+bool is_upload(const Trace& t, const DeviceEvent& e) {
+  const std::string_view name = t.text(e.name);
+  return e.kind == DeviceKind::kCopy && (has(name, "HtoD") || has(name, "Host -> Device"));
+}
+
+bool is_host_copy(const Trace& t, const DeviceEvent& e) {
+  const std::string_view name = t.text(e.name);
+  return e.kind == DeviceKind::kCopy &&
+         (has(name, "HtoD") || has(name, "DtoH") || has(name, "Host"));
+}
+
+bool is_pageable(const Trace& t, const DeviceEvent& e) { return has(t.text(e.name), "Pageable"); }
+
+}  // namespace
+
+StepGraph without_data(StepGraph g, const Trace& t) {
+  const bool moves = g.loader_in_process && data_ns(g) > 0;
+  for (HostCall& call : g.calls) {
+    call.data_ns = 0;
+    if (!moves) continue;
+    call.work_ns = std::llround(static_cast<double>(call.work_ns) * kBesideWorkers);
+    call.call_ns = std::llround(static_cast<double>(call.call_ns) * kBesideWorkers);
+  }
+  if (!moves) return g;
+  for (DeviceOp& op : g.ops) {
+    const DeviceEvent& e = event_of(t, op);
+    if (!is_upload(t, e) || !is_pageable(t, e)) continue;
+    op.duration_ns += e.bytes / kPageBytes * kPageFault;
+  }
+  return g;
+}
+
+StepGraph without_syncs(StepGraph g) {
+  for (HostCall& call : g.calls) {
+    const bool sync = call.kind == CallKind::kSync && !call.after_copy;
+    if (sync || (call.kind == CallKind::kCopy && call.small_copy)) call.wait_lane = kNoLane;
+  }
+  return g;
+}
+
+StepGraph without_allocation(StepGraph g) {
+  for (HostCall& call : g.calls) {
+    if (call.kind != CallKind::kAllocate) continue;
+    call.wait_lane = kNoLane;
+    call.call_ns = 0;
+  }
+  return g;
+}
+
+StepGraph without_pauses(StepGraph g) {
+  for (HostCall& call : g.calls) call.pause_ns = 0;
+  return g;
+}
+
+StepGraph with_pinned_copies(StepGraph g, const Trace& t, const Accelerator* accelerator) {
+  const double rate = accelerator != nullptr && accelerator->pcie_bandwidth.v > 0
+                          ? accelerator->pcie_bandwidth.v * kPinnedShare
+                          : kPinnedDefault;
+  const int32_t side = g.lanes;
+  bool input = true;  // until the step's first kernel
+  for (HostCall& call : g.calls) {
+    for (int32_t i = 0; i < call.ops; ++i) {
+      DeviceOp& op = g.ops[static_cast<size_t>(call.first_op + i)];
+      const DeviceEvent& e = event_of(t, op);
+      if (e.kind == DeviceKind::kKernel) input = false;
+      if (!is_host_copy(t, e) || !is_pageable(t, e)) continue;
+      const int64_t pinned = std::llround(static_cast<double>(e.bytes) / rate * 1e9);
+      op.duration_ns = std::min(op.duration_ns, pinned);
+      op.late_ns = 0;  // the driver's staging
+      if (call.kind != CallKind::kCopy || call.small_copy) continue;
+      call.wait_lane = kNoLane;
+      call.call_ns = std::min<int64_t>(call.call_ns, kGraphLaunch);
+      if (input && is_upload(t, e)) {
+        op.lane = side;
+        g.lanes = side + 1;
+      }
+    }
+    if (call.after_copy) call.wait_lane = kNoLane;
+  }
+  return g;
+}
+
+StepGraph with_graphs(StepGraph g) {
+  bool in_graph = false;
+  for (HostCall& call : g.calls) {
+    const bool captured = call.kind == CallKind::kLaunch || call.kind == CallKind::kOther;
+    // Queries and the end of the step launch nothing: they neither start a graph nor break one.
+    call.work_ns = 0;
+    if (!captured || call.data_ns > 0 || call.pause_ns > 0) in_graph = false;
+    if (!captured) continue;
+    call.call_ns = !in_graph && call.ops > 0 ? kGraphLaunch : 0;
+    for (int32_t i = 0; i < call.ops; ++i) {
+      DeviceOp& op = g.ops[static_cast<size_t>(call.first_op + i)];
+      op.gap_ns = std::min(op.gap_ns, kGraphGap);
+      if (in_graph) op.latency_ns = 0;
+    }
+    if (call.ops > 0) in_graph = true;
+  }
+  g.queue_limit = std::max<int64_t>(g.queue_limit, static_cast<int64_t>(g.ops.size()));
+  return g;
+}
+
+StepGraph with_durations(StepGraph g, const std::vector<int64_t>& duration_ns) {
+  for (size_t i = 0; i < g.ops.size() && i < duration_ns.size(); ++i) {
+    if (duration_ns[i] < 0) continue;
+    // A kernel that is fused away leaves no gap behind either.
+    if (duration_ns[i] == 0) g.ops[i].gap_ns = std::min<int64_t>(g.ops[i].gap_ns, 0);
+    g.ops[i].duration_ns = duration_ns[i];
+  }
+  return g;
+}
+
+bool is_point_to_point(const Trace& t, const DeviceEvent& e) {
+  // NCCL moves an all-to-all with its send and receive kernel: the kernel's name says nothing.
+  auto sends = [](std::string_view name) {
+    return (has(name, "send") || has(name, "recv")) && !has(name, "all");
+  };
+  if (e.collective >= 0)
+    return sends(t.text(t.collectives[static_cast<size_t>(e.collective)].name));
+  int32_t op = e.op;
+  for (int depth = 0; op >= 0 && depth < 8; ++depth) {
+    const HostEvent& h = t.host[static_cast<size_t>(op)];
+    if (sends(t.text(h.name))) return true;
+    op = h.parent;
+  }
+  return false;
+}
+
+StepGraph with_hidden_communication(StepGraph g, const Trace& t, const KernelTable& table,
+                                    bool point_to_point) {
+  Intervals compute;
+  for (const DeviceOp& op : g.ops) {
+    const DeviceEvent& e = event_of(t, op);
+    const KernelKind kind = table.of(static_cast<size_t>(op.event)).kind;
+    if (kind == KernelKind::kCommunication || e.kind != DeviceKind::kKernel) continue;
+    compute.push_back({e.start_ns, e.start_ns + e.duration_ns});
+  }
+  compute = union_of(std::move(compute));
+  for (DeviceOp& op : g.ops) {
+    const DeviceEvent& e = event_of(t, op);
+    if (table.of(static_cast<size_t>(op.event)).kind != KernelKind::kCommunication) continue;
+    if (is_point_to_point(t, e) != point_to_point || e.duration_ns <= 0) continue;
+    const Intervals own = {{e.start_ns, e.start_ns + e.duration_ns}};
+    op.duration_ns = std::min(op.duration_ns, length_ns(intersect(own, compute)));
+  }
+  return g;
+}
+
+int64_t data_ns(const StepGraph& g) {
+  int64_t sum = 0;
+  for (const HostCall& call : g.calls) sum += call.data_ns;
+  return sum;
+}
+
+int64_t pause_ns(const StepGraph& g) {
+  int64_t sum = 0;
+  for (const HostCall& call : g.calls) sum += call.pause_ns;
+  return sum;
+}
+
+}  // namespace assay

@@ -1,0 +1,63 @@
+// One cause taken out of a step graph, everything else kept. Each edit returns the changed graph;
+// edits compose, so causes can be taken out one after another.
+#pragma once
+
+#include <vector>
+
+#include "diagnose/gain_graph.h"
+#include "diagnose/kernel_table.h"
+#include "world/accelerator.h"
+
+namespace assay {
+
+// Batches are ready when asked for. The loader's work does not vanish: it moves to worker
+// processes, and three things follow where it ran inside the training process.
+//   - The host shares caches, memory and clocks with the workers and gets slower: by 13 % on the
+//     20-core host of a V100 station (ResNet-50, 0 against 4 workers), by at least 6 % on an H200
+//     server (8 workers). kBesideWorkers stands between the two.
+//   - The batch arrives in shared memory that this process has not touched: the copy to the device
+//     takes a page fault for every page (kPageFault).
+//   - Everything the stall had hidden stays: a pageable copy still drains the queue every step.
+StepGraph without_data(StepGraph, const Trace&);
+constexpr double kBesideWorkers = 1.10;
+constexpr int64_t kPageFault = 250;  // ns for a minor fault of Linux on shared memory
+constexpr int64_t kPageBytes = 4096;
+
+// No call waits for the device but copies of real size: results are read later, in bulk.
+StepGraph without_syncs(StepGraph);
+
+// Memory is asked for once: no allocation inside the step.
+StepGraph without_allocation(StepGraph);
+
+// The interpreter never pauses.
+StepGraph without_pauses(StepGraph);
+
+// Host memory is pinned and copies are asynchronous. Each runs at the link's rate; those that bring
+// a step its input are made ahead, on a stream of their own, beside the step before.
+StepGraph with_pinned_copies(StepGraph, const Trace&, const Accelerator*);
+// A pinned copy reaches this share of the link's rate (data/h200/hostlink.csv: 55.4 of 64 GB/s).
+constexpr double kPinnedShare = 0.865;
+constexpr double kPinnedDefault = 25e9;  // B/s where the device is unknown: PCIe 4.0 x16, about
+
+// The launches of the step are captured into graphs and replayed by one call each. Calls that
+// cannot be captured (synchronisation, held copies, allocation) and waits for data stay.
+StepGraph with_graphs(StepGraph);
+// Between two nodes of a graph (data/h200/hostlink.csv: 0.97 us a node, start to start).
+constexpr int64_t kGraphGap = 1'000;
+constexpr int64_t kGraphLaunch = 10'000;  // ns of the host for one graph launch
+
+// Operations take the given times; -1 keeps the measured one. One entry per operation.
+StepGraph with_durations(StepGraph, const std::vector<int64_t>& duration_ns);
+
+// Communication that no arithmetic hid is hidden: each operation keeps the part of its time that
+// something else covered. `point_to_point` selects sends and receives (a pipeline's), else all
+// others. What is moved still takes its time, so the step is never shorter than the traffic.
+StepGraph with_hidden_communication(StepGraph, const Trace&, const KernelTable&,
+                                    bool point_to_point);
+bool is_point_to_point(const Trace&, const DeviceEvent&);
+
+// Share of a step that goes to waiting for data etc.: sums over the calls of a graph.
+int64_t data_ns(const StepGraph&);
+int64_t pause_ns(const StepGraph&);
+
+}  // namespace assay
