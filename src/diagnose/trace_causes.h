@@ -7,8 +7,9 @@
 //   3. trace_ledger books the step, to the nanosecond, in the accounts of src/ledger.
 //   4. idle causes  gives every idle nanosecond of the device to what the host was doing.
 //   5. gain         replays the step with one cause removed and everything else kept.
-// A cause becomes a finding when the replay gives back kWorthFixing of the step; each is replayed
-// on top of those found before it, so the gains of the findings add up and never count twice.
+// A cause becomes a finding when the replay gives back kWorthFixing of the step, both by itself and
+// on top of those found before it; the smaller of the two is its gain, so the gains of the findings
+// never count anything twice.
 #pragma once
 
 #include <array>
@@ -37,7 +38,8 @@ struct TraceDiagnosis {
   int steps = 0;                   // 0: the file has none, and the whole file was looked at
   int64_t from_ns = 0, to_ns = 0;  // the window that the ledger covers
 
-  // Idle time of the window by cause; leaves sum to window.idle_ns (with what no cause explains).
+  // Idle time of the window by cause; with `unexplained` they sum to its length less
+  // window.busy_ns.
   std::array<int64_t, kCauses> idle_ns{};
   Seconds unexplained;  // idle time that no rule could give to a cause
 

@@ -1,0 +1,192 @@
+// Unfused attention is found by its shape in the stream of kernels: a softmax with a batched matmul
+// on either side and nothing but memory-bound kernels (scale, mask, dropout, casts, copies)
+// between. Backward it is a softmax gradient with up to two batched matmuls on either side.
+//
+// Its size is needed to price the fused kernel. Where shapes are recorded the matmuls tell it.
+// Where not, the kernels' grids do: the softmax has a block per row of scores, an element-wise
+// kernel between the matmuls covers all scores, and the copy after the second matmul covers the
+// output; so tokens = scores / rows, heads x batch = rows / tokens, head size = output / rows.
+// Where even that fails, the fused kernel is taken to cost what the two matmuls cost.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "diagnose/kernel_waste.h"
+#include "perf/attention.h"
+
+namespace assay {
+namespace {
+
+constexpr size_t kReach = 16;  // kernels between the softmax and a matmul of its own
+
+bool has(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
+
+struct Core {
+  size_t first = 0, last = 0;  // operations of the graph, both included
+  bool backward = false;
+  bool masked = false;
+  std::vector<size_t> matmuls;
+  size_t softmax = 0;
+};
+
+struct Search {
+  const StepGraph& g;
+  const Trace& t;
+  const KernelTable& table;
+
+  const DeviceEvent& event(size_t i) const { return t.device[static_cast<size_t>(g.ops[i].event)]; }
+  const KernelClass& kind(size_t i) const { return table.of(static_cast<size_t>(g.ops[i].event)); }
+  bool batched_matmul(size_t i) const {
+    const std::string_view op = op_name(t, event(i));
+    return kind(i).kind == KernelKind::kMatmul && (op == "aten::bmm" || op == "aten::baddbmm");
+  }
+  bool between(size_t i) const {
+    const KernelKind k = kind(i).kind;
+    return is_memory_kind(k) || k == KernelKind::kSet;
+  }
+
+  // Walks from the softmax in one direction over what lies between, then over the matmuls.
+  bool reach(size_t from, int step, size_t most, Core& core) const {
+    size_t at = from, edge = from, found = 0;
+    for (size_t walked = 0; walked < kReach; ++walked) {
+      if ((step < 0 && at == 0) || (step > 0 && at + 1 >= g.ops.size())) break;
+      at = step < 0 ? at - 1 : at + 1;
+      if (batched_matmul(at)) {
+        core.matmuls.push_back(at);
+        edge = at;
+        if (++found == most) break;
+      } else if (!between(at) || (found > 0 && kind(at).kind != KernelKind::kSet)) {
+        break;
+      } else if (found == 0 && kind(at).kind == KernelKind::kSoftmax) {
+        break;
+      }
+    }
+    (step < 0 ? core.first : core.last) = edge;
+    return found > 0;
+  }
+
+  std::vector<Core> cores() const {
+    std::vector<Core> out;
+    for (size_t i = 0; i < g.ops.size(); ++i) {
+      if (kind(i).kind != KernelKind::kSoftmax || kind(i).compiled) continue;
+      const std::string_view op = op_name(t, event(i));
+      if (has(op, "log_softmax")) continue;
+      Core core;
+      core.softmax = i;
+      core.backward = has(op, "backward") || has(t.text(event(i).name), "Backward");
+      const size_t most = core.backward ? 2 : 1;
+      if (!reach(i, -1, most, core) || !reach(i, +1, most, core)) continue;
+      for (size_t k = core.first; k <= core.last; ++k) {
+        const std::string_view name = op_name(t, event(k));
+        core.masked = core.masked || has(name, "masked_fill") || has(name, "where") ||
+                      has(name, "triu") || has(name, "tril");
+      }
+      out.push_back(core);
+    }
+    return out;
+  }
+};
+
+struct Size {
+  int64_t sequences_heads = 0, queries = 0, keys = 0, head = 0;
+  bool known() const { return sequences_heads > 0 && queries > 0 && keys > 0 && head > 0; }
+};
+
+int64_t softmax_rows(std::string_view name, const DeviceEvent& e) {
+  if (has(name, "softmax_warp")) {
+    // One warp a row, two rows a warp up to 128 columns; block.y warps.
+    const int64_t rows = static_cast<int64_t>(e.grid[0]) * std::max(e.block[1], 1);
+    return rows;
+  }
+  return static_cast<int64_t>(e.grid[0]);
+}
+
+int64_t element_bytes(std::string_view name) {
+  return has(name, "float") && !has(name, "BFloat16") && !has(name, "Half") ? 4 : 2;
+}
+
+Size size_from_grids(const Search& s, const Core& core) {
+  Size size;
+  const DeviceEvent& softmax = s.event(core.softmax);
+  const int64_t rows = softmax_rows(s.t.text(softmax.name), softmax);
+  if (rows <= 0) return size;
+  int64_t scores = 0;
+  for (size_t i = core.first; i <= core.last; ++i) {
+    const DeviceEvent& e = s.event(i);
+    const std::string_view name = s.t.text(e.name);
+    int64_t n = elements_of(name, e);
+    if (e.kind == DeviceKind::kCopy && e.bytes > 0) n = e.bytes / element_bytes(name);
+    scores = std::max(scores, n);
+  }
+  int64_t output = 0;
+  for (size_t i = core.last + 1; i < s.g.ops.size() && i < core.last + 4 && output == 0; ++i) {
+    output = elements_of(s.t.text(s.event(i).name), s.event(i));
+  }
+  if (scores < rows || output < rows) return size;
+  size.keys = scores / rows;
+  size.queries = size.keys;  // of its own sequence
+  size.sequences_heads = std::max<int64_t>(rows / size.queries, 1);
+  size.head = output / rows;
+  if (size.head < 8 || size.head > 1024 || rows < size.queries) return {};
+  return size;
+}
+
+Size size_of(const Search& s, const Core& core) {
+  // Scores are queries x keys from k = head size.
+  const auto first = recorded_matmul(s.t, s.event(core.first));
+  if (first && !core.backward) return {first->batch, first->m, first->n, first->k};
+  return size_from_grids(s, core);
+}
+
+}  // namespace
+
+Waste unfused_attention(const StepGraph& g, const Trace& t, const KernelTable& table,
+                        const DeviceModel& d) {
+  Waste w;
+  w.cause = Cause::kUnfusedAttention;
+  w.duration_ns.assign(g.ops.size(), -1);
+  const Search search{g, t, table};
+  const std::vector<Core> cores = search.cores();
+  Size size;
+  bool masked = false;
+  for (const Core& core : cores) {
+    masked = masked || core.masked;
+    if (!core.backward && !size.known()) size = size_of(search, core);
+  }
+  AttentionTime fused;
+  const bool priced = size.known() && d.accelerator != nullptr;
+  if (priced) {
+    AttentionShape shape;
+    shape.heads = shape.kv_heads = size.sequences_heads;
+    shape.qk_dim = shape.v_dim = static_cast<double>(size.head);
+    shape.queries = static_cast<double>(size.queries);
+    shape.keys = static_cast<double>(size.keys);
+    shape.causal = masked && size.queries == size.keys;
+    // The library picks its vendor's kernel from Hopper on.
+    const bool vendor = !t.devices.empty() && t.devices.front().major >= 9;
+    fused = attention_time(shape, vendor ? AttentionKernel::kVendor : AttentionKernel::kPortable,
+                           *d.accelerator, *d.kernels);
+    w.what = fmt::format("{} sequences x heads, {} x {} scores, head size {}", size.sequences_heads,
+                         size.queries, size.keys, size.head);
+  }
+  for (const Core& core : cores) {
+    int64_t before = 0, matmuls = 0;
+    for (size_t i = core.first; i <= core.last; ++i) {
+      before += g.ops[i].duration_ns;
+      w.duration_ns[i] = 0;
+      w.ops.push_back(static_cast<int32_t>(i));
+    }
+    for (size_t i : core.matmuls) matmuls += g.ops[i].duration_ns;
+    const Seconds time = core.backward ? fused.backward : fused.forward;
+    const int64_t after = std::min(before, priced ? static_cast<int64_t>(time.v * 1e9) : matmuls);
+    w.duration_ns[core.first] = after;
+    w.before_ns += before;
+    w.saved_ns += before - after;
+  }
+  w.confidence = priced ? Confidence::kHigh : Confidence::kMedium;
+  return w;
+}
+
+}  // namespace assay

@@ -1,0 +1,167 @@
+#include "diagnose/kernel_waste.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "perf/matmul.h"
+
+namespace assay {
+namespace {
+
+// A kernel without work still takes this on any device (catalog: kernel_floor).
+constexpr int64_t kFloor = 2'000;
+
+Waste start(const StepGraph& g, Cause cause) {
+  Waste w;
+  w.cause = cause;
+  w.duration_ns.assign(g.ops.size(), -1);
+  return w;
+}
+
+void replace(const StepGraph& g, Waste& w, size_t op, int64_t duration, bool blame) {
+  const int64_t before = g.ops[op].duration_ns;
+  duration = std::min(duration, before);
+  w.duration_ns[op] = duration;
+  w.saved_ns += before - duration;
+  if (!blame) return;
+  w.ops.push_back(static_cast<int32_t>(op));
+  w.before_ns += before;
+}
+
+double efficiency(const MatmulParams& m, Precision p) {
+  switch (p) {
+    case Precision::kFp32:
+      return m.efficiency_fp32;
+    case Precision::kTf32:
+      return m.efficiency_tf32;
+    default:
+      return m.efficiency;
+  }
+}
+
+// Rate over rate of two precisions for one shape, or for large matmuls where it is not known.
+double speed_up(const std::optional<RecordedMatmul>& shape, Precision from, Precision to,
+                const DeviceModel& d) {
+  const MatmulParams& params = d.kernels->matmul;
+  if (shape) {
+    MatmulShape s{shape->m, shape->n, shape->k, shape->batch, from};
+    const Seconds slow = matmul_time(s, *d.accelerator, params);
+    s.precision = to;
+    return slow / matmul_time(s, *d.accelerator, params);
+  }
+  return (peak(*d.accelerator, to).v * efficiency(params, to)) /
+         (peak(*d.accelerator, from).v * efficiency(params, from));
+}
+
+}  // namespace
+
+Precision half_of(const Accelerator& a) {
+  return a.bf16.v > 0 ? Precision::kBf16 : Precision::kFp16;
+}
+
+Waste no_tensor_cores(const StepGraph& g, const Trace& t, const KernelTable& table,
+                      const DeviceModel& d, Precision to) {
+  Waste w = start(g, Cause::kNoTensorCores);
+  if (d.accelerator == nullptr || peak(*d.accelerator, to).v <= d.accelerator->fp32.v) return w;
+  if (to == Precision::kTf32 && d.accelerator->tf32.v <= 0) return w;
+  int64_t vector_ns = 0, math_ns = 0;
+  for (const DeviceOp& op : g.ops) {
+    const KernelClass& k = table.of(static_cast<size_t>(op.event));
+    if (!is_math_kind(k.kind)) continue;
+    math_ns += op.duration_ns;
+    if (k.precision_known && !k.tensor_cores) vector_ns += op.duration_ns;
+  }
+  // Only where fp32 is the rule does everything else halve with a change of format.
+  const bool all = 2 * vector_ns > math_ns && to != Precision::kTf32;
+  for (size_t i = 0; i < g.ops.size(); ++i) {
+    const DeviceOp& op = g.ops[i];
+    const KernelClass& k = table.of(static_cast<size_t>(op.event));
+    const double ns = static_cast<double>(op.duration_ns);
+    if (is_math_kind(k.kind) && k.precision_known && !k.tensor_cores) {
+      if (to == Precision::kTf32 && k.kind == KernelKind::kAttention) continue;
+      const auto shape = k.kind == KernelKind::kMatmul
+                             ? recorded_matmul(t, t.device[static_cast<size_t>(op.event)])
+                             : std::nullopt;
+      const double faster = speed_up(shape, Precision::kFp32, to, d);
+      replace(g, w, i, std::max(std::llround(ns / faster), static_cast<long long>(kFloor)), true);
+    } else if (all && (is_memory_kind(k.kind) || k.kind == KernelKind::kOptimizer)) {
+      replace(g, w, i, std::max(std::llround(ns / 2), static_cast<long long>(kFloor)), false);
+    }
+  }
+  w.confidence = Confidence::kHigh;
+  return w;
+}
+
+Waste misaligned_shapes(const StepGraph& g, const Trace& t, const KernelTable& table,
+                        const DeviceModel& d) {
+  constexpr int kRowBytes = 16;  // what a fast load needs
+  Waste w = start(g, Cause::kMisalignedShapes);
+  if (d.kernels == nullptr) return w;
+  std::vector<std::string> shapes;
+  for (size_t i = 0; i < g.ops.size(); ++i) {
+    const size_t event = static_cast<size_t>(g.ops[i].event);
+    const KernelClass& k = table.of(event);
+    if (k.kind != KernelKind::kMatmul || !k.tensor_cores || k.align == 0) continue;
+    const int bytes = k.align * (k.precision == Precision::kTf32 ? 4 : 2);
+    if (bytes >= kRowBytes) continue;
+    const MatmulParams& params = d.kernels->matmul;
+    const double rate = k.align == 1 ? params.aligned_element : params.aligned_partly;
+    const double ns = static_cast<double>(g.ops[i].duration_ns) * rate;
+    replace(g, w, i, std::max(std::llround(ns), static_cast<long long>(kFloor)), true);
+    if (const auto shape = recorded_matmul(t, t.device[event]); shape && shapes.size() < 3) {
+      const std::string text = fmt::format("{} x {} x {}", shape->m, shape->n, shape->k);
+      if (std::find(shapes.begin(), shapes.end(), text) == shapes.end()) shapes.push_back(text);
+    }
+  }
+  w.what = fmt::format("{}", fmt::join(shapes, ", "));
+  w.confidence = Confidence::kHigh;
+  return w;
+}
+
+Waste fusable_kernels(const StepGraph& g, const Trace& t, const KernelTable& table) {
+  Waste w = start(g, Cause::kMemoryBound);
+  std::vector<size_t> run;
+  auto close = [&] {
+    if (run.size() > 1) {
+      const size_t longest = *std::max_element(run.begin(), run.end(), [&](size_t a, size_t b) {
+        return g.ops[a].duration_ns < g.ops[b].duration_ns;
+      });
+      for (size_t i : run) replace(g, w, i, i == longest ? g.ops[i].duration_ns : 0, true);
+    }
+    run.clear();
+  };
+  int32_t lane = -1;
+  for (size_t i = 0; i < g.ops.size(); ++i) {
+    const size_t event = static_cast<size_t>(g.ops[i].event);
+    const KernelClass& k = table.of(event);
+    if (k.kind == KernelKind::kSet) continue;
+    // Compiled kernels are fused already; copies by the copy engine cannot be.
+    const bool fusable =
+        is_memory_kind(k.kind) && !k.compiled && t.device[event].kind == DeviceKind::kKernel;
+    if (!fusable || g.ops[i].lane != lane) close();
+    lane = g.ops[i].lane;
+    if (fusable) run.push_back(i);
+  }
+  close();
+  return w;
+}
+
+int64_t memory_time_ns(const StepGraph& g, const KernelTable& table) {
+  int64_t sum = 0;
+  for (const DeviceOp& op : g.ops) {
+    if (is_memory_kind(table.of(static_cast<size_t>(op.event)).kind)) sum += op.duration_ns;
+  }
+  return sum;
+}
+
+int64_t math_time_ns(const StepGraph& g, const KernelTable& table) {
+  int64_t sum = 0;
+  for (const DeviceOp& op : g.ops) {
+    if (is_math_kind(table.of(static_cast<size_t>(op.event)).kind)) sum += op.duration_ns;
+  }
+  return sum;
+}
+
+}  // namespace assay

@@ -1,0 +1,57 @@
+// Kernels that do the model's work in a slower way than the device could, and how long each would
+// take in the better one. Every rule returns new durations for the operations of a step graph; the
+// replay then says what the step gains, for a faster kernel helps only where nothing else limits.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "diagnose/finding.h"
+#include "diagnose/gain_graph.h"
+#include "diagnose/kernel_table.h"
+#include "world/accelerator.h"
+#include "world/kernels.h"
+
+namespace assay {
+
+struct Waste {
+  Cause cause = Cause::kHealthy;
+  std::vector<int64_t> duration_ns;  // per operation of the graph; -1: as it is
+  std::vector<int32_t> ops;          // the operations to blame
+  int64_t before_ns = 0;             // what those took
+  int64_t saved_ns = 0;              // device time saved, all operations
+  Confidence confidence = Confidence::kMedium;
+  std::string what;  // figures for the finding's text: `4 x 16 heads of 64, 4096 tokens`
+};
+
+// What is known of the device. REQUIRES: both or neither.
+struct DeviceModel {
+  const Accelerator* accelerator = nullptr;
+  const Kernels* kernels = nullptr;
+};
+
+// Matmuls, convolutions and attention in fp32 on vector units, on a device with tensor cores; the
+// better way is `to`: 16 bit (all fp32 kernels move half the bytes then) or TF32 (only matmuls and
+// convolutions change).
+Waste no_tensor_cores(const StepGraph&, const Trace&, const KernelTable&, const DeviceModel&,
+                      Precision to);
+// The 16-bit format of a device: bf16, or fp16 where it has no bf16.
+Precision half_of(const Accelerator&);
+
+// Scores, softmax and weighted values as kernels of their own, instead of one fused kernel.
+Waste unfused_attention(const StepGraph&, const Trace&, const KernelTable&, const DeviceModel&);
+
+// Matmuls whose row lengths keep the library from its fast loads.
+Waste misaligned_shapes(const StepGraph&, const Trace&, const KernelTable&, const DeviceModel&);
+
+// Runs of memory-bound kernels that a compiler would fuse: each run then takes as long as its
+// longest kernel, for every tensor is read and written once (healthy_1b of our own H200 runs: 11.0
+// ms by this rule, 9.2 measured with torch.compile; with norms written out: 21.6, measured 24).
+Waste fusable_kernels(const StepGraph&, const Trace&, const KernelTable&);
+// Device time of memory-bound kernels and of arithmetic, for the rule that a step is memory-bound
+// only when it spends more time on the first.
+int64_t memory_time_ns(const StepGraph&, const KernelTable&);
+int64_t math_time_ns(const StepGraph&, const KernelTable&);
+
+}  // namespace assay

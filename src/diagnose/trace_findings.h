@@ -1,0 +1,36 @@
+// The words and the evidence of a finding in one rank's trace.
+#pragma once
+
+#include "diagnose/kernel_waste.h"
+#include "diagnose/trace_idle.h"
+
+namespace assay {
+
+// What the text of a finding may draw on.
+struct FindingInput {
+  const Trace& trace;
+  const StepView& view;
+  const StepGraph& graph;
+  const KernelTable& table;
+  const IdleSplit& idle;
+  const DeviceModel& device;
+};
+
+// A cause with its price, as found by the replay.
+struct Priced {
+  Cause cause = Cause::kHealthy;
+  Seconds gain;   // what no other finding counts
+  Seconds after;  // the step without it (and without those found before it)
+  Seconds base;   // of the step as it is
+  Confidence confidence = Confidence::kMedium;
+  Waste waste;          // of kernels; empty for the host's causes
+  Seconds alternative;  // no-tensor-cores: the step with TF32; zero: no such path
+};
+
+// Title, detail, fix, gain, share, step_after and evidence.
+Finding describe(const Priced&, const FindingInput&);
+
+// The one finding of a run without any; of low confidence where idle time is left unexplained.
+Finding healthy(const FindingInput&, Seconds step);
+
+}  // namespace assay

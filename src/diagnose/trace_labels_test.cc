@@ -1,0 +1,135 @@
+// Our own H200 traces, each with the cause that was put in and its measured twin without it
+// (test/data/traces): the cause is found, a healthy run stays silent, and the predicted step after
+// the repair is within 10 % of the measured one.
+#include <cmath>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "diagnose/trace_causes.h"
+#include "ingest/kineto.h"
+
+namespace assay {
+namespace {
+
+const std::string kTraces = ASSAY_ROOT "/test/data/traces/";
+
+TraceDiagnosis diagnose_file(const std::string& path) {
+  Diagnostics warnings;
+  const Result<Trace> trace = read_kineto(path, warnings);
+  EXPECT_TRUE(trace.has_value()) << path;
+  return trace ? diagnose_trace(*trace) : TraceDiagnosis{};
+}
+
+// What must hold of every diagnosis.
+void expect_sound(const TraceDiagnosis& d, const std::string& name) {
+  EXPECT_NEAR(d.step.paid().v, d.step_median.v, 1e-9) << name;
+  for (Seconds s : d.step.leaf) EXPECT_GE(s.v, 0) << name;
+  int64_t idle = std::llround(d.unexplained.v * 1e9);
+  for (int64_t ns : d.idle_ns) {
+    EXPECT_GE(ns, 0) << name;
+    idle += ns;
+  }
+  EXPECT_NEAR(static_cast<double>(idle),
+              static_cast<double>(d.to_ns - d.from_ns - d.window.busy_ns), 2)
+      << name;
+  // The replay of the unchanged step is the step. Hosts hiccup under the profiler, and one of the
+  // traces has a host that is half as fast again; no replay may be slower than what was measured.
+  EXPECT_LT(d.replayed.v, d.step_median.v * 1.02) << name;
+  EXPECT_GT(d.replayed.v, d.step_median.v * 0.6) << name;
+  ASSERT_FALSE(d.analysis.findings.empty()) << name;
+  for (size_t i = 0; i < d.analysis.findings.size(); ++i) {
+    const Finding& f = d.analysis.findings[i];
+    if (f.cause == Cause::kHealthy) {
+      EXPECT_EQ(d.analysis.findings.size(), 1u) << name;
+      continue;
+    }
+    EXPECT_GE(f.share, kWorthFixing) << name;
+    EXPECT_FALSE(f.evidence.empty()) << name << ' ' << cause_name(f.cause);
+    EXPECT_FALSE(f.fix.empty()) << name;
+    if (i > 0) {
+      EXPECT_GE(d.analysis.findings[i - 1].gain, f.gain) << name;
+    }
+    for (const Evidence& e : f.evidence) {
+      EXPECT_LE(e.rows.size(), kEvidenceRows);
+      for (const auto& row : e.rows) EXPECT_EQ(row.size(), e.columns.size());
+    }
+  }
+}
+
+TEST(TraceLabels, EveryCauseIsFoundAndPriced) {
+  std::ifstream csv(kTraces + "labels.csv");
+  ASSERT_TRUE(csv.good());
+  std::string line;
+  std::getline(csv, line);
+  ASSERT_EQ(line, "name,label,step_s,twin_s");
+  int rows = 0;
+  while (std::getline(csv, line)) {
+    std::istringstream row(line);
+    std::string name, label, step, twin;
+    std::getline(row, name, ',');
+    std::getline(row, label, ',');
+    std::getline(row, step, ',');
+    std::getline(row, twin, ',');
+    const TraceDiagnosis d = diagnose_file(kTraces + name + ".json.gz");
+    expect_sound(d, name);
+    ASSERT_EQ(d.analysis.findings.size(), 1u) << name;
+    const Finding& f = d.analysis.findings.front();
+    EXPECT_EQ(cause_name(f.cause), label) << name;
+    ASSERT_TRUE(f.step_after.has_value()) << name;
+    const double measured = std::stod(twin);
+    EXPECT_NEAR(f.step_after->v, measured, 0.10 * measured) << name;
+    EXPECT_EQ(d.accelerator, "h200-sxm5-141gb");
+    ++rows;
+  }
+  EXPECT_GE(rows, 19);
+}
+
+TEST(TraceLabels, FirstFour) {
+  const TraceDiagnosis healthy = diagnose_file(kTraces + "healthy.json.gz");
+  expect_sound(healthy, "healthy");
+  EXPECT_EQ(healthy.analysis.findings.front().cause, Cause::kHealthy);
+
+  const TraceDiagnosis data = diagnose_file(kTraces + "data_starved.json.gz");
+  expect_sound(data, "data_starved");
+  ASSERT_EQ(data.analysis.findings.size(), 1u);
+  EXPECT_EQ(data.analysis.findings.front().cause, Cause::kDataStarved);
+  // 120 ms of host work a step go; the device's 106 ms of kernels stay.
+  EXPECT_GT(data.analysis.findings.front().step_after->v, 0.1064);
+  EXPECT_LT(data.analysis.findings.front().step_after->v, 0.1200);
+
+  const TraceDiagnosis launch = diagnose_file(kTraces + "launch_bound.json.gz");
+  expect_sound(launch, "launch_bound");
+  ASSERT_EQ(launch.analysis.findings.size(), 1u);
+  EXPECT_EQ(launch.analysis.findings.front().cause, Cause::kLaunchBound);
+
+  const TraceDiagnosis attention = diagnose_file(kTraces + "unfused_attention.json.gz");
+  expect_sound(attention, "unfused_attention");
+  ASSERT_EQ(attention.analysis.findings.size(), 1u);
+  EXPECT_EQ(attention.analysis.findings.front().cause, Cause::kUnfusedAttention);
+  // The sizes are not recorded; the kernels' grids tell them (410m: 4 x 16 heads of 64).
+  const std::string& detail = attention.analysis.findings.front().detail;
+  EXPECT_NE(detail.find("64 sequences x heads, 4096 x 4096 scores, head size 64"),
+            std::string::npos)
+      << detail;
+}
+
+// ResNet-50 on a V100 (pytorch/kineto's samples): the step with four loader workers, predicted from
+// the trace with none. Deleting the stall gives 106.5 ms.
+TEST(TraceLabels, ResNetWithWorkersFromTheTraceWithout) {
+  const std::string folder = ASSAY_ROOT "/../shared/data/public/kineto/resnet50/";
+  if (!std::ifstream(folder + "num_workers_0.json.gz").good()) {
+    GTEST_SKIP() << "no ../shared/data/public/kineto/resnet50: the public traces are not here";
+  }
+  const TraceDiagnosis d = diagnose_file(folder + "num_workers_0.json.gz");
+  expect_sound(d, "resnet50");
+  const Finding& f = d.analysis.findings.front();
+  EXPECT_EQ(f.cause, Cause::kDataStarved);
+  constexpr double kMeasured = 0.1265;  // median of the six steps with four workers
+  EXPECT_NEAR(f.step_after->v, kMeasured, 0.08 * kMeasured);
+}
+
+}  // namespace
+}  // namespace assay
