@@ -5,7 +5,8 @@
 #include <fmt/format.h>
 
 #include "diagnose/fleet.h"
-#include "diagnose/hang.h"
+#include "diagnose/hang_evidence.h"
+#include "diagnose/hardware.h"
 #include "diagnose/straggler.h"
 #include "ingest/kineto.h"
 #include "ingest/text_file.h"
@@ -241,8 +242,11 @@ void analyse(Collected& c, Diagnosis& d) {
     add(diagnose_operations(trace, what_if(trace)), d);
   if (!c.dumps.empty()) {
     keep_one_dump_per_rank(c.dumps, d.problems);
-    add(diagnose_hang(c.dumps).analysis, d);
+    const HangEvidence evidence = hang_evidence(c.dumps, c.kernel_logs, c.telemetry, c.nccl_tests);
+    add(diagnose_hang(c.dumps, evidence).analysis, d);
   }
+  if (!c.telemetry.empty()) add(diagnose_telemetry(c.telemetry).analysis, d);
+  if (!c.kernel_logs.empty()) add(diagnose_kernel_logs(c.kernel_logs), d);
   if (!c.nccl_tests.empty()) add(diagnose_nccl_tests(c.nccl_tests), d);
   if (!c.topologies.empty()) add(diagnose_topologies(c.topologies), d);
 }
