@@ -175,7 +175,7 @@ void check_site(const RunSpec& s, Checker& c) {
   c.within("site.step", s.site.step.v, 1, kPeriodMost);
   if (s.site.hours.size() > kHoursMost) c.add("site.hours", "more than a million hours", "fewer");
   for (size_t i = 0; i < s.site.hours.size() && c.problems.size() < 100; ++i) {
-    const SiteHour& h = s.site.hours[i];
+    const RunHour& h = s.site.hours[i];
     const std::string path = fmt::format("site.hours[{}]", i);
     c.within(path + ".thermal_clock", h.thermal_clock, 0.01, 1);
     c.within(path + ".facility_clock", h.facility_clock, 0.01, 1);

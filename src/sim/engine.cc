@@ -312,15 +312,15 @@ void Engine::finish(bool finished) {
 
 // --- stepping ---------------------------------------------------------------------------------
 
-const SiteHour& Engine::hour() const {
-  static const SiteHour kPerfect;
-  const SiteSeries& site = run_.spec.site;
+const RunHour& Engine::hour() const {
+  static const RunHour kPerfect;
+  const HourSeries& site = run_.spec.site;
   if (site.hours.empty()) return kPerfect;
   const Nanoseconds length = std::max<Nanoseconds>(1, to_ns(site.step));
   return site.hours[static_cast<size_t>(now_ / length) % site.hours.size()];
 }
 
-Excess Engine::excess(const SiteHour& h) const {
+Excess Engine::excess(const RunHour& h) const {
   Excess e;
   const double clocks = std::max(0.0, run_.clock_factor(h.thermal_clock * h.facility_clock) - 1);
   const double heat = -std::log(h.thermal_clock), cap = -std::log(h.facility_clock);
@@ -339,7 +339,7 @@ void Engine::begin_segment() {
   g.begin = g.end = now_;
   g.from = state_;
   g.work_end = g.kept = state_.work;
-  const SiteHour& h = hour();
+  const RunHour& h = hour();
   g.excess = excess(h);
   g.clock = h.thermal_clock * h.facility_clock;
   const int64_t each = run_.spec.gpus / static_cast<int64_t>(replicas_.size());
@@ -383,7 +383,7 @@ void Engine::change_pace() {
   if (phase_ != Phase::kStepping) return;
   slowest_ = slowest();
   const Segment& g = history_.segments().back();
-  const SiteHour& h = hour();
+  const RunHour& h = hour();
   const int64_t up = g.active + g.curtailed;
   const int64_t active =
       std::clamp<int64_t>(std::llround(static_cast<double>(up) * h.powered), 0, up);

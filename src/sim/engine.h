@@ -122,8 +122,8 @@ class Engine {
   void end_segment();
   void change_pace();  // ends and begins a segment when something that matters changed
   double work_now() const;
-  const SiteHour& hour() const;
-  Excess excess(const SiteHour&) const;
+  const RunHour& hour() const;
+  Excess excess(const RunHour&) const;
 
   // Elastic recovery.
   bool elastic() const { return replicas_.size() > 1; }

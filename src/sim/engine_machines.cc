@@ -214,14 +214,14 @@ void Engine::count_spares() {
 }
 
 void Engine::on_site() {
-  const SiteSeries& site = run_.spec.site;
+  const HourSeries& site = run_.spec.site;
   const Nanoseconds length = std::max<Nanoseconds>(1, to_ns(site.step));
   const Nanoseconds index = now_ / length;
-  const SiteHour& h = hour();
-  const auto at = [&](Nanoseconds i) -> const SiteHour& {
+  const RunHour& h = hour();
+  const auto at = [&](Nanoseconds i) -> const RunHour& {
     return site.hours[static_cast<size_t>(i) % site.hours.size()];
   };
-  const auto same = [&](const SiteHour& o) {
+  const auto same = [&](const RunHour& o) {
     return o.thermal_clock == h.thermal_clock && o.facility_clock == h.facility_clock &&
            o.powered == h.powered && o.outage == h.outage;
   };

@@ -7,10 +7,10 @@
 
 namespace assay {
 
-inline SiteSeries hot_afternoons() {
-  SiteSeries s;
+inline HourSeries hot_afternoons() {
+  HourSeries s;
   for (int h = 0; h < 24; ++h) {
-    SiteHour hour;
+    RunHour hour;
     hour.thermal_clock = 1 - 0.02 * std::max(0.0, std::sin((h - 9) * M_PI / 12));
     hour.facility_clock = h >= 16 && h < 20 ? 0.97 : 1.0;
     hour.powered = h == 18 ? 0.95 : 1.0;

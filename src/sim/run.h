@@ -189,7 +189,7 @@ struct StartUp {
 
 // --- the site's hours -------------------------------------------------------------------------
 
-struct SiteHour {
+struct RunHour {
   double thermal_clock = 1;   // clocks over those of the step, held down by heat
   double facility_clock = 1;  // and by the facility's power cap; both multiply
   double powered = 1;         // share of the job's accelerators that may run
@@ -197,9 +197,9 @@ struct SiteHour {
 };
 
 // Repeats when the run is longer. Empty: a perfect site.
-struct SiteSeries {
+struct HourSeries {
   Seconds step{3600};
-  std::vector<SiteHour> hours;
+  std::vector<RunHour> hours;
 };
 
 // --- the run ----------------------------------------------------------------------------------
@@ -224,7 +224,7 @@ struct RunSpec {
   Stragglers stragglers;
   DataPath data;
   StartUp start;
-  SiteSeries site;
+  HourSeries site;
 };
 
 // What is impossible or contradictory, all of it. `path` is a member's path, for the adapter to

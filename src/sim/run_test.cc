@@ -256,7 +256,7 @@ TEST(Run, PolicyTiersAndStandbyHelp) {
 
 TEST(Run, SiteHoursAreAccounted) {
   RunSpec s = quiet(800, 10);
-  s.site.hours.assign(24, SiteHour{});
+  s.site.hours.assign(24, RunHour{});
   for (int h = 12; h < 18; ++h) s.site.hours[static_cast<size_t>(h)].thermal_clock = 0.8;
   s.site.hours[20].powered = 0.5;
   const RunResult r = Simulator(s).run(1);
