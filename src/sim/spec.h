@@ -1,0 +1,47 @@
+// From descriptions to a run's numbers: setting, plan and prediction, operations, site -> RunSpec.
+//
+// Every number that is not stated is derived here, in one place, and said in `assumed`:
+//   checkpoint   parameters x (weight + optimizer bytes); an accelerator saves its share; storage
+//   and
+//                the nodes' ports limit how fast it is persisted and read back (once, then
+//                broadcast).
+//   clocks       the step is predicted again at lower clocks, a slow link by predicting the step
+//   with
+//                one degraded link.
+//   failures     counts over exposure, by kind; racks, leaves and the site as shocks.
+#pragma once
+
+#include "perf/predict.h"
+#include "sim/run.h"
+#include "site/series.h"
+#include "world/describe.h"
+
+namespace assay {
+
+struct SpecInput {
+  const Setting* setting = nullptr;
+  const Plan* plan = nullptr;  // complete
+  const Prediction* prediction = nullptr;
+  const Operations* operations = nullptr;
+  const Site* site = nullptr;          // null: none given
+  const SiteSeries* series = nullptr;  // hour by hour; null: a perfect site
+  Seconds period{30 * 86400.0};
+  double tokens = 0;  // target; zero: run the whole period
+};
+
+struct SpecResult {
+  RunSpec spec;
+  Bytes checkpoint;  // of the whole job
+  Bandwidth storage_write, storage_read;
+  std::vector<Assumption> assumed;  // what neither the descriptions nor the catalog say
+};
+
+SpecResult make_spec(const SpecInput&);
+
+// Bytes of one complete checkpoint: weights and optimizer, once.
+Bytes checkpoint_bytes(const Setting&);
+
+// Problems of a spec in the words of the descriptions (`run.spares`, `site.storage`), with a fix.
+Diagnostics spec_problems(const SpecResult&);
+
+}  // namespace assay
