@@ -33,8 +33,9 @@ constexpr int64_t kClockNoise = 50'000;  // ns; ends of one collective differ by
 
 // One collective as one rank saw it, with what the rank did since its previous one had ended.
 struct CollectiveUse {
-  uint64_t key = 0;   // equal on all ranks that took part; see collectives.h
-  uint32_t name = 0;  // into RankSummary::names
+  uint64_t key = 0;     // equal on all ranks that took part; 0: no metadata, see collectives.h
+  uint32_t name = 0;    // into RankSummary::names
+  uint32_t stream = 0;  // the how-manieth of the rank's streams of communication
   bool point_to_point = false;
   int64_t start_ns = 0, end_ns = 0;  // wall clock where the file knows it
   int64_t exposed_ns = 0;            // of its duration, not covered by the rank's own compute
