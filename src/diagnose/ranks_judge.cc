@@ -110,11 +110,12 @@ Why why_late(const Excess& e) {
           Confidence::kMedium};
 }
 
+// By the skew that they are to blame for.
 std::vector<int32_t> latest_first(const RanksDiagnosis& d) {
   std::vector<int32_t> order(d.ranks.size());
   for (size_t r = 0; r < order.size(); ++r) order[r] = static_cast<int32_t>(r);
   std::stable_sort(order.begin(), order.end(), [&](int32_t a, int32_t b) {
-    return d.ranks[static_cast<size_t>(a)].late_ns > d.ranks[static_cast<size_t>(b)].late_ns;
+    return d.ranks[static_cast<size_t>(a)].blamed_ns > d.ranks[static_cast<size_t>(b)].blamed_ns;
   });
   return order;
 }
