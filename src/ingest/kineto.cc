@@ -18,6 +18,8 @@ namespace {
 using scan::Scan;
 using scan::Slice;
 
+constexpr uint64_t kEventBytesMost = uint64_t{1} << 30;  // slices count in 32 bits
+
 // How reading a part of the file ended.
 enum class Ended {
   kWell,
@@ -30,7 +32,7 @@ class Reader {
  public:
   Reader(ByteSource source, const std::string& name, Diagnostics& warnings,
          const KinetoLimits& limits)
-      : window_(std::move(source), limits.event_bytes),
+      : window_(std::move(source), std::min(limits.event_bytes, kEventBytesMost)),
         name_(name),
         warnings_(warnings),
         limits_(limits),

@@ -24,7 +24,7 @@ namespace assay {
 struct KinetoLimits {
   // JSON after decompression. Reading streams, so this guards time, not memory.
   uint64_t json_bytes = uint64_t{64} << 30;
-  // Rows kept, all kinds together: 100 bytes each, so 20 million are about 2 GB.
+  // Rows kept, all kinds together: about 100 bytes each, so this is 4 GB and a file of 10 GB.
   uint64_t events = 40'000'000;
   // One event, or one value of the head of the file that is looked at. A call stack of a thousand
   // frames is 100 KB.

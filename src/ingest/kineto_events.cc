@@ -457,7 +457,8 @@ void Columns::add_memory(const RawEvent& event) {
 }
 
 void Columns::add_thread_name(const RawEvent& event) {
-  if (event.view(Field::kName) != "thread_name") return;
+  constexpr size_t kNamesMost = 1'000'000;
+  if (event.view(Field::kName) != "thread_name" || thread_names_.size() >= kNamesMost) return;
   const ThreadKey key{thread_number(event.get(Field::kProcess)),
                       thread_number(event.get(Field::kThread))};
   thread_names_[key] = texts_.add_text(event.get(Field::kArgName));

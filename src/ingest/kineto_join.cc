@@ -4,6 +4,7 @@
 // (kRounding_ns), and ranges that merely overlap, such as annotations of asynchronous work. An
 // event that is not held by the top of the stack is looked for further down, but not further than
 // kOverlapsMost: honest files need one or two steps, and a hostile one must not cost its square.
+// For the same reason nothing nests deeper than kNestedMost, four times what Python allows.
 //
 // Launches. A kernel's correlation id names the runtime call that launched it; a graph launch names
 // one call for hundreds of kernels. Ids may come twice (several processes in one file): the call
@@ -21,6 +22,7 @@ namespace {
 
 constexpr int64_t kRounding_ns = 1000;
 constexpr int kOverlapsMost = 64;
+constexpr size_t kNestedMost = 4096;
 
 // Puts `rows` in the order of `less` over (key, place in the file).
 template <class Row, class Key>
@@ -83,7 +85,7 @@ void find_parents(Trace& t) {
     Stack& stack = open[static_cast<size_t>(e.thread)];
     close_until(t, stack, e.start_ns);
     e.parent = holder(t, stack, e.start_ns, end_of(e));
-    stack.push_back(static_cast<int32_t>(i));
+    if (stack.size() < kNestedMost) stack.push_back(static_cast<int32_t>(i));
   }
   place_calls_before(INT64_MAX);
 }

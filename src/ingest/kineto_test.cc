@@ -257,6 +257,16 @@ TEST(Kineto, ParentsAreTheInnermostThatHold) {
   EXPECT_EQ(parent("elsewhere"), "-");
 }
 
+TEST(Kineto, NestingOfEventsIsBounded) {
+  std::vector<std::string> list;
+  for (int i = 0; i < 6000; ++i) list.push_back(host("cpu_op", "same", 1, 5));
+  const Trace t = good(events(list));
+  size_t depth = 0;
+  for (int32_t at = 5999; at >= 0; at = t.host[static_cast<size_t>(at)].parent) ++depth;
+  EXPECT_LE(depth, 4097u);
+  EXPECT_GE(depth, 4000u);
+}
+
 TEST(Kineto, NegativeWeekLongAndImpossibleTimes) {
   const Trace t =
       warned(events({kernel("10", "-1"), kernel("20", "604800000000"), kernel("NaN", "1"),
