@@ -393,7 +393,7 @@ void take_typical(const Context& c, const StepView& view, StepGraph& g) {
 
 // A whole file begins with the launch of its first work; what the host did before is not its own.
 int64_t first_launch(const Trace& t, const StepView& view, bool repeats) {
-  if (repeats) return view.from_ns;
+  if (repeats) return view.host_from_ns;
   int64_t from = view.from_ns;
   for (const DeviceEvent& e : t.device) {
     if (e.launch < 0) continue;
@@ -435,7 +435,7 @@ StepGraph step_graph(const Trace& trace, const StepView& view) {
   g.data_annotated = !c.marks.data.empty() && c.marks.data_named;
   g.pause_annotated = c.marks.collection_named;
   g.pauses_told = g.repeats && c.marks.host_recorded;
-  g.calls = window_calls(c, first_launch(trace, view, g.repeats), view.to_ns);
+  g.calls = window_calls(c, first_launch(trace, view, g.repeats), view.host_to_ns);
   for (HostCall& call : g.calls) {
     call.first_op = static_cast<int32_t>(g.ops.size());
     if (call.runtime < 0) continue;

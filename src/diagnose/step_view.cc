@@ -5,6 +5,9 @@
 namespace assay {
 namespace {
 
+// The device sets the pace when its period is longer than the host's by more than they scatter.
+constexpr double kLag = 1.05;
+
 StepView whole_file(const Trace& trace) {
   StepView view;
   bool any = false;
@@ -16,48 +19,85 @@ StepView whole_file(const Trace& trace) {
     any = true;
   }
   view.fastest_ns = view.slowest_ns = view.to_ns - view.from_ns;
+  view.host_from_ns = view.from_ns;
+  view.host_to_ns = view.to_ns;
   return view;
 }
 
-std::vector<int64_t> launch_times(const Trace& trace) {
-  std::vector<int64_t> times;
+struct Launch {
+  int64_t at_ns, start_ns;  // of the call, and of its work
+};
+
+std::vector<Launch> launches_of(const Trace& trace) {
+  std::vector<Launch> launches;
   for (const DeviceEvent& e : trace.device) {
     if (e.launch < 0) continue;
-    times.push_back(trace.runtime[static_cast<size_t>(e.launch)].start_ns);
+    launches.push_back({trace.runtime[static_cast<size_t>(e.launch)].start_ns, e.start_ns});
   }
-  std::sort(times.begin(), times.end());
-  return times;
+  std::stable_sort(launches.begin(), launches.end(),
+                   [](const Launch& a, const Launch& b) { return a.at_ns < b.at_ns; });
+  return launches;
+}
+
+struct Step {
+  int64_t host_from_ns, host_to_ns;
+  int64_t from_ns, to_ns;
+  int64_t length_ns() const { return to_ns - from_ns; }
+};
+
+const Step& median_of(std::vector<Step>& steps) {
+  std::stable_sort(steps.begin(), steps.end(),
+                   [](const Step& a, const Step& b) { return a.length_ns() < b.length_ns(); });
+  return steps[(steps.size() - 1) / 2];
+}
+
+StepView view_of(std::vector<Step> steps, int all, bool device_paced) {
+  const Step median = median_of(steps);
+  StepView view;
+  view.steps = all;
+  view.from_ns = median.from_ns;
+  view.to_ns = median.to_ns;
+  view.host_from_ns = median.host_from_ns;
+  view.host_to_ns = median.host_to_ns;
+  view.fastest_ns = steps.front().length_ns();
+  view.slowest_ns = steps.back().length_ns();
+  view.device_paced = device_paced;
+  return view;
 }
 
 }  // namespace
 
 StepView step_view(const Trace& trace) {
-  std::vector<int32_t> steps, recorded;
-  const std::vector<int64_t> launches = launch_times(trace);
-  const int64_t first = trace.device.empty() ? INT64_MIN : trace.device.front().start_ns;
+  const std::vector<Launch> launches = launches_of(trace);
+  std::vector<Step> steps, paced;
+  std::vector<int64_t> begins;  // of each step's first work
   for (int32_t index : trace.steps) {
     const HostEvent& step = trace.host[static_cast<size_t>(index)];
+    const int64_t to = step.start_ns + step.duration_ns;
     if (step.duration_ns <= 0) continue;
-    const auto launch = std::lower_bound(launches.begin(), launches.end(), step.start_ns);
-    if (launch == launches.end() || *launch >= step.start_ns + step.duration_ns) continue;
-    steps.push_back(index);
-    if (step.start_ns >= first) recorded.push_back(index);
+    const auto first = std::lower_bound(launches.begin(), launches.end(), step.start_ns,
+                                        [](const Launch& l, int64_t at) { return l.at_ns < at; });
+    if (first == launches.end() || first->at_ns >= to) continue;
+    if (!steps.empty() && first->start_ns > begins.back()) {
+      const Step& before = steps.back();
+      paced.push_back({before.host_from_ns, before.host_to_ns, begins.back(), first->start_ns});
+    }
+    steps.push_back({step.start_ns, to, step.start_ns, to});
+    begins.push_back(first->start_ns);
   }
   if (steps.empty()) return whole_file(trace);
   const int all = static_cast<int>(steps.size());
+  std::vector<Step> recorded;
+  for (const Step& s : steps) {
+    if (s.from_ns >= trace.device.front().start_ns) recorded.push_back(s);
+  }
   if (!recorded.empty()) steps = std::move(recorded);
-
-  auto duration = [&](int32_t index) { return trace.host[static_cast<size_t>(index)].duration_ns; };
-  std::stable_sort(steps.begin(), steps.end(),
-                   [&](int32_t a, int32_t b) { return duration(a) < duration(b); });
-  const HostEvent& median = trace.host[static_cast<size_t>(steps[(steps.size() - 1) / 2])];
-  StepView view;
-  view.steps = all;
-  view.from_ns = median.start_ns;
-  view.to_ns = median.start_ns + median.duration_ns;
-  view.fastest_ns = duration(steps.front());
-  view.slowest_ns = duration(steps.back());
-  return view;
+  const StepView host = view_of(std::move(steps), all, false);
+  if (paced.empty()) return host;
+  const StepView device = view_of(std::move(paced), all, true);
+  const double lag = static_cast<double>(device.to_ns - device.from_ns) /
+                     static_cast<double>(host.to_ns - host.from_ns);
+  return lag > kLag ? device : host;
 }
 
 }  // namespace assay
