@@ -10,17 +10,20 @@
 //   2. Its name, where the name is a communication library's (nccl, rccl, hccl, DeepEP, NVSHMEM,
 //      MSCCL++) or spells a collective (all_reduce, allGather, reduce_scatter, all_to_all,
 //      multimem, cross_device_reduce). A name that a compiler or PyTorch's own kernel library gives
-//      (triton_..., at::native::...) is evidence of the contrary, and ends the matter.
+//      (triton_poi_..., at::native::...) is evidence of the contrary, and ends the matter.
 //   3. The op that launched it. The innermost op or annotation around the launch call is a
 //      collective: record_param_comms, c10d::..., nccl:..., or an op that spells one. The innermost
 //      only: an all-gather that first flattens its inputs does so through aten::cat, and that copy
-//      is work of this device. Kernels of a graph launch have no such op: what surrounds the launch
-//      of a graph says nothing of one kernel in it. On the device's side the same is said by a
-//      range (gpu_user_annotation) `nccl:...` on the kernel's stream around it.
+//      is work of this device. An op of PyTorch's own (aten::..., a backward node) computes. Any
+//      other op proves nothing: custom libraries bring ops for both. Kernels of a graph launch have
+//      no op: what surrounds the launch of a graph says nothing of one kernel in it. On the
+//      device's side the same is said by a range (gpu_user_annotation) `nccl:...` on the kernel's
+//      stream around it.
 //   4. Its stream. Libraries put collectives on streams of their own. Where a stream holds kernels
-//      that 1 to 3 know to communicate and none that is known to compute (by name, or by an op that
-//      is no collective), the rest of it communicates too. One computing kernel on the stream and
-//      this evidence is void: a stream that is shared proves nothing.
+//      that 1 to 3 know to communicate, none that is known to compute (by 2 and 3, or by a name
+//      such as ...gemm...), and no more than kUnknownMost unknown ones for each that is known, the
+//      rest of it communicates too. One computing kernel and this evidence is void: a stream that
+//      is shared proves nothing.
 //
 // What nothing speaks for is compute. Copies and sets are memory whatever launched them: they are
 // the copy engines' work, and a peer-to-peer copy is seen as one.
@@ -82,18 +85,30 @@ constexpr std::array<std::string_view, 8> kOwnWork = {
     "triton_poi_", "triton_red_", "triton_per_", "triton_tem_",
     "triton_for_", "at::native",  "checkfornan", "elementwise_kernel"};
 
-// Names of compute that settle what a stream is used for.
-constexpr std::array<std::string_view, 12> kComputeNames = {
-    "gemm", "cutlass", "cublas",  "cudnn", "flash", "fmha",
-    "xmma", "conv",    "softmax", "norm",  "at::",  "triton_"};
+// Names that sound like compute. They settle what a stream is used for, and no more: a collective's
+// kernel may be called anything.
+constexpr std::array<std::string_view, 27> kSoundsLikeCompute = {
+    "gemm", "cutlass", "cublas", "cudnn", "flash",     "fmha", "xmma",      "conv",   "softmax",
+    "norm", "at::",    "triton", "cijk_", "ck::",      "attn", "attention", "rotary", "rope",
+    "silu", "gelu",    "quant",  "topk",  "embedding", "adam", "dropout",   "_fwd",   "_bwd"};
 
-enum class NameSays : uint8_t { kUnasked, kNothing, kCommunication, kCompute };
+enum class NameSays : uint8_t { kUnasked, kNothing, kCommunication, kNotIt, kPerhapsCompute };
 
 NameSays ask_name(std::string_view kernel) {
   const std::string name = lower(kernel);
-  if (holds_any(name, kOwnWork)) return NameSays::kCompute;
+  if (holds_any(name, kOwnWork)) return NameSays::kNotIt;
   if (holds_any(name, kLibraries) || holds_any(name, kSpelt)) return NameSays::kCommunication;
-  return holds_any(name, kComputeNames) ? NameSays::kCompute : NameSays::kNothing;
+  return holds_any(name, kSoundsLikeCompute) ? NameSays::kPerhapsCompute : NameSays::kNothing;
+}
+
+// What the name of an op or annotation says of the kernels right inside it.
+enum class OpSays : uint8_t { kUnasked, kNothing, kCollective, kComputes };
+
+OpSays ask_op(std::string_view op) {
+  if (names_collective_op(op)) return OpSays::kCollective;
+  constexpr std::array<std::string_view, 3> kOwn = {"aten::", "prims::", "autograd::engine::"};
+  const bool own = starts_with_any(op, kOwn) || op.find("Backward") != std::string_view::npos;
+  return own ? OpSays::kComputes : OpSays::kNothing;
 }
 
 // Answers about names, each worked out once.
@@ -106,17 +121,16 @@ class Names {
     if (known == NameSays::kUnasked) known = ask_name(t_.text(name));
     return known;
   }
-  bool collective_op(uint32_t name) {
-    NameSays& known = ops_[name];
-    if (known == NameSays::kUnasked) {
-      known = names_collective_op(t_.text(name)) ? NameSays::kCommunication : NameSays::kCompute;
-    }
-    return known == NameSays::kCommunication;
+  OpSays op(uint32_t name) {
+    OpSays& known = ops_[name];
+    if (known == OpSays::kUnasked) known = ask_op(t_.text(name));
+    return known;
   }
 
  private:
   const Trace& t_;
-  std::vector<NameSays> kernels_, ops_;
+  std::vector<NameSays> kernels_;
+  std::vector<OpSays> ops_;
 };
 
 // The innermost op or annotation around a host event, itself included; frames are passed over.
@@ -154,6 +168,8 @@ int32_t collective_around(const Trace& t, int32_t host) {
   return derived;
 }
 
+constexpr size_t kUnknownMost = 3;
+
 using StreamKey = std::pair<int32_t, int32_t>;
 StreamKey stream_of(const DeviceEvent& e) { return {e.device, e.stream}; }
 
@@ -175,18 +191,17 @@ bool in_range(StreamUse& use, int64_t start_ns) {
 enum class Verdict { kUnknown, kCommunication, kCompute };
 
 Verdict judge(const Trace& t, const DeviceEvent& e, Names& names, StreamUse& use) {
+  const bool ranged = in_range(use, e.start_ns);
   if (e.collective >= 0) return Verdict::kCommunication;
   const NameSays name = names.kernel(e.name);
   if (name == NameSays::kCommunication) return Verdict::kCommunication;
-  const bool ranged = in_range(use, e.start_ns);
-  if (name == NameSays::kCompute) return Verdict::kCompute;
+  if (name == NameSays::kNotIt) return Verdict::kCompute;
   const int32_t by = speaker(t, e);
-  if (by >= 0) {
-    const HostEvent& host = t.host[static_cast<size_t>(by)];
-    if (names.collective_op(host.name)) return Verdict::kCommunication;
-    if (host.kind == HostKind::kOp) return Verdict::kCompute;
-  }
-  return ranged ? Verdict::kCommunication : Verdict::kUnknown;
+  const OpSays op = by < 0 ? OpSays::kNothing : names.op(t.host[static_cast<size_t>(by)].name);
+  if (op == OpSays::kCollective) return Verdict::kCommunication;
+  if (op == OpSays::kComputes) return Verdict::kCompute;
+  if (ranged) return Verdict::kCommunication;
+  return name == NameSays::kPerhapsCompute ? Verdict::kCompute : Verdict::kUnknown;
 }
 
 }  // namespace
@@ -210,15 +225,17 @@ bool names_collective_op(std::string_view op) {
   const size_t space = op.rfind("::");
   if (space == std::string_view::npos) return false;
   const std::string last = lower(op.substr(space + 2));
-  // A fused op computes and communicates; what it launches is judged by other evidence.
-  return holds_any(last, kSpelt) && last.find("fused") == std::string::npos;
+  // A fused op computes and communicates, and a copy beside a collective only gets ready for it
+  // (fsdp::all_gather_copy_in): what these launch is judged by other evidence.
+  constexpr std::array<std::string_view, 2> kMixed = {"fused", "copy"};
+  return holds_any(last, kSpelt) && !holds_any(last, kMixed);
 }
 
 void assign_roles(Trace& t) {
   Names names(t);
   std::map<StreamKey, StreamUse> streams;
   for (const DeviceRange& r : t.ranges) {
-    if (!names.collective_op(r.name) || r.duration_ns <= 0) continue;
+    if (names.op(r.name) != OpSays::kCollective || r.duration_ns <= 0) continue;
     streams[{r.device, r.stream}].ranges.emplace_back(r.start_ns, r.start_ns + r.duration_ns);
   }
   StreamUse* use = nullptr;
@@ -239,7 +256,7 @@ void assign_roles(Trace& t) {
     }
   }
   for (const auto& [key, one] : streams) {
-    if (one.communicating == 0 || one.computing > 0) continue;
+    if (one.computing > 0 || one.unknown.size() > kUnknownMost * one.communicating) continue;
     for (const size_t i : one.unknown) t.device[i].role = Role::kCommunication;
   }
   for (DeviceEvent& e : t.device) {

@@ -80,8 +80,9 @@ TEST(Roles, NamesOfOps) {
         "symm_mem::multimem_all_reduce_", "sglang::reg_all_gather_into_tensor"}) {
     EXPECT_TRUE(names_collective_op(name)) << name;
   }
-  for (const char* name : {"aten::mm", "aten::sum", "symm_mem::fused_all_gather_matmul", "forward",
-                           "all_reduce_my_loss", "DistributedDataParallel.forward"}) {
+  for (const char* name :
+       {"aten::mm", "aten::sum", "symm_mem::fused_all_gather_matmul", "forward",
+        "fsdp::all_gather_copy_in", "all_reduce_my_loss", "DistributedDataParallel.forward"}) {
     EXPECT_FALSE(names_collective_op(name)) << name;
   }
 }
@@ -101,7 +102,9 @@ TEST(Roles, AnUnknownKernelUnderACollectiveOpCommunicates) {
   const size_t copied = b.launched("CatArrayBatchedCopy", flatten, 7);
   const size_t nan_check = b.launched("void c10d::checkForNaN<float>", params, 7);
   const size_t plain = b.launched("mystery_ring", b.host("aten::mm"), 7);
+  const size_t odd_name = b.launched("enormous_convoy_kernel", params, 22);
   assign_roles(b.trace);
+  EXPECT_TRUE(b.communicates(odd_name));
   EXPECT_TRUE(b.communicates(direct));
   EXPECT_EQ(b.trace.device[direct].collective, 0);
   EXPECT_TRUE(b.communicates(framed));
@@ -122,6 +125,12 @@ TEST(Roles, AStreamOfCollectivesSpeaksForTheRestOfIt) {
   b.orphan("ncclDevKernel_AllReduce", 50);
   const size_t by_op = b.launched("mystery", b.host("aten::mul"), 50);
   const size_t beside = b.orphan("mystery", 50);
+  // A custom op proves nothing either way; a stream full of unknown kernels is not of one kind.
+  b.orphan("ncclDevKernel_AllReduce", 60);
+  const size_t custom = b.launched("mystery", b.host("mylib::exchange"), 60);
+  b.orphan("ncclDevKernel_AllReduce", 70);
+  size_t among_many = 0;
+  for (int i = 0; i < 50; ++i) among_many = b.orphan("mystery", 70);
   assign_roles(b.trace);
   EXPECT_TRUE(b.communicates(alone));
   EXPECT_TRUE(b.communicates(graph));
@@ -129,6 +138,8 @@ TEST(Roles, AStreamOfCollectivesSpeaksForTheRestOfIt) {
   EXPECT_FALSE(b.communicates(elsewhere));
   EXPECT_FALSE(b.communicates(by_op));
   EXPECT_FALSE(b.communicates(beside));
+  EXPECT_TRUE(b.communicates(custom));
+  EXPECT_FALSE(b.communicates(among_many));
 }
 
 TEST(Roles, MetadataAndRangesOnTheDevice) {

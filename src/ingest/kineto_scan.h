@@ -10,6 +10,7 @@
 // Running into `end` is never an error here: the caller gets null and asks again with more bytes.
 #pragma once
 
+#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -126,11 +127,13 @@ enum class Scan : uint8_t { kOk, kMore, kBad };
 // `depth` 1, the rest of a container that was entered already.
 Scan skip_container(const char*& p, const char* end, int depth = 0);
 
-// Whether a byte ends a number or a bare word.
-inline bool ends_word(char c) {
-  return c == ',' || c == '}' || c == ']' || blank(c) || c == '"' || c == '{' || c == '[' ||
-         c == ':';
-}
+// Which bytes end a number or a bare word.
+constexpr std::array<bool, 256> kEndsWord = [] {
+  std::array<bool, 256> ends{};
+  for (const unsigned char c : std::string_view(",:\"[]{} \n\r\t")) ends[c] = true;
+  return ends;
+}();
+inline bool ends_word(char c) { return kEndsWord[static_cast<unsigned char>(c)]; }
 
 // Reads one value of any kind at `p` (blanks already skipped); `p` is then after it.
 inline Scan read_value(const char*& p, const char* end, Slice& value) {
