@@ -162,6 +162,16 @@ std::vector<bool> slow_ranks(const RanksDiagnosis& d) {
   return slow;
 }
 
+// The host that all of them share and nobody else is on; empty: none is known.
+std::string common_host(const RanksDiagnosis& d, const std::vector<bool>& slow) {
+  std::string host;
+  for (size_t r = 0; r < slow.size(); ++r)
+    if (slow[r]) host = d.ranks[r].host;
+  for (size_t r = 0; r < slow.size(); ++r)
+    if (slow[r] != (d.ranks[r].host == host)) return {};
+  return host;
+}
+
 void straggler_finding(Judge& j, int64_t even_ns) {
   const std::vector<bool> slow = slow_ranks(j.d);
   const size_t count = static_cast<size_t>(std::count(slow.begin(), slow.end(), true));
@@ -195,6 +205,8 @@ void straggler_finding(Judge& j, int64_t even_ns) {
     for (const int32_t r : latest_first(j.d))
       if (slow[static_cast<size_t>(r)] && f.where.size() < kNamed)
         f.where.push_back(rank_name(j.d, r));
+    if (const std::string node = common_host(j.d, slow); !node.empty())
+      f.where.push_back("node " + node);
     f.title = count == 1 ? fmt::format("{} arrives last: {}", f.where[0], why.words)
                          : fmt::format("{} ranks arrive last: {}", count, why.words);
     f.title[0] = f.title[0] == 'r' ? 'R' : f.title[0];
@@ -262,6 +274,57 @@ void communication_finding(Judge& j) {
   j.d.analysis.findings.push_back(std::move(f));
 }
 
+// Stages of a pipeline that compute for different times: replayed with the same work spread evenly,
+// which makes the short ones longer. Returns the gain.
+int64_t stage_finding(Judge& j) {
+  constexpr double kLongStage = 1.05;  // computation against the mean: beyond jitter
+  double sum = 0;
+  std::vector<int32_t> order;
+  for (size_t r = 0; r < j.d.ranks.size(); ++r) {
+    if (j.d.ranks[r].breakdown.compute_ns <= 0) return 0;
+    sum += static_cast<double>(j.d.ranks[r].breakdown.compute_ns);
+    order.push_back(static_cast<int32_t>(r));
+  }
+  const double mean = sum / static_cast<double>(order.size());
+  const auto longer = [&](int32_t r) {
+    return static_cast<double>(j.d.ranks[static_cast<size_t>(r)].breakdown.compute_ns) / mean;
+  };
+  const int64_t even_ns = j.replay([&](const JobMember& m) {
+    return static_cast<int64_t>(static_cast<double>(m.local_ns) / longer(m.rank));
+  });
+  const int64_t gain_ns = j.original_ns - even_ns;
+  std::stable_sort(order.begin(), order.end(),
+                   [&](int32_t a, int32_t b) { return longer(a) > longer(b); });
+  if (j.share(gain_ns) < kWorthFixing || longer(order[0]) < kLongStage) return 0;
+  Finding f;
+  f.cause = Cause::kStraggler;
+  price(j, f, gain_ns);
+  f.title =
+      fmt::format("The stage of {} computes longer than the others", rank_name(j.d, order[0]));
+  f.detail = fmt::format(
+      "Its device computes {:.0f} % longer than the mean of all stages, and the others wait for it "
+      "at transfers. With the same work spread evenly {} become {}.",
+      (longer(order[0]) - 1) * 100, ms(j.original_ns), ms(even_ns));
+  f.fix =
+      "Move layers off that stage (the first and the last also have the embedding and the loss): "
+      "Megatron --decoder-first-pipeline-num-layers, --decoder-last-pipeline-num-layers. If its "
+      "work is the same, check the clocks of its devices.";
+  f.confidence = Confidence::kMedium;
+  Evidence e;
+  e.title = "computation of each rank";
+  e.file = fmt::format("{} files", j.d.ranks.size());
+  e.columns = {"rank", "computes", "against the mean"};
+  for (const int32_t r : order) {
+    if (e.rows.size() >= kEvidenceRows) break;
+    if (longer(r) >= kLongStage && f.where.size() < kNamed) f.where.push_back(rank_name(j.d, r));
+    e.rows.push_back({rank_name(j.d, r), ms(j.d.ranks[static_cast<size_t>(r)].breakdown.compute_ns),
+                      fmt::format("{:.3f}", longer(r))});
+  }
+  f.evidence.push_back(std::move(e));
+  j.d.analysis.findings.push_back(std::move(f));
+  return gain_ns;
+}
+
 void bubble_finding(Judge& j) {
   std::vector<int64_t> waited(j.ranks.size(), 0);
   int64_t sum_ns = 0;
@@ -276,8 +339,9 @@ void bubble_finding(Judge& j) {
   }
   if (taking_part.empty()) return;
   const int64_t mean_ns = sum_ns / static_cast<int64_t>(taking_part.size());
-  // Twice the chunks of layers a stage halve the time in which the pipeline fills and drains.
-  const int64_t gain_ns = mean_ns / 2;
+  // Twice the chunks of layers a stage halve the time in which the pipeline fills and drains. What
+  // even stages give back is theirs.
+  const int64_t gain_ns = (mean_ns - stage_finding(j)) / 2;
   if (j.share(gain_ns) < kWorthFixing) return;
   Finding f;
   f.cause = Cause::kPipelineBubble;

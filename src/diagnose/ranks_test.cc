@@ -209,7 +209,8 @@ TEST(Ranks, ASlowNodeIsNamedWhole) {
   ASSERT_NE(f, nullptr);
   std::vector<std::string> where = f->where;
   std::sort(where.begin(), where.end());
-  EXPECT_EQ(where, (std::vector<std::string>{"rank 10", "rank 11", "rank 8", "rank 9"}));
+  EXPECT_EQ(where,
+            (std::vector<std::string>{"node node2", "rank 10", "rank 11", "rank 8", "rank 9"}));
   EXPECT_EQ(d.ranks[8].host, "node2");
   EXPECT_NEAR(f->gain.v, 39 * 0.0015, 0.001);
 }
@@ -278,46 +279,77 @@ TEST(Ranks, ExposedWireTimeIsAFindingOfItsOwn) {
   EXPECT_NEAR(f->gain.v, 40 * 0.003, 0.004);
 }
 
-// Two stages that hand microbatches to each other: the second waits for the first.
-TEST(Ranks, WaitingForTheOtherStageIsABubble) {
+// Stages that hand microbatches on, one after the other: receive, compute, send. A transfer begins
+// when both ends are there and holds both until it is over.
+std::vector<Trace> pipeline(const std::vector<double>& stage_us, int microbatches) {
   Job job;
-  job.ranks = 2;
+  job.ranks = static_cast<int>(stage_us.size());
   std::vector<Trace> traces;
-  for (int r = 0; r < 2; ++r) {
-    traces.push_back(empty_rank(job, r));
-    traces[static_cast<size_t>(r)].strings.insert(traces[static_cast<size_t>(r)].strings.end(),
-                                                  {"send", "recv"});
+  for (int s = 0; s < job.ranks; ++s) {
+    traces.push_back(empty_rank(job, s));
+    traces.back().strings.insert(traces.back().strings.end(), {"send", "recv"});
   }
-  for (int k = 0; k < 20; ++k)
-    for (int r = 0; r < 2; ++r) {
-      Trace& trace = traces[static_cast<size_t>(r)];
-      DeviceEvent compute;
-      compute.start_ns = k * 10'000'000 + r * 8'000'000;
-      compute.duration_ns = r == 0 ? 7'900'000 : 2'000'000;
-      compute.name = kKernel;
-      DeviceEvent transfer = compute;
-      transfer.start_ns = r == 0 ? k * 10'000'000 + 7'900'000 : k * 10'000'000;
-      transfer.duration_ns = k * 10'000'000 + 8'000'000 - transfer.start_ns;
-      transfer.stream = 20;
-      transfer.name = kAllReduce;
-      transfer.role = Role::kCommunication;
-      transfer.collective = k;
+  const auto add = [&](size_t s, int64_t start, int64_t end, int from) {
+    DeviceEvent e;
+    e.start_ns = start;
+    e.duration_ns = end - start;
+    e.stream = from < 0 ? 7 : 20;
+    e.name = from < 0 ? kKernel : kAllReduce;
+    if (from >= 0) {
+      e.role = Role::kCommunication;
+      e.collective = static_cast<int32_t>(traces[s].collectives.size());
       CollectiveInfo info;
-      info.name = r == 0 ? 7 : 8;
+      info.name = static_cast<size_t>(from) == s ? 7 : 8;
       info.group = kGroup;
-      info.source = 0;
-      info.destination = 1;
-      trace.collectives.push_back(info);
-      if (r == 0) trace.device.push_back(compute);
-      trace.device.push_back(transfer);
-      if (r == 1) trace.device.push_back(compute);
+      info.source = from;
+      info.destination = from + 1;
+      traces[s].collectives.push_back(info);
     }
-  const RanksDiagnosis d = diagnose_ranks(summaries(traces));
-  EXPECT_EQ(d.collectives.size(), 20u);
+    traces[s].device.push_back(e);
+  };
+  std::vector<int64_t> now(stage_us.size(), 1000);
+  for (int k = 0; k < microbatches; ++k)
+    for (size_t s = 0; s < stage_us.size(); ++s) {
+      if (s > 0) {
+        const int64_t end = std::max(now[s - 1], now[s]) + 10'000;
+        add(s - 1, now[s - 1], end, static_cast<int>(s) - 1);
+        add(s, now[s], end, static_cast<int>(s) - 1);
+        now[s - 1] = now[s] = end;
+      }
+      const int64_t end = now[s] + static_cast<int64_t>(stage_us[s] * 1e3);
+      add(s, now[s], end, -1);
+      now[s] = end;
+    }
+  return traces;
+}
+
+TEST(Ranks, WaitingForTheOtherStageIsABubble) {
+  const RanksDiagnosis d = diagnose_ranks(summaries(pipeline({1000, 1000, 1000, 1000}, 4)));
+  EXPECT_EQ(d.collectives.size(), 12u);
   EXPECT_EQ(find(d, Cause::kStraggler), nullptr);
   const Finding* f = find(d, Cause::kPipelineBubble);
   ASSERT_NE(f, nullptr);
-  EXPECT_EQ(f->where[0], "rank 1");
+  EXPECT_EQ(f->where[0], "rank 3");  // it waits for the first microbatch of all
+  // With many microbatches there is nothing to gain.
+  const RanksDiagnosis full = diagnose_ranks(summaries(pipeline({1000, 1000, 1000, 1000}, 200)));
+  EXPECT_TRUE(full.analysis.findings.empty());
+}
+
+TEST(Ranks, AStageWithMoreWorkIsAStraggler) {
+  const std::vector<Trace> traces = pipeline({1000, 1000, 1600, 1000}, 100);
+  const RanksDiagnosis d = diagnose_ranks(summaries(traces));
+  const Finding* f = find(d, Cause::kStraggler);
+  ASSERT_NE(f, nullptr);
+  EXPECT_EQ(f->where[0], "rank 2");
+  const auto span = [](const std::vector<Trace>& all) {
+    int64_t end = 0;
+    for (const Trace& t : all)
+      end = std::max(end, t.device.back().start_ns + t.device.back().duration_ns);
+    return static_cast<double>(end) * 1e-9;
+  };
+  // The truth: the same work, evenly spread.
+  const double gain = span(traces) - span(pipeline({1150, 1150, 1150, 1150}, 100));
+  EXPECT_NEAR(f->gain.v, gain, 0.05 * gain);
 }
 
 TEST(Ranks, OddInputsAreHarmless) {
