@@ -8,6 +8,7 @@
 #include "diagnose/hang_evidence.h"
 #include "diagnose/hardware.h"
 #include "diagnose/straggler.h"
+#include "diagnose/training.h"
 #include "ingest/kineto.h"
 #include "ingest/text_file.h"
 #include "plan/words.h"
@@ -249,6 +250,7 @@ void analyse(Collected& c, Diagnosis& d) {
   if (!c.kernel_logs.empty()) add(diagnose_kernel_logs(c.kernel_logs), d);
   if (!c.nccl_tests.empty()) add(diagnose_nccl_tests(c.nccl_tests), d);
   if (!c.topologies.empty()) add(diagnose_topologies(c.topologies), d);
+  for (const TrainingLog& log : c.training_logs) add(diagnose_training_log(log).analysis, d);
 }
 
 }  // namespace assay
