@@ -151,8 +151,8 @@ GammaTable::GammaTable(double shape) : log_value_(kScores) {
   }
 }
 
-double GammaTable::operator()(double u) const {
-  const double score = std::clamp(normal_quantile(u), -kScoreMost, kScoreMost);
+double GammaTable::at_score(double normal_score) const {
+  const double score = std::clamp(normal_score, -kScoreMost, kScoreMost);
   const double at = (score + kScoreMost) / kScoreStep;
   const size_t cell = std::min(static_cast<size_t>(at), kScores - 2);
   const double part = at - static_cast<double>(cell);

@@ -64,7 +64,8 @@ double gamma_cdf(double x, double shape);  // regularised lower incomplete gamma
 class GammaTable {
  public:
   explicit GammaTable(double shape);  // REQUIRES: 0.01 <= shape
-  double operator()(double u) const;
+  double operator()(double u) const { return at_score(normal_quantile(u)); }
+  double at_score(double normal_score) const;
 
  private:
   std::vector<double> log_value_;

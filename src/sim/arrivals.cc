@@ -18,16 +18,17 @@ class Ageing {
   double operational(double t) const {
     return extra_ == 0 ? t : t + extra_ * -std::expm1(-t / decay_);
   }
-  // Newton from below converges: s is increasing and concave (or convex) between t and t + extra.
+  // Newton's method: s is increasing and concave, so from below every step stays below.
   double calendar(double s) const {
     if (extra_ == 0) return s;
-    double low = std::min(s, s - extra_), high = std::max(s, s - extra_);
-    low = std::max(0.0, low);
-    for (int i = 0; i < 60 && high - low > 1e-9 * high; ++i) {
-      const double middle = 0.5 * (low + high);
-      (operational(middle) < s ? low : high) = middle;
+    double t = std::max(0.0, s - extra_);
+    for (int i = 0; i < 40; ++i) {
+      const double decayed = std::exp(-t / decay_);
+      const double step = (s - t - extra_ * (1 - decayed)) / (1 + extra_ / decay_ * decayed);
+      t += step;
+      if (std::abs(step) < 1e-7) break;
     }
-    return 0.5 * (low + high);
+    return t;
   }
 
  private:
@@ -55,16 +56,16 @@ class Drawer {
     const double span = ageing.operational(horizon_);
     // Gap = scale x (-ln u)^(1/shape), with mean 1 / rate.
     const double scale = 1 / (c.per_second * std::tgamma(1 + 1 / c.shape));
+    const double expected = span / scale;  // with shape 1
     for (int64_t e = 0; e < entities; ++e) {
       Stream luck(seed_, c.id, static_cast<uint64_t>(e));
-      const double own = scale / frailty(e);
+      const double rate = frailty(e);
       kind.entity = static_cast<int32_t>(e);
       kind.ordinal = 0;
-      // Most machines never fail: decided without a logarithm of the draw.
+      // Most machines never fail within the run. e^-x >= 1 - x decides it for most of them.
       double u = luck.uniform();
-      const double limit = span / own;
-      const double never = std::exp(-(c.shape == 1 ? limit : std::pow(limit, c.shape)));
-      if (u < never) continue;
+      if (c.shape == 1 && u < 1 - expected * rate) continue;
+      const double own = scale / rate;
       for (double at = 0;; u = luck.uniform()) {
         const double gap = -std::log(u);
         at += own * (c.shape == 1 ? gap : std::pow(gap, 1 / c.shape));
@@ -90,16 +91,18 @@ std::vector<Arrival> draw_arrivals(const PreparedRun& run, uint64_t seed) {
   Drawer drawer(run, seed, out);
   const auto alike = [](int64_t) { return 1.0; };
   // A lemon is a lemon for every cause: one draw a machine, read through each cause's gamma.
-  std::vector<double> quality;
+  std::vector<double> quality;  // a normal score
   if (!run.frailties.empty()) {
     for (int64_t m = 0; m < run.machines; ++m) {
-      quality.push_back(Stream(seed, cause_id("lemon"), static_cast<uint64_t>(m)).uniform());
+      const double u = Stream(seed, cause_id("lemon"), static_cast<uint64_t>(m)).uniform();
+      quality.push_back(normal_quantile(u));
     }
   }
   std::map<const GammaTable*, std::vector<double>> factors;
   for (const auto& [shape, table] : run.frailties) {
     std::vector<double>& f = factors[&table];
-    for (const double q : quality) f.push_back(std::max(table(q), 1e-9));
+    f.reserve(quality.size());
+    for (const double q : quality) f.push_back(std::max(table.at_score(q), 1e-9));
   }
   const auto draw = [&](const Clock& clock, Arrival kind, const GammaTable* table, bool ages) {
     if (table == nullptr) return drawer.draw(clock, kind, run.machines, ages, alike);

@@ -221,7 +221,7 @@ void Engine::outage(int cause, Nanoseconds until) {
 
 void Engine::begin_replacing() {
   evict_slow();
-  if (vacant_ == 0) return begin_restart();
+  if (vacant_.empty()) return begin_restart();
   fill(0, static_cast<int32_t>(slots_.size()));
   waiting_for_spares_ = !enough();
   if (waiting_for_spares_) ++chronicle_.spares_empty;

@@ -148,8 +148,8 @@ class Engine {
 
   std::vector<Machine> machines_;
   std::vector<int32_t> slots_;  // machine of each slot; -1: vacant
-  int64_t vacant_ = 0;
-  std::set<int32_t> pool_;  // healthy spares
+  std::set<int32_t> vacant_;    // slots without a machine
+  std::set<int32_t> pool_;      // healthy spares
   Nanoseconds pool_since_ = 0;
   std::vector<Slow> slow_;
   double slowest_ = 0;

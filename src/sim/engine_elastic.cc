@@ -17,13 +17,14 @@ int64_t Engine::replicas_in(Replica::State state) const {
 }
 
 bool Engine::complete(size_t replica) const {
-  const auto first = slots_.begin() + static_cast<int64_t>(replica) * replica_slots();
-  return std::find(first, first + replica_slots(), -1) == first + replica_slots();
+  const int32_t first = static_cast<int32_t>(replica) * replica_slots();
+  const auto vacant = vacant_.lower_bound(first);
+  return vacant == vacant_.end() || *vacant >= first + replica_slots();
 }
 
 // Whether the job can start with the nodes it has.
 bool Engine::enough() const {
-  if (vacant_ == 0 || !elastic()) return vacant_ == 0;
+  if (vacant_.empty() || !elastic()) return vacant_.empty();
   int64_t whole = 0;
   for (size_t r = 0; r < replicas_.size(); ++r) whole += complete(r) ? 1 : 0;
   return whole >= std::max<int64_t>(1, run_.spec.recovery.replicas_least);
@@ -74,7 +75,7 @@ void Engine::lose_replicas(const Blow& blow) {
 void Engine::recover_replica(size_t index) {
   Replica& r = replicas_[index];
   const Replica::State before = r.state;
-  const int64_t vacant_before = vacant_;
+  const size_t vacant_before = vacant_.size();
   ++r.generation;
   const bool whole = fill(static_cast<int32_t>(index) * replica_slots(), replica_slots());
   const Replica::State after = whole ? Replica::State::kRestarting : Replica::State::kReplacing;
@@ -93,7 +94,7 @@ void Engine::recover_replica(size_t index) {
   }
   const int64_t each = run_.spec.gpus / static_cast<int64_t>(replicas_.size());
   Seconds away = run_.restart_time(each, 0, false);
-  if (waited || vacant_before != vacant_) away += run_.spec.recovery.swap;
+  if (waited || vacant_before != vacant_.size()) away += run_.spec.recovery.swap;
   if (before == Replica::State::kUp) away += run_.spec.recovery.leave_stall;
   push(now_ + to_ns(away), Kind::kReplica, static_cast<int32_t>(index), r.generation);
 }

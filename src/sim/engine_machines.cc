@@ -130,7 +130,7 @@ void Engine::evict_slow() {
   if (after <= 0) return;
   for (const Slow& s : slow_) {
     if (now_ - s.since < after || s.until <= now_) continue;
-    if (static_cast<int64_t>(pool_.size()) <= vacant_) return;  // none to spare
+    if (pool_.size() <= vacant_.size()) return;  // none to spare
     if (!vacate(s.machine)) continue;
     Stream luck(seed_, cause_id("eviction"), static_cast<uint64_t>(s.machine));
     repair(s.machine, repair_time(luck.uniform()));
@@ -152,8 +152,8 @@ bool Engine::vacate(int32_t machine) {
   Machine& m = machines_[static_cast<size_t>(machine)];
   if (m.slot < 0) return false;
   slots_[static_cast<size_t>(m.slot)] = -1;
+  vacant_.insert(m.slot);
   m.slot = -1;
-  ++vacant_;
   return true;
 }
 
@@ -195,13 +195,12 @@ void Engine::on_repaired(int32_t machine) {
 }
 
 bool Engine::fill(int32_t first_slot, int32_t slots) {
-  for (int32_t s = first_slot; s < first_slot + slots && vacant_ > 0; ++s) {
-    if (slots_[static_cast<size_t>(s)] >= 0) continue;
+  for (auto s = vacant_.lower_bound(first_slot); s != vacant_.end() && *s < first_slot + slots;) {
     if (pool_.empty()) return false;
     count_spares();
-    place(*pool_.begin(), s);
+    place(*pool_.begin(), *s);
     pool_.erase(pool_.begin());
-    --vacant_;
+    s = vacant_.erase(s);
     ++replaced_;
   }
   return true;

@@ -28,22 +28,27 @@ Nanoseconds save_end(const SaveSchedule& s, const Segment& g, int64_t n) {
   return save_begin(s, g, n) + s.stalls(g.from.saves + n - 1, g.from.saves + n);
 }
 
-// The largest n >= 0 for which `reached(n)`, which is monotone and false beyond `most`.
+// The largest n >= 0 for which `reached(n)`, which is monotone: near what the mean period says, off
+// by no more than one stall of each tier.
 template <class Reached>
-int64_t last_n(int64_t most, Reached&& reached) {
-  int64_t low = 0, high = most + 1;
+int64_t last_n(const SaveSchedule& s, const Segment& g, Nanoseconds elapsed, Reached&& reached) {
+  if (s.interval <= 0 || !(g.pace < 1e300)) return 0;
+  double mean = 0, once = 0;
+  for (const SaveTier& t : s.tiers) {
+    mean += static_cast<double>(t.stall) / static_cast<double>(t.every);
+    once += static_cast<double>(t.stall);
+  }
+  const double work = s.interval * g.pace;
+  const double guess =
+      (static_cast<double>(elapsed - g.from.stall) + g.from.since * g.pace) / (work + mean);
+  const double off = 2 + once / (work + mean);
+  int64_t low = std::max<int64_t>(0, static_cast<int64_t>(guess - off));
+  int64_t high = std::max<int64_t>(low, static_cast<int64_t>(guess + off)) + 1;
   while (high - low > 1) {
     const int64_t middle = low + (high - low) / 2;
     (reached(middle) ? low : high) = middle;
   }
   return low;
-}
-
-// No more saves than this fit into the time, were they free.
-int64_t saves_most(const SaveSchedule& s, const Segment& g, Nanoseconds elapsed) {
-  if (s.interval <= 0) return 0;
-  return static_cast<int64_t>((static_cast<double>(elapsed) / g.pace + g.from.since) / s.interval) +
-         1;
 }
 
 }  // namespace
@@ -61,7 +66,7 @@ ProgressState state_at(const SaveSchedule& s, const Segment& g, Nanoseconds elap
     return at;
   }
   const int64_t n =
-      last_n(saves_most(s, g, elapsed), [&](int64_t k) { return save_begin(s, g, k) <= elapsed; });
+      last_n(s, g, elapsed, [&](int64_t k) { return save_begin(s, g, k) <= elapsed; });
   const Nanoseconds end = save_end(s, g, n);
   at.saves += n;
   if (n > 0) {
@@ -111,8 +116,8 @@ bool History::find(size_t tier, Nanoseconds time, double work_most, Found& found
     const Nanoseconds upto = std::min(g.end, time - t.persist) - g.begin;
     if (upto < 0) continue;
     // Saves of this tier that ended in this segment: indices of the job above `first`, up to `n`.
-    const int64_t n = last_n(saves_most(schedule_, g, upto),
-                             [&](int64_t k) { return save_end(schedule_, g, k) <= upto; });
+    const int64_t n =
+        last_n(schedule_, g, upto, [&](int64_t k) { return save_end(schedule_, g, k) <= upto; });
     const bool in_progress = g.from.stall > 0 && g.from.stall <= upto;
     const int64_t first = g.from.saves - (in_progress ? 1 : 0);
     int64_t index = (g.from.saves + n) / t.every * t.every;
