@@ -16,3 +16,16 @@ target_link_libraries(ingest_bench PRIVATE assay_ingest trace_generator simdjson
 if(NOT ASSAY_SANITIZE)
   add_test(NAME ingest_bench COMMAND ingest_bench --most 2 10)
 endif()
+
+# Runs over weeks against their bars. SimGrid (Debian's libsimgrid-dev) is compared where it is
+# installed; nothing else knows of it.
+add_executable(sim_bench test/bench/sim_bench.cc test/bench/flow_scenario.cc)
+target_link_libraries(sim_bench PRIVATE assay_sim)
+add_test(NAME sim_bench COMMAND sim_bench --quick)
+find_library(SIMGRID_LIBRARY simgrid)
+find_path(SIMGRID_INCLUDE simgrid/s4u.hpp)
+if(SIMGRID_LIBRARY AND SIMGRID_INCLUDE AND NOT ASSAY_SANITIZE)
+  target_sources(sim_bench PRIVATE test/bench/simgrid_scenario.cc)
+  target_compile_definitions(sim_bench PRIVATE ASSAY_SIMGRID)
+  target_link_libraries(sim_bench PRIVATE ${SIMGRID_LIBRARY})
+endif()

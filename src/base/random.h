@@ -35,7 +35,16 @@ constexpr double unit_interval(uint64_t bits) {
 class Stream {
  public:
   constexpr Stream(uint64_t seed, uint64_t cause, uint64_t index = 0)
-      : state_(mix_bits(mix_bits(mix_bits(seed + kStep) ^ cause) + kStep * (index + 1))) {}
+      : Stream(family(seed, cause), index) {}
+
+  // What all streams of one seed and cause have in common, for loops over many of them.
+  struct Family {
+    uint64_t key;
+  };
+  static constexpr Family family(uint64_t seed, uint64_t cause) {
+    return {mix_bits(mix_bits(seed + kStep) ^ cause)};
+  }
+  constexpr Stream(Family f, uint64_t index) : state_(mix_bits(f.key + kStep * (index + 1))) {}
 
   constexpr uint64_t bits() {
     state_ += kStep;

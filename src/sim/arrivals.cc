@@ -56,9 +56,10 @@ class Drawer {
     const double span = ageing.operational(horizon_);
     // Gap = scale x (-ln u)^(1/shape), with mean 1 / rate.
     const double scale = 1 / (c.per_second * std::tgamma(1 + 1 / c.shape));
+    const Stream::Family family = Stream::family(seed_, c.id);
     const double expected = span / scale;  // with shape 1
     for (int64_t e = 0; e < entities; ++e) {
-      Stream luck(seed_, c.id, static_cast<uint64_t>(e));
+      Stream luck(family, static_cast<uint64_t>(e));
       const double rate = frailty(e);
       kind.entity = static_cast<int32_t>(e);
       kind.ordinal = 0;
@@ -136,6 +137,17 @@ std::vector<Arrival> draw_arrivals(const PreparedRun& run, uint64_t seed) {
   draw({cause_id("slow link"), s.slow_link_per_node_day / kSecondsPerDay, 1},
        {0, ArrivalKind::kSlowLink, 0, 0, 0}, nullptr, false);
   return out;
+}
+
+std::vector<uint32_t> in_order(const std::vector<Arrival>& arrivals) {
+  std::vector<std::pair<Nanoseconds, uint32_t>> keys;
+  keys.reserve(arrivals.size());
+  for (const Arrival& a : arrivals) keys.emplace_back(a.time, static_cast<uint32_t>(keys.size()));
+  std::sort(keys.begin(), keys.end());
+  std::vector<uint32_t> order;
+  order.reserve(keys.size());
+  for (const auto& [time, index] : keys) order.push_back(index);
+  return order;
 }
 
 Stream attributes(uint64_t seed, uint64_t cause, const Arrival& a) {

@@ -21,8 +21,11 @@ struct Arrival {
   int32_t ordinal = 0;  // how many of this cause and entity came before
 };
 
-// All of them within the horizon, in no promised order.
+// All of them within the horizon, cause by cause.
 std::vector<Arrival> draw_arrivals(const PreparedRun&, uint64_t seed);
+
+// Their indices by time; at the same time in the order in which they were drawn.
+std::vector<uint32_t> in_order(const std::vector<Arrival>&);
 
 // A stream for what else is to be drawn about an arrival; tied to it, whenever it is asked for.
 Stream attributes(uint64_t seed, uint64_t cause, const Arrival&);

@@ -24,16 +24,35 @@ Engine::Engine(const PreparedRun& run, uint64_t seed, const RunOptions& options)
 
 RunResult Engine::run() {
   begin();
-  while (!queue_.empty() && queue_.top().time < run_.horizon && !chronicle_.finished) {
-    const auto event = queue_.pop();
-    now_ = event.time;
-    dispatch(event.payload);
-  }
+  Event event;
+  while (!chronicle_.finished && next(event)) dispatch(event);
   if (!chronicle_.finished) {
     now_ = run_.horizon;
     finish(false);
   }
   return settle(run_, chronicle_, history_.segments(), options_);
+}
+
+bool Engine::next(Event& event) {
+  const bool arrivals_left = next_arrival_ < arrival_order_.size();
+  if (queue_.empty() && !arrivals_left) return false;
+  if (arrivals_left) {
+    const uint32_t index = arrival_order_[next_arrival_];
+    const Nanoseconds time = arrivals_[index].time;
+    const bool first = queue_.empty() || time < queue_.top().time ||
+                       (time == queue_.top().time &&
+                        static_cast<uint8_t>(Kind::kArrival) < queue_.top().priority());
+    if (first) {
+      ++next_arrival_;
+      now_ = time;
+      event = {Kind::kArrival, static_cast<int32_t>(index), 0};
+      return time < run_.horizon;
+    }
+  }
+  const auto queued = queue_.pop();
+  now_ = queued.time;
+  event = queued.payload;
+  return now_ < run_.horizon;
 }
 
 void Engine::push(Nanoseconds time, Kind kind, int32_t index, uint32_t generation) {
@@ -51,10 +70,7 @@ void Engine::begin() {
     }
   }
   arrivals_ = draw_arrivals(run_, seed_);
-  queue_.reserve(arrivals_.size() + 64);
-  for (size_t i = 0; i < arrivals_.size(); ++i) {
-    push(arrivals_[i].time, Kind::kArrival, static_cast<int32_t>(i));
-  }
+  arrival_order_ = in_order(arrivals_);
   const Stragglers& s = run_.spec.stragglers;
   for (int32_t m = 0; s.slow_nodes > 0 && m < static_cast<int32_t>(run_.machines); ++m) {
     Stream luck(seed_, cause_id("slow node"), static_cast<uint64_t>(m));
@@ -365,6 +381,7 @@ void Engine::end_segment() {
   state_ = state_at(run_.schedule, g, elapsed);
   g.end = now_;
   g.work_end = g.kept = state_.work;
+  g.saves_end = state_.saves;
   // Stalls begun, less what is still to go of the last.
   g.stalled = g.from.stall + run_.schedule.stalls(g.from.saves, state_.saves) - state_.stall;
   ASSERT(g.stalled >= 0 && g.stalled <= elapsed);

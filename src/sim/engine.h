@@ -77,6 +77,7 @@ class Engine {
   };
 
   void begin();
+  bool next(Event&);  // the next event, or false at the end of the period
   void dispatch(const Event&);
   void push(Nanoseconds time, Kind, int32_t index, uint32_t generation = 0);
 
@@ -145,6 +146,8 @@ class Engine {
   Nanoseconds now_ = 0;
   EventQueue<Event> queue_;
   std::vector<Arrival> arrivals_;
+  std::vector<uint32_t> arrival_order_;  // beside the queue: they are known from the start
+  size_t next_arrival_ = 0;
 
   std::vector<Machine> machines_;
   std::vector<int32_t> slots_;  // machine of each slot; -1: vacant

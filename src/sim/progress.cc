@@ -55,7 +55,10 @@ int64_t last_n(const SaveSchedule& s, const Segment& g, Nanoseconds elapsed, Rea
 
 Nanoseconds SaveSchedule::stalls(int64_t after, int64_t upto) const {
   Nanoseconds sum = 0;
-  for (const SaveTier& t : tiers) sum += (upto / t.every - after / t.every) * t.stall;
+  for (const SaveTier& t : tiers) {
+    const int64_t saves = t.every == 1 ? upto - after : upto / t.every - after / t.every;
+    sum += saves * t.stall;
+  }
   return sum;
 }
 
@@ -115,6 +118,8 @@ bool History::find(size_t tier, Nanoseconds time, double work_most, Found& found
     if (schedule_.interval <= 0) continue;
     const Nanoseconds upto = std::min(g.end, time - t.persist) - g.begin;
     if (upto < 0) continue;
+    // Most segments hold no save of a coarse tier.
+    if (g.saves_end / t.every == (g.from.saves - (g.from.stall > 0 ? 1 : 0)) / t.every) continue;
     // Saves of this tier that ended in this segment: indices of the job above `first`, up to `n`.
     const int64_t n =
         last_n(schedule_, g, upto, [&](int64_t k) { return save_end(schedule_, g, k) <= upto; });

@@ -50,9 +50,10 @@ struct Segment {
   ProgressState from;
   double pace = 1;  // wall time per work
   double work_end = 0;
-  double kept = 0;          // work up to which it counts; lowered by rollbacks
-  Nanoseconds stalled = 0;  // of its length, in saves
-  bool forced = false;      // no length: a save of the last tier at `begin`, durable at once
+  int64_t saves_end = INT64_MAX;  // begun by its end; more does not harm
+  double kept = 0;                // work up to which it counts; lowered by rollbacks
+  Nanoseconds stalled = 0;        // of its length, in saves
+  bool forced = false;            // no length: a save of the last tier at `begin`, durable at once
   // Who does what meanwhile, in accelerators of the job.
   int64_t active = 0, curtailed = 0, replacing = 0, restarting = 0;
   Excess excess;
