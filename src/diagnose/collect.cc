@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "diagnose/collect_slurm.h"
 #include "diagnose/fleet.h"
 #include "diagnose/hang_evidence.h"
 #include "diagnose/hardware.h"
@@ -164,6 +165,11 @@ void collect_text(FileKind kind, const std::string& text, const std::string& pat
       std::string summary = many(log.iterations.size(), "iteration", "iterations");
       return keep(std::move(log), std::move(summary), collected.training_logs, d, file);
     }
+    case FileKind::kSacct:
+    case FileKind::kSinfo:
+    case FileKind::kSqueue:
+    case FileKind::kScontrol:
+      return collect_slurm(kind, text, path, collected.slurm, file, d.problems);
     default:
       file.summary = "not used: nothing here can diagnose it";
   }
@@ -250,6 +256,9 @@ void analyse(Collected& c, Diagnosis& d) {
   if (!c.kernel_logs.empty()) add(diagnose_kernel_logs(c.kernel_logs), d);
   if (!c.nccl_tests.empty()) add(diagnose_nccl_tests(c.nccl_tests), d);
   if (!c.topologies.empty()) add(diagnose_topologies(c.topologies), d);
+  if (!c.slurm.jobs.empty() || !c.slurm.nodes.empty() || !c.slurm.queue.empty()) {
+    analyse_slurm(c.slurm, d);
+  }
   for (const TrainingLog& log : c.training_logs) add(diagnose_training_log(log).analysis, d);
 }
 

@@ -8,6 +8,7 @@
 #include "ingest/flight_recorder.h"
 #include "ingest/kernel_log.h"
 #include "ingest/nccl_tests.h"
+#include "ingest/slurm.h"
 #include "ingest/straggler_csv.h"
 #include "ingest/telemetry.h"
 #include "ingest/topo.h"
@@ -48,6 +49,7 @@ struct Collected {
   std::vector<NcclTests> nccl_tests;
   std::vector<Topology> topologies;
   std::vector<TrainingLog> training_logs;
+  SlurmReading slurm;
 };
 
 // Reads one file into `collected`; says in `diagnosis.files` what it was, in `problems` what is

@@ -18,6 +18,7 @@
 #include <fmt/format.h>
 
 #include "diagnose/hang_words.h"
+#include "diagnose/xid.h"
 
 namespace assay {
 namespace {
@@ -393,9 +394,12 @@ class Judge {
 }  // namespace
 
 bool xid_stops_work(int code) {
-  // NVIDIA's XID catalog: 45 follows an error elsewhere or the end of the process; 63, 92, 93, 121,
-  // 154, 156 and 160 inform (a remapping, a rate, a wear limit, a retirement).
-  for (const int harmless : {45, 63, 92, 93, 121, 154, 156, 160}) {
+  if (const XidInfo* info = find_xid(code); info && info->kind == XidClass::kInformation) {
+    return false;
+  }
+  // 45 follows an error elsewhere or the end of the process; 63, 92, 121, 156 and 160 tell of a
+  // remapping, a rate, corrected errors and retirements, and work goes on.
+  for (const int harmless : {45, 63, 92, 121, 156, 160}) {
     if (code == harmless) return false;
   }
   return code > 0;
