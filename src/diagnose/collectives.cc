@@ -185,7 +185,9 @@ void summarise_collectives(const Trace& trace, RankSummary& summary) {
 
 namespace {
 
-constexpr int64_t kEndTogether = 100'000;  // ns; ends of one collective on different ranks
+// Ends of one collective on different ranks: microseconds for a reduction, but the members of an
+// all-to-all over many nodes leave it when their own part is done.
+constexpr int64_t kEndTogether = 500'000;  // ns
 constexpr size_t kVoters = 256;            // collectives of a rank that vote on its clock
 constexpr size_t kLeastVotes = 3;
 constexpr size_t kNearest = 64;  // candidates of one collective; honest ones are a few
@@ -267,20 +269,23 @@ bool match_by_time(const RankSummary& reference, RankSummary& rank) {
   for (size_t i = 0; i < reference.collectives.size(); ++i)
     ends.emplace_back(reference.collectives[i].end_ns, i);
   std::sort(ends.begin(), ends.end());
-  std::set<size_t> taken;
+  std::vector<bool> taken(ends.size(), false);
   for (CollectiveUse& use : rank.collectives) {
     const int64_t end = use.end_ns - offset;
-    auto near =
+    const auto from =
         std::lower_bound(ends.begin(), ends.end(), std::pair{end - kEndTogether, size_t{0}});
-    for (size_t looked_at = 0;
-         near != ends.end() && near->first <= end + kEndTogether && looked_at < kNearest;
-         ++near, ++looked_at) {
+    const CollectiveUse* nearest = nullptr;
+    size_t looked_at = 0;
+    for (auto near = from; near != ends.end() && near->first <= end + kEndTogether; ++near) {
       const CollectiveUse& other = reference.collectives[near->second];
-      if (name_hash(rank, use) != name_hash(reference, other) || !taken.insert(near->second).second)
-        continue;
-      use.key = other.key;
-      break;
+      if (++looked_at > kNearest) break;
+      if (taken[near->second] || name_hash(rank, use) != name_hash(reference, other)) continue;
+      if (!nearest || std::abs(other.end_ns - end) < std::abs(nearest->end_ns - end))
+        nearest = &other;
     }
+    if (!nearest) continue;
+    taken[static_cast<size_t>(nearest - reference.collectives.data())] = true;
+    use.key = nearest->key;
   }
   return true;
 }
@@ -318,7 +323,41 @@ std::vector<int32_t> match_by_order(std::vector<RankSummary>& ranks) {
 
 // --- Clocks ------------------------------------------------------------------------------------
 
-std::vector<int64_t> clock_offsets(const std::vector<RankSummary>& ranks) {
+namespace {
+
+struct Edge {
+  int32_t to;
+  ClockOffset clock;  // of `to` against the rank the edge comes from
+};
+
+// Clocks of ranks that are connected, against the median of them.
+std::vector<ClockOffset> along_edges(const std::vector<std::vector<Edge>>& edges) {
+  std::vector<ClockOffset> clocks(edges.size());
+  std::vector<bool> known(edges.size(), false);
+  for (size_t root = 0; root < edges.size(); ++root) {
+    if (known[root]) continue;
+    std::vector<size_t> component{root};
+    known[root] = true;
+    for (size_t i = 0; i < component.size(); ++i)
+      for (const Edge& edge : edges[component[i]]) {
+        const size_t other = static_cast<size_t>(edge.to);
+        if (known[other]) continue;
+        known[other] = true;
+        clocks[other] = {clocks[component[i]].offset_ns + edge.clock.offset_ns,
+                         std::max(clocks[component[i]].noise_ns, edge.clock.noise_ns)};
+        component.push_back(other);
+      }
+    std::vector<int64_t> values;
+    for (const size_t r : component) values.push_back(clocks[r].offset_ns);
+    const int64_t middle = median_of(std::move(values));
+    for (const size_t r : component) clocks[r].offset_ns -= middle;
+  }
+  return clocks;
+}
+
+}  // namespace
+
+std::vector<ClockOffset> clock_offsets(const std::vector<RankSummary>& ranks) {
   struct End {
     uint64_t key;
     int32_t rank;
@@ -342,31 +381,15 @@ std::vector<int64_t> clock_offsets(const std::vector<RankSummary>& ranks) {
     if (ends[i].rank != ends[first].rank)
       differences[{ends[first].rank, ends[i].rank}].push_back(ends[i].end - ends[first].end);
   }
-  std::vector<std::vector<std::pair<int32_t, int64_t>>> edges(ranks.size());
+  std::vector<std::vector<Edge>> edges(ranks.size());
   for (auto& [pair, values] : differences) {
-    const int64_t difference = median_of(std::move(values));
-    edges[static_cast<size_t>(pair.first)].emplace_back(pair.second, difference);
-    edges[static_cast<size_t>(pair.second)].emplace_back(pair.first, -difference);
+    const int64_t middle = median_of(values);
+    for (int64_t& value : values) value = std::abs(value - middle);
+    const int64_t noise = median_of(std::move(values));
+    edges[static_cast<size_t>(pair.first)].push_back({pair.second, {middle, noise}});
+    edges[static_cast<size_t>(pair.second)].push_back({pair.first, {-middle, noise}});
   }
-  std::vector<int64_t> offset(ranks.size(), 0);
-  std::vector<bool> known(ranks.size(), false);
-  for (size_t root = 0; root < ranks.size(); ++root) {
-    if (known[root]) continue;
-    std::vector<int32_t> component{static_cast<int32_t>(root)};
-    known[root] = true;
-    for (size_t i = 0; i < component.size(); ++i)
-      for (const auto& [other, difference] : edges[static_cast<size_t>(component[i])]) {
-        if (known[static_cast<size_t>(other)]) continue;
-        known[static_cast<size_t>(other)] = true;
-        offset[static_cast<size_t>(other)] = offset[static_cast<size_t>(component[i])] + difference;
-        component.push_back(other);
-      }
-    std::vector<int64_t> values;
-    for (const int32_t r : component) values.push_back(offset[static_cast<size_t>(r)]);
-    const int64_t middle = median_of(std::move(values));
-    for (const int32_t r : component) offset[static_cast<size_t>(r)] -= middle;
-  }
-  return offset;
+  return along_edges(edges);
 }
 
 }  // namespace assay

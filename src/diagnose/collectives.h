@@ -25,8 +25,11 @@ void summarise_collectives(const Trace&, RankSummary&);
 // Gives a key to records that have none. Returns the ranks (indices) that could not be matched.
 std::vector<int32_t> match_by_order(std::vector<RankSummary>&);
 
-// Median difference of clocks, own minus those of the others, from ends of collectives that share
-// a key; zero where a rank shares none. In nanoseconds, by index.
-std::vector<int64_t> clock_offsets(const std::vector<RankSummary>&);
+// A rank's clock against the others', from ends of collectives that share a key: the median of the
+// differences, and their median deviation from it. Zero where a rank shares none.
+struct ClockOffset {
+  int64_t offset_ns = 0, noise_ns = 0;
+};
+std::vector<ClockOffset> clock_offsets(const std::vector<RankSummary>&);
 
 }  // namespace assay

@@ -14,6 +14,7 @@ namespace {
 
 constexpr size_t kMissingListed = 64;
 constexpr int kLargestWorld = 1 << 20;
+constexpr int64_t kNoiseFactor = 4;  // a clock differs when its median leaves the ends' own scatter
 
 std::string_view base_name(std::string_view path) {
   const size_t slash = path.find_last_of('/');
@@ -192,15 +193,16 @@ RanksDiagnosis diagnose_ranks(std::vector<RankSummary> ranks) {
   RanksDiagnosis d;
   sort_ranks(ranks, d);
   const std::vector<int32_t> alone = match_by_order(ranks);
-  const std::vector<int64_t> offsets = clock_offsets(ranks);
+  const std::vector<ClockOffset> clocks = clock_offsets(ranks);
   for (size_t r = 0; r < ranks.size(); ++r) {
     RankView view;
     view.rank = ranks[r].rank >= 0 ? ranks[r].rank : static_cast<int>(r);
     view.file = ranks[r].file;
     view.host = ranks[r].host;
     view.breakdown = ranks[r].breakdown;
-    view.clock_offset_ns = offsets[r];
-    view.corrected = std::abs(offsets[r]) > kClockNoise;
+    view.clock_offset_ns = clocks[r].offset_ns;
+    view.corrected =
+        std::abs(clocks[r].offset_ns) > std::max(kClockNoise, kNoiseFactor * clocks[r].noise_ns);
     d.ranks.push_back(std::move(view));
   }
   fill_collectives(d, ranks);

@@ -15,7 +15,8 @@
 //   waiting   of a rank: last arrival - its own arrival;
 //   skew      last arrival - first arrival, blamed on the rank that came last.
 // Clocks: the members of a collective end together, so a rank's clock is late by the median of its
-// ends against the others'. Offsets above kClockNoise are corrected; all are reported.
+// ends against the others'. Offsets above kClockNoise, and above four times the scatter of the
+// ends, are corrected; all are reported.
 #pragma once
 
 #include <cstdint>

@@ -270,6 +270,11 @@ void communication_finding(Judge& j) {
       "FSDP with forward and backward prefetch, Megatron --overlap-grad-reduce "
       "--overlap-param-gather; or send less (bf16 gradients, fewer groups).";
   f.where = {"all ranks"};
+  if (j.d.missing_count > 0) {
+    f.confidence = Confidence::kLow;
+    f.detail += fmt::format(" {} ranks have no file: part of it may be waiting for them.",
+                            j.d.missing_count);
+  }
   f.evidence.push_back(collectives_evidence(j.d));
   j.d.analysis.findings.push_back(std::move(f));
 }
