@@ -50,6 +50,11 @@ class Reader {
     warnings_.push_back(std::move(d));
   }
 
+  // Remembers where a count left zero: the event that begins the window.
+  void note_first(uint64_t& place, size_t count) const {
+    if (place == 0 && count > 0) place = window_.offset();
+  }
+
   Result<char> next_char();  // the next byte that is not blank; 0 at the end
   Result<Ended> read_root();
   Result<Ended> read_member();
@@ -70,7 +75,8 @@ class Reader {
   RawEvent event_;
   bool has_events_ = false;
   size_t broken_ = 0, broken_head_ = 0;
-  uint64_t first_broken_ = 0;
+  // Bytes of the text; zero: none, as no event begins there in a file that has one.
+  uint64_t first_broken_ = 0, first_repaired_ = 0, first_without_time_ = 0, first_negative_ = 0;
 };
 
 Result<char> Reader::next_char() {
@@ -249,6 +255,9 @@ Result<Ended> Reader::read_one_event() {
     if (scanned == Scan::kOk) {
       ++trace_.events;
       columns_.add(event_);
+      note_first(first_repaired_, columns_.texts().repaired());
+      note_first(first_without_time_, columns_.without_time());
+      note_first(first_negative_, trace_.negative_durations);
       window_.consume_to(p);
       return Ended::kWell;
     }
@@ -308,15 +317,19 @@ void Reader::report() {
                      broken_ == 1 ? "event was" : "events were"));
   }
   if (columns_.without_time() > 0) {
-    warn(fmt::format("{} events without a usable time were left out", columns_.without_time()));
+    warn(fmt::format("{} events without a usable time were left out, the first at byte {}",
+                     columns_.without_time(), first_without_time_));
   }
   if (columns_.texts().repaired() > 0) {
-    warn(fmt::format("{} texts hold control characters or invalid UTF-8, shown as `?`",
-                     columns_.texts().repaired()));
+    warn(
+        fmt::format("{} texts hold control characters or invalid UTF-8, shown as `?`, the first "
+                    "in the event at byte {}",
+                    columns_.texts().repaired(), first_repaired_));
   }
   if (trace_.negative_durations > 0) {
-    warn(fmt::format("{} device events have a negative duration and count in no total",
-                     trace_.negative_durations));
+    warn(fmt::format(
+        "{} device events have a negative duration and count in no total, the first at byte {}",
+        trace_.negative_durations, first_negative_));
   }
 }
 
