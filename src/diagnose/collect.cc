@@ -8,6 +8,7 @@
 #include "diagnose/fleet.h"
 #include "diagnose/hang_evidence.h"
 #include "diagnose/hardware.h"
+#include "diagnose/robust.h"
 #include "diagnose/straggler.h"
 #include "diagnose/training.h"
 #include "ingest/kineto.h"
@@ -207,6 +208,21 @@ void analyse_traces(const TraceTotals& totals, Diagnosis& d) {
   d.open.insert(d.open.end(), totals.open.begin(), totals.open.end());
 }
 
+// What telemetry can be held against: the part, and the MFU that a training log beside it claims.
+HardwareContext hardware_context(const Collected& c) {
+  HardwareContext context;
+  context.accelerator = c.accelerator;
+  std::vector<double> tflops;
+  for (const TrainingLog& log : c.training_logs) {
+    for (const TrainingIteration& it : log.iterations) {
+      if (it.tflops && *it.tflops > 0) tflops.push_back(*it.tflops);
+    }
+  }
+  const double peak = c.accelerator != nullptr ? c.accelerator->bf16.v / 1e12 : 0;
+  if (!tflops.empty() && peak > 0) context.mfu = median_of(tflops) / peak;
+  return context;
+}
+
 void add(Analysis analysis, Diagnosis& d) {
   std::move(analysis.findings.begin(), analysis.findings.end(), std::back_inserter(d.findings));
   std::move(analysis.open.begin(), analysis.open.end(), std::back_inserter(d.open));
@@ -219,6 +235,7 @@ void collect(const std::string& path, const DiagnoseOptions& options, Collected&
              Diagnosis& d) {
   FileRead file;
   file.path = path;
+  collected.accelerator = options.accelerator;
   const Result<FileKind> kind = recognise_file(path);
   if (!kind) {
     not_read(path, kind.error().message, file, d);
@@ -252,7 +269,7 @@ void analyse(Collected& c, Diagnosis& d) {
     const HangEvidence evidence = hang_evidence(c.dumps, c.kernel_logs, c.telemetry, c.nccl_tests);
     add(diagnose_hang(c.dumps, evidence).analysis, d);
   }
-  if (!c.telemetry.empty()) add(diagnose_telemetry(c.telemetry).analysis, d);
+  if (!c.telemetry.empty()) add(diagnose_telemetry(c.telemetry, hardware_context(c)).analysis, d);
   if (!c.kernel_logs.empty()) add(diagnose_kernel_logs(c.kernel_logs), d);
   if (!c.nccl_tests.empty()) add(diagnose_nccl_tests(c.nccl_tests), d);
   if (!c.topologies.empty()) add(diagnose_topologies(c.topologies), d);

@@ -40,6 +40,7 @@ struct TraceTotals {
 };
 
 struct Collected {
+  const Accelerator* accelerator = nullptr;  // of --cluster; null: not given
   TraceTotals traces;
   std::vector<RankSummary> ranks;
   std::vector<OperationTrace> operations;

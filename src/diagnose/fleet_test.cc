@@ -86,8 +86,7 @@ TEST(Fleet, PublishedH200RunsHaveTwoModes) {
   const Analysis a = diagnose_nccl_tests(read_folder("mlperf_v5.0_google_h200_8x8"));
   ASSERT_EQ(a.findings.size(), 1u);
   EXPECT_EQ(a.findings[0].cause, Cause::kHardwareFault);
-  EXPECT_NE(a.findings[0].detail.find("4 runs near 23"), std::string::npos)
-      << a.findings[0].detail;
+  EXPECT_NE(a.findings[0].detail.find("4 runs near 23"), std::string::npos) << a.findings[0].detail;
   EXPECT_NE(a.findings[0].detail.find("6 near 32"), std::string::npos) << a.findings[0].detail;
   EXPECT_TRUE(a.findings[0].where.empty()) << "it is not tied to a node";
   EXPECT_GT(a.findings[0].share, 0.10);

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include <fmt/format.h>
 
+#include "diagnose/fleet.h"
 #include "diagnose/xid.h"
 
 namespace assay {
@@ -319,6 +321,54 @@ void add_faults(const std::vector<const GpuSeries*>& series, const std::vector<G
     link_faults(*series[i], times[i], out);
     recovery_faults(*series[i], times[i], out);
     xid_faults(*series[i], times[i], out);
+  }
+}
+
+// Chips at their power cap differ by a few percent from each other by nature; that is why a suspect
+// must also lie outside the scatter of its peers.
+void add_slow_peers(const std::vector<const GpuSeries*>& series, const std::vector<GpuTime>& times,
+                    Analysis& out) {
+  std::map<std::string, std::vector<size_t>> by_model;
+  for (size_t i = 0; i < series.size(); ++i) {
+    const bool busy = times[i].busy.v > 0.5 * times[i].observed.v;
+    if (busy && times[i].clock_mhz > 0) by_model[times[i].model].push_back(i);
+  }
+  for (const auto& [model, indices] : by_model) {
+    std::vector<FleetMember> members;
+    for (const size_t i : indices) members.push_back({times[i].name, times[i].clock_mhz});
+    const FleetVerdict verdict = judge_fleet(members);
+    for (const size_t k : verdict.suspects) {
+      const GpuTime& time = times[indices[k]];
+      const bool named =
+          std::any_of(out.findings.begin(), out.findings.end(), [&](const Finding& f) {
+            const bool clocks =
+                f.cause == Cause::kThermalThrottle || f.cause == Cause::kPowerThrottle;
+            return clocks && std::find(f.where.begin(), f.where.end(), time.name) != f.where.end();
+          });
+      if (named) continue;
+      Finding finding;
+      finding.cause = Cause::kStraggler;
+      finding.share = 1 - time.clock_mhz / verdict.median;
+      if (time.timed) finding.gain = time.busy * finding.share;
+      finding.title =
+          fmt::format("{} runs {:.1f} % slower than its peers", time.name, 100 * finding.share);
+      finding.detail = fmt::format(
+          "{:.0f} MHz while busy; the median of {} GPUs of its kind is {:.0f} MHz. A synchronous "
+          "job goes at the speed of its slowest GPU.",
+          time.clock_mhz, members.size(), verdict.median);
+      finding.fix =
+          "nvidia-smi -q -d CLOCK,PERFORMANCE,POWER,TEMPERATURE on it and on a peer; "
+          "exchange the node for a spare and run dcgmi diag -r 3.";
+      finding.where = {time.name};
+      finding.confidence = Confidence::kMedium;
+      Evidence evidence{"", "mean clocks while busy", time.file, {"GPU", "MHz"}, {}};
+      for (const FleetMember& member : members) {
+        if (evidence.rows.size() >= kEvidenceRows) break;
+        evidence.rows.push_back({member.name, fmt::format("{:.0f}", member.value)});
+      }
+      finding.evidence.push_back(std::move(evidence));
+      out.findings.push_back(std::move(finding));
+    }
   }
 }
 

@@ -12,6 +12,10 @@ namespace assay {
 void add_faults(const std::vector<const GpuSeries*>& series, const std::vector<GpuTime>& times,
                 Analysis&);
 
+// A GPU whose clock is below its peers' for no reason that another finding gives.
+void add_slow_peers(const std::vector<const GpuSeries*>& series, const std::vector<GpuTime>& times,
+                    Analysis&);
+
 // Utilisation that is not work, OFU against MFU, and GPUs that spin without doing anything.
 void add_work(const std::vector<const GpuSeries*>& series, const std::vector<GpuTime>& times,
               const HardwareContext&, Analysis&);

@@ -52,12 +52,64 @@ double busy_at(const GpuSeries& gpu, size_t i) {
   return gpu.has(Metric::kThrottleReasons) ? 1 : 0;
 }
 
-// The clock it could hold: the maximum it states, or the highest that was seen.
-double achievable_clock(const GpuSeries& gpu) {
-  const double stated = gpu.last(Metric::kSmClockMaxMhz);
+// What files say of the part rather than of the moment. A query log often lacks it, and an
+// nvidia-smi -q of the same machine beside it has it: what all files that state it agree on holds
+// for those that do not.
+struct Part {
+  double clock_max_mhz = 0;            // 0: not stated
+  double limit_w = 0;                  // its own; 0: not stated
+  double clock_seen_mhz = 0;           // the highest of any GPU
+  const Accelerator* known = nullptr;  // of the catalog, or null
+};
+
+// The value that all series agree on; 0 when none states it or they differ.
+double agreed(const std::vector<const GpuSeries*>& series, Metric metric) {
+  double value = 0;
+  for (const GpuSeries* gpu : series) {
+    const double stated = gpu->last(metric);
+    if (std::isnan(stated) || !(stated > 0)) continue;
+    if (value > 0 && stated != value) return 0;
+    value = stated;
+  }
+  return value;
+}
+
+Part common_part(const std::vector<const GpuSeries*>& series, const HardwareContext& context) {
+  Part part;
+  part.clock_max_mhz = agreed(series, Metric::kSmClockMaxMhz);
+  part.limit_w = agreed(series, Metric::kPowerLimitDefaultW);
+  if (!(part.limit_w > 0)) part.limit_w = agreed(series, Metric::kPowerLimitMaxW);
+  std::string model;
+  bool several = false;
+  for (const GpuSeries* gpu : series) {
+    const double seen = gpu->largest(Metric::kSmClockMhz);
+    if (!std::isnan(seen)) part.clock_seen_mhz = std::max(part.clock_seen_mhz, seen);
+    if (gpu->model.empty()) continue;
+    several = several || (!model.empty() && model != gpu->model);
+    model = gpu->model;
+  }
+  part.known = context.accelerator;
+  if (part.known == nullptr && !model.empty()) part.known = find_accelerator(catalog(), model);
+  if (several) part = Part{};  // no telling which is which
+  return part;
+}
+
+Part part_of(const GpuSeries& gpu, const Part& common) {
+  Part part = common;
+  const double clock = gpu.last(Metric::kSmClockMaxMhz);
+  const double limit = gpu.last(Metric::kPowerLimitDefaultW);
+  const double most = gpu.last(Metric::kPowerLimitMaxW);
   const double seen = gpu.largest(Metric::kSmClockMhz);
-  if (!std::isnan(stated) && stated > 0) return stated;
-  return std::isnan(seen) ? 0 : seen;
+  if (!gpu.model.empty()) {
+    const Accelerator* known = find_accelerator(catalog(), gpu.model);
+    if (known != nullptr) part.known = known;
+  }
+  if (!std::isnan(seen)) part.clock_seen_mhz = std::max(part.clock_seen_mhz, seen);
+  if (clock > 0) part.clock_max_mhz = clock;
+  if (most > 0 && !(part.limit_w > 0)) part.limit_w = most;
+  if (limit > 0) part.limit_w = limit;
+  if (!(part.limit_w > 0) && part.known != nullptr) part.limit_w = part.known->tdp.v;
+  return part;
 }
 
 // Who takes the blame for a low clock. Several bits may be set: heat before power, because a
@@ -107,13 +159,14 @@ void apportion(const GpuSeries& gpu, GpuTime& time) {
   time.lost_unexplained = Seconds();
 }
 
-GpuTime time_of(const GpuSeries& gpu, const std::string& file) {
+GpuTime time_of(const GpuSeries& gpu, const std::string& file, const Part& part) {
   GpuTime time;
   time.name = gpu.name();
   time.file = file;
   time.model = sanitize(gpu.model, 64);
   const std::vector<double> weights = weights_of(gpu, time.timed);
-  time.clock_max_mhz = achievable_clock(gpu);
+  // The clock it could hold: the maximum it states, or the highest that was seen of its kind.
+  time.clock_max_mhz = part.clock_max_mhz > 0 ? part.clock_max_mhz : part.clock_seen_mhz;
   double clock_sum = 0, clock_weight = 0, work = 0, work_weight = 0;
   for (size_t i = 0; i < gpu.size(); ++i) {
     const double busy = busy_at(gpu, i) * weights[i];
@@ -155,6 +208,7 @@ std::string figure(double value, const char* unit) {
 struct Victim {
   const GpuTime* time;
   const GpuSeries* gpu;
+  const Part* part;
   double share;  // of its busy time that could be won back
 };
 
@@ -210,7 +264,7 @@ void add_thermal(const std::vector<Victim>& all, Analysis& out) {
     Seconds lost = v.time->lost_thermal;
     if (is_hot(*v.gpu)) lost += v.time->lost_slowdown;
     if (share_of(lost, *v.time) >= kWorthFixing) {
-      hot.push_back({v.time, v.gpu, share_of(lost, *v.time)});
+      hot.push_back({v.time, v.gpu, v.part, share_of(lost, *v.time)});
     }
   }
   if (hot.empty()) return;
@@ -233,7 +287,7 @@ void add_power_brake(const std::vector<Victim>& all, Analysis& out) {
     Seconds lost = v.time->lost_power_brake;
     if (!is_hot(*v.gpu)) lost += v.time->lost_slowdown;
     if (share_of(lost, *v.time) >= kWorthFixing) {
-      braked.push_back({v.time, v.gpu, share_of(lost, *v.time)});
+      braked.push_back({v.time, v.gpu, v.part, share_of(lost, *v.time)});
     }
   }
   if (braked.empty()) return;
@@ -255,18 +309,33 @@ struct LoweredLimit {
   double share = 0;           // of the busy time
 };
 
-std::optional<LoweredLimit> lowered_limit(const GpuSeries& gpu, const GpuTime& time) {
-  const Accelerator* part = gpu.model.empty() ? nullptr : find_accelerator(catalog(), gpu.model);
+// The limit in force: stated, or else what it draws while it is held at the cap.
+std::optional<double> limit_in_force(const GpuSeries& gpu) {
+  const double stated = gpu.last(Metric::kPowerLimitW);
+  if (stated > 0) return stated;
+  constexpr size_t kEnough = 20;  // samples; on an H200 their median is within 2 % of the limit
+  std::vector<double> drawn;
+  for (size_t i = 0; i < gpu.size(); ++i) {
+    const double power = gpu.at(i, Metric::kPowerW);
+    if (!std::isnan(power) && (reasons_at(gpu, i) & kReasonPowerCap) != 0) drawn.push_back(power);
+  }
+  if (drawn.size() < kEnough) return std::nullopt;
+  return median_of(drawn);
+}
+
+std::optional<LoweredLimit> lowered_limit(const GpuSeries& gpu, const GpuTime& time,
+                                          const Part& part) {
   LoweredLimit out;
-  out.limit = gpu.last(Metric::kPowerLimitW);
-  out.own = gpu.last(Metric::kPowerLimitDefaultW);
-  if (std::isnan(out.own)) out.own = gpu.last(Metric::kPowerLimitMaxW);
-  if (std::isnan(out.own) && part != nullptr) out.own = part->tdp.v;
-  constexpr double kSame = 0.98;  // limits are rounded to a few watts
-  if (std::isnan(out.limit) || std::isnan(out.own) || !(out.limit > 0)) return std::nullopt;
-  if (out.limit >= kSame * out.own || time.lost_power_cap.v <= 0) return std::nullopt;
-  const double idle = part != nullptr ? std::min(part->idle.v, 0.5 * out.limit) : 0;
-  const Kernels* kernels = find_kernels(catalog(), part != nullptr ? part->architecture : "");
+  const std::optional<double> limit = limit_in_force(gpu);
+  if (!limit || !(part.limit_w > 0) || time.lost_power_cap.v <= 0) return std::nullopt;
+  out.limit = *limit;
+  out.own = part.limit_w;
+  // Stated limits are rounded to a few watts; drawn power scatters.
+  const double same = gpu.last(Metric::kPowerLimitW) > 0 ? 0.98 : 0.93;
+  if (out.limit >= same * out.own) return std::nullopt;
+  const double idle = part.known != nullptr ? std::min(part.known->idle.v, 0.5 * out.limit) : 0;
+  const Kernels* kernels =
+      find_kernels(catalog(), part.known != nullptr ? part.known->architecture : "");
   ASSERT(kernels != nullptr);
   const double faster =
       std::pow((out.own - idle) / (out.limit - idle), 1 / kernels->power_exponent);
@@ -281,9 +350,9 @@ void add_lowered_limit(const std::vector<Victim>& all, Analysis& out) {
   std::vector<Victim> capped;
   LoweredLimit worst;
   for (const Victim& v : all) {
-    const std::optional<LoweredLimit> lowered = lowered_limit(*v.gpu, *v.time);
+    const std::optional<LoweredLimit> lowered = lowered_limit(*v.gpu, *v.time, *v.part);
     if (!lowered || lowered->share < kWorthFixing) continue;
-    capped.push_back({v.time, v.gpu, lowered->share});
+    capped.push_back({v.time, v.gpu, v.part, lowered->share});
     if (lowered->share > worst.share) worst = *lowered;
   }
   if (capped.empty()) return;
@@ -298,20 +367,40 @@ void add_lowered_limit(const std::vector<Victim>& all, Analysis& out) {
   out.findings.push_back(std::move(finding));
 }
 
+// Clocks that never move while the GPU is busy, far below what it could hold, were locked.
+bool is_locked(const GpuSeries& gpu, const GpuTime& time, const Part& part) {
+  constexpr double kStepMhz = 15;  // NVIDIA's clocks move in steps of 15 MHz
+  constexpr double kFar = 0.1;     // some parts never reach the maximum they state
+  if (!(part.clock_max_mhz > 0)) return false;
+  if (share_of(time.lost_setting + time.lost_unexplained, time) < kFar) return false;
+  std::vector<double> clocks;
+  for (size_t i = 0; i < gpu.size(); ++i) {
+    const double clock = gpu.at(i, Metric::kSmClockMhz);
+    if (!std::isnan(clock) && busy_at(gpu, i) >= 0.5) clocks.push_back(clock);
+  }
+  constexpr size_t kEnough = 10;
+  return clocks.size() >= kEnough &&
+         quantile_of(clocks, 0.9) - quantile_of(clocks, 0.1) <= kStepMhz;
+}
+
 void add_setting(const std::vector<Victim>& all, Analysis& out) {
   std::vector<Victim> held;
   for (const Victim& v : all) {
     const double asked = v.gpu->last(Metric::kAppClockMhz);
     const bool below = !std::isnan(asked) && asked < 0.97 * v.time->clock_max_mhz;
     const double share = share_of(v.time->lost_setting, *v.time);
-    if (below && share >= kWorthFixing) held.push_back({v.time, v.gpu, share});
+    if (below && share >= kWorthFixing) {
+      held.push_back({v.time, v.gpu, v.part, share});
+    } else if (is_locked(*v.gpu, *v.time, *v.part)) {
+      const double locked = share_of(v.time->lost_setting + v.time->lost_unexplained, *v.time);
+      held.push_back({v.time, v.gpu, v.part, locked});
+    }
   }
   if (held.empty()) return;
   Finding finding = throttle_finding(Cause::kPowerThrottle, held, all.size());
-  finding.title = "Application clocks are set below the maximum";
+  finding.title = "Clocks are set below the maximum";
   finding.confidence = Confidence::kMedium;
-  finding.fix =
-      "nvidia-smi -rac (and -rgc where clocks are locked), if nobody set them on purpose.";
+  finding.fix = "nvidia-smi -rac and -rgc, if nobody set the clocks on purpose.";
   out.findings.push_back(std::move(finding));
 }
 
@@ -320,7 +409,8 @@ void add_notes(const std::vector<Victim>& all, Analysis& out) {
   double cap_share = 0, unexplained_share = 0;
   for (const Victim& v : all) {
     const double cap = share_of(v.time->lost_power_cap, *v.time);
-    const double open = share_of(v.time->lost_unexplained, *v.time);
+    const bool locked = is_locked(*v.gpu, *v.time, *v.part);
+    const double open = locked ? 0 : share_of(v.time->lost_unexplained, *v.time);
     if (cap >= 0.005) ++capped;
     if (open >= kWorthFixing) ++unexplained;
     cap_share = std::max(cap_share, cap);
@@ -356,31 +446,50 @@ ClockAccount account_of(const std::vector<GpuTime>& gpus) {
   return mean;
 }
 
+// The account as one line, for those who only read notes.
+void add_account(const ClockAccount& clocks, size_t gpus, bool timed, Analysis& out) {
+  if (!timed || !(clocks.observed.v > 0)) return;
+  const auto percent = [&](Seconds part) { return 100 * (part / clocks.observed); };
+  out.notes.push_back(fmt::format(
+      "{} GPU{} watched for {:.0f} s: {:.1f} % idle, {:.1f} % lost to the power cap, {:.1f} % to "
+      "heat, {:.1f} % to the facility",
+      gpus, gpus == 1 ? "" : "s", clocks.observed.v, percent(clocks.idle),
+      percent(clocks.power_cap), percent(clocks.thermal), percent(clocks.facility_cap)));
+}
+
 }  // namespace
 
 HardwareDiagnosis diagnose_telemetry(const std::vector<Telemetry>& files,
                                      const HardwareContext& context) {
   HardwareDiagnosis out;
   std::vector<const GpuSeries*> series;
+  std::vector<const Telemetry*> of;
   for (const Telemetry& file : files) {
     for (const GpuSeries& gpu : file.gpus) {
       if (gpu.size() == 0) continue;
-      out.gpus.push_back(time_of(gpu, file.file));
       series.push_back(&gpu);
+      of.push_back(&file);
     }
   }
-  std::vector<Victim> all;
-  for (size_t i = 0; i < series.size(); ++i) all.push_back({&out.gpus[i], series[i], 0});
-  if (!all.empty()) {
-    add_thermal(all, out.analysis);
-    add_power_brake(all, out.analysis);
-    add_lowered_limit(all, out.analysis);
-    add_setting(all, out.analysis);
-    add_notes(all, out.analysis);
-    add_faults(series, out.gpus, out.analysis);
-    add_work(series, out.gpus, context, out.analysis);
+  if (series.empty()) return out;
+  const Part common = common_part(series, context);
+  std::vector<Part> parts;
+  for (size_t i = 0; i < series.size(); ++i) {
+    parts.push_back(part_of(*series[i], common));
+    out.gpus.push_back(time_of(*series[i], of[i]->file, parts[i]));
   }
+  std::vector<Victim> all;
+  for (size_t i = 0; i < series.size(); ++i) all.push_back({&out.gpus[i], series[i], &parts[i], 0});
+  add_thermal(all, out.analysis);
+  add_power_brake(all, out.analysis);
+  add_lowered_limit(all, out.analysis);
+  add_setting(all, out.analysis);
+  add_notes(all, out.analysis);
+  add_faults(series, out.gpus, out.analysis);
+  add_work(series, out.gpus, context, out.analysis);
+  add_slow_peers(series, out.gpus, out.analysis);
   out.clocks = account_of(out.gpus);
+  add_account(out.clocks, out.gpus.size(), out.gpus.front().timed, out.analysis);
   return out;
 }
 

@@ -17,12 +17,14 @@
 #include "diagnose/finding.h"
 #include "ingest/kernel_log.h"
 #include "ingest/telemetry.h"
+#include "world/accelerator.h"
 
 namespace assay {
 
 struct HardwareContext {
-  std::optional<double> mfu;    // of the run, as the trainer or the model says
-  std::optional<double> now_s;  // since 1970; none: the end of each log is now
+  const Accelerator* accelerator = nullptr;  // where the files do not name the part
+  std::optional<double> mfu;                 // of the run, as the trainer or the model says
+  std::optional<double> now_s;               // since 1970; none: the end of each log is now
 };
 
 // One GPU's observed time. busy + idle = observed; the losses are parts of busy.

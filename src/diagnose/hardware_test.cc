@@ -7,6 +7,7 @@
 
 #include "diagnose/xid.h"
 #include "ingest/text_file.h"
+#include "world/catalog.h"
 
 namespace assay {
 namespace {
@@ -51,7 +52,7 @@ TEST(Hardware, PowerCapIsALedgerLine) {
                d.clocks.idle)
                   .v,
               d.clocks.observed.v, 1e-9);
-  EXPECT_EQ(d.analysis.notes.size(), 1u);
+  EXPECT_EQ(d.analysis.notes.size(), 2u) << "what the cap costs, and the account";
 }
 
 TEST(Hardware, LoweredLimitIsAFinding) {
@@ -64,6 +65,55 @@ TEST(Hardware, LoweredLimitIsAFinding) {
   // (700/400)^(1/2.4) = 1.263: 1200 MHz would become 1515.
   EXPECT_NEAR(f.share, 1 - 1 / 1.263, 0.01);
   EXPECT_EQ(f.where, std::vector<std::string>{"n1 GPU 3"});
+}
+
+// A query log often has neither limit nor part: the draw at the cap is the limit, and the part
+// comes from --cluster, or from an nvidia-smi -q beside the log.
+TEST(Hardware, LoweredLimitWithoutAColumnForIt) {
+  Telemetry log = telemetry_of(std::vector<Sample>(100, {1200, 1, kReasonPowerCap, 399, 400}));
+  for (const Metric m :
+       {Metric::kPowerLimitW, Metric::kPowerLimitDefaultW, Metric::kSmClockMaxMhz}) {
+    log.gpus[0].columns[static_cast<size_t>(m)].clear();
+  }
+  log.gpus[0].columns[static_cast<size_t>(Metric::kSmClockMhz)][0] = 1980;  // a first, cool moment
+  EXPECT_TRUE(diagnose_telemetry({log}).analysis.findings.empty()) << "400 W may be all it has";
+  HardwareContext context;
+  context.accelerator = find_accelerator(catalog(), "H200");
+  ASSERT_NE(context.accelerator, nullptr);
+  const HardwareDiagnosis d = diagnose_telemetry({log}, context);
+  ASSERT_EQ(d.analysis.findings.size(), 1u);
+  EXPECT_EQ(d.analysis.findings[0].cause, Cause::kPowerThrottle);
+  TelemetryBuilder q("q.txt");
+  GpuSeries identity;
+  identity.pci = "00000000:00:06.0";
+  const int gpu = q.series(identity);
+  q.set(gpu, q.new_sample(gpu, 5), Metric::kPowerLimitDefaultW, 700);
+  q.set(gpu, 0, Metric::kThrottleReasons, kReasonIdle);
+  EXPECT_EQ(diagnose_telemetry({log, q.finish()}).analysis.findings.size(), 1u);
+}
+
+TEST(Hardware, LockedClocks) {
+  const HardwareDiagnosis d =
+      diagnose_telemetry({telemetry_of(std::vector<Sample>(100, {1200, 1, 0, 350, 700}))});
+  ASSERT_EQ(d.analysis.findings.size(), 1u);
+  EXPECT_EQ(d.analysis.findings[0].cause, Cause::kPowerThrottle);
+  EXPECT_NEAR(d.analysis.findings[0].share, 1 - 1200.0 / 1980, 1e-9);
+  EXPECT_TRUE(d.analysis.open.empty());
+}
+
+TEST(Hardware, OneSlowGpuAmongItsPeers) {
+  std::vector<Telemetry> files;
+  for (int i = 0; i < 8; ++i) {
+    const double clock = i == 5 ? 1500 : 1700 + 5 * i;
+    std::vector<Sample> samples(100, {clock, 1, kReasonPowerCap, 698, 700});
+    samples[0].clock = 1980;
+    files.push_back(telemetry_of(samples));
+    files.back().gpus[0].index = i;
+  }
+  const HardwareDiagnosis d = diagnose_telemetry(files);
+  ASSERT_EQ(d.analysis.findings.size(), 1u);
+  EXPECT_EQ(d.analysis.findings[0].cause, Cause::kStraggler);
+  EXPECT_EQ(d.analysis.findings[0].where, std::vector<std::string>{"n1 GPU 5"});
 }
 
 TEST(Hardware, HeatIsPricedAndIdleTimeIsNot) {

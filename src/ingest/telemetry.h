@@ -54,8 +54,9 @@ struct Telemetry {
   size_t samples() const;
 };
 
-// What bounds the memory of a hostile or a very long log: 32 Mi values are 256 MB.
-constexpr size_t kMaxTelemetryValues = size_t{32} << 20;
+// What bounds the memory of a hostile or a very long log: 16 Mi values are 128 MB, and an index of
+// times as much again.
+constexpr size_t kMaxTelemetryValues = size_t{16} << 20;
 constexpr size_t kMaxSeries = 65536;
 
 Telemetry read_smi_csv(std::string_view text, const std::string& file);
