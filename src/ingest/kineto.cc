@@ -1,6 +1,7 @@
 #include "ingest/kineto.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <utility>
 
@@ -26,6 +27,24 @@ enum class Ended {
   kCut,   // the text is over in the middle of it
   kStop,  // nothing after this can be read; a warning says why
 };
+
+// What a file that is not JSON is packed with, by its first bytes; empty: nothing known.
+std::string_view packed_with(std::string_view head) {
+  struct Magic {
+    std::string_view bytes, name;
+  };
+  constexpr std::array<Magic, 5> kMagics = {{{"\x28\xb5\x2f\xfd", "zstd"},
+                                             {"PK\x03\x04", "zip"},
+                                             {"\xfd"
+                                              "7zXZ",
+                                              "xz"},
+                                             {"BZh", "bzip2"},
+                                             {"\x04\x22\x4d\x18", "lz4"}}};
+  for (const Magic& m : kMagics) {
+    if (head.substr(0, m.bytes.size()) == m.bytes) return m.name;
+  }
+  return {};
+}
 
 // Reads the file once, front to back. A method that returns kWell has consumed its part.
 class Reader {
@@ -205,7 +224,14 @@ Result<Ended> Reader::read_root() {
   }
   if (*c == '\0' && window_.size() == 0) return tl::unexpected(failure("is empty"));
   if (*c == '[') return read_events();
-  if (*c != '{') return tl::unexpected(failure("is not JSON: it begins with neither { nor ["));
+  if (*c != '{') {
+    const std::string_view packed = packed_with({window_.begin(), window_.size()});
+    if (packed.empty()) {
+      return tl::unexpected(failure("is not JSON: it begins with neither { nor ["));
+    }
+    return tl::unexpected(
+        failure(fmt::format("is packed with {}: unpack it, or pack it with gzip", packed)));
+  }
   window_.consume_to(window_.begin() + 1);
   for (;;) {
     c = next_char();

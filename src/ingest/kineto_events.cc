@@ -140,7 +140,7 @@ enum class Category : uint8_t {
   kRange
 };
 
-constexpr WordTable<Category, 21> kCategories({{{"kernel", Category::kKernel},
+constexpr WordTable<Category, 22> kCategories({{{"kernel", Category::kKernel},
                                                 {"Kernel", Category::kKernel},
                                                 {"mtia_ccp_events", Category::kKernel},
                                                 {"gpu_memcpy", Category::kCopy},
@@ -154,6 +154,7 @@ constexpr WordTable<Category, 21> kCategories({{{"kernel", Category::kKernel},
                                                 {"xpu_runtime", Category::kRuntime},
                                                 {"xpu_driver", Category::kRuntime},
                                                 {"privateuse1_runtime", Category::kRuntime},
+                                                {"privateuse1_driver", Category::kRuntime},
                                                 {"cpu_op", Category::kOp},
                                                 {"Operator", Category::kOp},
                                                 {"user_annotation", Category::kAnnotation},

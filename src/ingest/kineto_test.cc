@@ -311,7 +311,7 @@ TEST(Kineto, ABrokenHeadDoesNotHideTheEvents) {
 TEST(Kineto, ControlCharactersAndInvalidUtf8InTexts) {
   const Trace t =
       warned(events({kernel("1", "2", 7, 0, "bad\x01\xff name\n"), kernel("4", "2", 7, 0, "fine")}),
-             "in the event at byte 36");
+             "in the event at byte 37");
   ASSERT_EQ(t.device.size(), 2u);
   EXPECT_EQ(t.text(t.device[0].name), "bad?? name?");
 }
@@ -321,6 +321,7 @@ TEST(Kineto, NotATrace) {
   EXPECT_EQ(failure(" \n\t "), "t.json: is empty");
   EXPECT_NE(failure("ProfilerStep,1,2").find("not JSON"), std::string::npos);
   EXPECT_NE(failure(std::string("\0\1\2\3", 4)).find("not JSON"), std::string::npos);
+  EXPECT_NE(failure("\x28\xb5\x2f\xfd....").find("packed with zstd"), std::string::npos);
   EXPECT_NE(failure("{}").find("no traceEvents"), std::string::npos);
   EXPECT_NE(failure("{\"a\": [1, 2]}").find("no traceEvents"), std::string::npos);
   EXPECT_NE(failure("[[1, 2, [3]], 4]").find("no profiler events"), std::string::npos);
