@@ -1,8 +1,9 @@
 // A period of a site, hour by hour: what the weather, the plant, the grid and the schedule leave to
-// a cluster. Made by site_series() (site/year.h), consumed by the simulator.
+// a cluster. Made by facility_series() (site/facility.h); an adapter turns it into the hours of a
+// simulated run (sim/run.h).
 //
-// Hours are local; hour 0 of the series is `start_hour` of a year that begins on a Monday, 1
-// January 00:00, and has no leap day. All arrays are of equal length.
+// Hours are local; the first is `start_hour` of a year that begins on 1 January 00:00 and has no
+// leap day.
 #pragma once
 
 #include <cstdint>
@@ -12,17 +13,18 @@
 
 namespace assay {
 
-struct SiteHour {
-  double outside_c = 0;   // dry-bulb
-  double coolant_c = 0;   // supply at the accelerators: Cluster::inlet_c of that hour
-  double clock = 1;       // sustained clock over that at the plant's setpoint; heat and cap
-  double running = 1;     // share of the accelerators that power and cooling allow
-  bool scheduled = true;  // the policy uses this hour
-  Watts it_power;         // racks, with the share above running under load, the rest idle
-  Watts facility_power;   // at the meter
-  EnergyPrice price;
-  double carbon_g_per_kwh = 0;
-  double water_l_per_kwh = 0;  // per kWh of IT energy
+struct FacilityHour {
+  double outside_c = 0;         // dry-bulb
+  double coolant_c = 0;         // supply at the accelerators: Cluster::inlet_c of that hour
+  double thermal_clock = 1;     // clocks over those at the plant's setpoint, held down by heat
+  double cap_clock = 1;         // and by the facility's power cap; both multiply
+  double running = 1;           // share of the accelerators that power and cooling allow
+  bool scheduled = true;        // the policy uses this hour
+  Watts it_power;               // racks: the running share under load, the rest at rest
+  Watts facility_power;         // at the meter
+  EnergyPrice price;            // delivered
+  double carbon_g_per_kwh = 0;  // at the meter
+  double water_l = 0;           // evaporated in this hour
 };
 
 // Outages of the whole site: a Poisson process of log-normal durations.
@@ -32,9 +34,9 @@ struct OutageProcess {
   double sigma_ln = 1;  // of the logarithm of the duration
 };
 
-struct SiteSeries {
+struct FacilitySeries {
   int64_t start_hour = 0;  // of the year, 0 to 8759
-  std::vector<SiteHour> hours;
+  std::vector<FacilityHour> hours;
   OutageProcess outages;
 };
 

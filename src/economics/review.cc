@@ -1,0 +1,368 @@
+#include "economics/review.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace assay {
+namespace {
+
+constexpr double kStoragePerGpu = 0.1e9;  // B/s of reads that training wants at least; a usual rule
+constexpr double kDaysToStage = 7;        // staging that takes longer delays a project
+constexpr double kFewCents = 0.02;        // of a bill; below it a shift is not worth the idle hours
+
+std::string mw(Watts w) { return fmt::format("{:.3g} MW", w.v / 1e6); }
+
+std::string money(double usd) {
+  if (std::abs(usd) >= 1e6) return fmt::format("${:.3g} M", usd / 1e6);
+  if (std::abs(usd) >= 1e3) return fmt::format("${:.3g} k", usd / 1e3);
+  return fmt::format("${:.3g}", usd);
+}
+
+bool has(const std::vector<std::string>& list, std::string_view word) {
+  return std::find(list.begin(), list.end(), word) != list.end();
+}
+
+class Reviewer {
+ public:
+  Reviewer(const Site& site, const Cluster& cluster, const Origins& origins,
+           const std::optional<JobFigures>& job)
+      : site_(site), cluster_(cluster), origins_(origins) {
+    out_.job = job;
+  }
+
+  Review run() {
+    out_.density = density(site_, cluster_);
+    const FacilitySeries year = facility_series(site_, cluster_, {});
+    out_.year = totals(year);
+    out_.bill = bill(site_, cluster_, year);
+    failures();
+    scale();
+    observe();
+    power_bill();
+    failing();
+    data();
+    documented();
+    conclude();
+    return std::move(out_);
+  }
+
+ private:
+  bool stated(const std::string& path) const {
+    const auto at = origins_.lower_bound(path);
+    return at != origins_.end() && at->first.starts_with(path);
+  }
+  Answer& ask(const char* id, const char* question) {
+    out_.answers.push_back({id, question, Verdict::kUnknown, {}, {}});
+    return out_.answers.back();
+  }
+  static void fact(Answer& a, char mark, std::string text) {
+    a.facts.push_back({std::move(text), mark});
+  }
+
+  void failures();
+  void cooling_failures();
+  void scale();
+  void observe();
+  void power_bill();
+  void shifting(Answer& a);
+  void failing();
+  void data();
+  void documented();
+  void conclude();
+
+  const Site& site_;
+  const Cluster& cluster_;
+  const Origins& origins_;
+  Review out_;
+};
+
+void Reviewer::failures() {
+  const Power& p = site_.power;
+  const double draw = out_.year.highest / std::max(p.contracted, Watts(1));
+  if (p.feeds > 1) {
+    out_.failures.push_back({fmt::format("one of {} feeds", p.feeds),
+                             "the other carries the whole contract", 0, draw <= 1});
+  } else {
+    out_.failures.push_back(
+        {"the only feed", fmt::format("everything stops; {}", site_.tier.name), 1, false});
+  }
+  const int64_t per_rack = std::max<int64_t>(1, out_.density.rack.nodes);
+  const double rack = std::min(1.0, static_cast<double>(per_rack) /
+                                        static_cast<double>(std::max<int64_t>(1, cluster_.nodes)));
+  out_.failures.push_back({"one rack's power",
+                           fmt::format("{} nodes leave; the job restarts without them", per_rack),
+                           rack, rack < 0.05});
+  cooling_failures();
+  const double hours = site_.tier.outage_mean.v / kSecondsPerHour;
+  out_.failures.push_back(
+      {"the site",
+       fmt::format("{:.2g} times a year for {:.2g} h, and the work since the last checkpoint",
+                   site_.tier.outages_per_year, hours),
+       1, site_.tier.fault_tolerant || site_.tier.maintainable});
+  double least = 1;
+  for (const Curtailment& c : p.curtailment) least = std::min(least, c.share);
+  if (least < 1) {
+    out_.failures.push_back({"the grid, in its windows",
+                             fmt::format("{:.0f} % of the contract is left", least * 100),
+                             std::max(0.0, 1 - least / std::max(draw, 1e-9)), least >= draw});
+  }
+}
+
+void Reviewer::cooling_failures() {
+  const bool liquid = site_.cooling.method == CoolingMethod::kDirectLiquid ||
+                      site_.cooling.method == CoolingMethod::kImmersion;
+  if (liquid) {
+    const FlowLoss loss = loss_of_flow(thermal_of(cluster_.accelerator), site_.cooling.supply_c);
+    out_.failures.push_back(
+        {"coolant flow of one loop",
+         fmt::format("clocks fall after {:.0f} s, parts shut down after {:.0f} s", loss.throttle.v,
+                     loss.shutdown.v),
+         0.05, false});
+  }
+  const double clock = 1 - out_.year.clock;
+  if (out_.year.hottest_coolant_c > site_.cooling.supply_c + 0.1) {
+    out_.failures.push_back({"a mean hot afternoon",
+                             fmt::format("coolant {:.1f} C instead of {:.1f}",
+                                         out_.year.hottest_coolant_c, site_.cooling.supply_c),
+                             clock, clock < 0.01});
+  }
+}
+
+void Reviewer::scale() {
+  Answer& a = ask("scale", "Does it scale?");
+  const Density& d = out_.density;
+  a.verdict = !d.any_stated ? Verdict::kUnknown : d.fits() ? Verdict::kYes : Verdict::kNo;
+  if (d.any_stated) {
+    fact(a, 'c',
+         fmt::format("{} nodes fit, {} are asked for; {} binds", d.nodes, d.asked_nodes,
+                     limit_name(d.binding)));
+  }
+  for (const Bottleneck& b : d.limits) {
+    if (b.stated) continue;
+    static constexpr std::pair<Limit, const char*> kKeys[] = {
+        {Limit::kDistribution, "site.power.distribution"},
+        {Limit::kCooling, "site.cooling.capacity"},
+        {Limit::kRackPower, "site.hall.rack_power"},
+        {Limit::kFloorLoad, "site.hall.floor_kg_m2"},
+        {Limit::kSpace, "site.hall.racks"},
+        {Limit::kReach, "site.hall.reach_m"}};
+    for (const auto& [limit, key] : kKeys) {
+      if (limit == b.limit) a.missing.emplace_back(key);
+    }
+  }
+  const Fabric& f = cluster_.fabric;
+  if (cluster_.nodes > 1) {
+    fact(a, 's', fmt::format("fabric {:g}:1 above {} nodes", f.oversubscription, f.nodes_per_leaf));
+    if (f.oversubscription > 1 && a.verdict == Verdict::kYes) a.verdict = Verdict::kPartly;
+  }
+  const double gpus = static_cast<double>(cluster_.accelerators());
+  if (site_.storage.read.v > 0) {
+    const double each = site_.storage.read.v / gpus;
+    fact(a, 's',
+         fmt::format("storage reads {:.3g} GB/s, {:.3g} MB/s an accelerator",
+                     site_.storage.read.v / 1e9, each / 1e6));
+    if (each < kStoragePerGpu && a.verdict == Verdict::kYes) a.verdict = Verdict::kPartly;
+  } else {
+    a.missing.emplace_back("site.storage");
+  }
+}
+
+void Reviewer::observe() {
+  Answer& a = ask("observe", "Can it be observed?");
+  std::vector<std::string> absent;
+  for (std::string_view item : kObservable) {
+    if (!has(site_.observed, item)) absent.emplace_back(item);
+  }
+  const size_t seen = kObservable.size() - absent.size();
+  if (site_.observed.empty()) {
+    a.missing.emplace_back("site.observed");
+    return;
+  }
+  fact(a, 's', fmt::format("{} of {} are measured and kept", seen, kObservable.size()));
+  for (const std::string& item : absent) a.missing.push_back("site.observed: " + item);
+  const bool heat = has(site_.observed, "coolant") && has(site_.observed, "gpu-telemetry");
+  a.verdict = absent.empty() ? Verdict::kYes : heat ? Verdict::kPartly : Verdict::kNo;
+  if (!heat) fact(a, 'c', "a throttled node cannot be told from a slow one");
+}
+
+void Reviewer::shifting(Answer& a) {
+  const Tariff& t = site_.power.tariff;
+  if (t.flat.v > 0 || t.usd_per_mwh.empty()) return;
+  constexpr int kNight = 8;
+  const ShiftValue v = shift_value(price_profile(t), kNight, out_.bill.kwh, out_.bill.per_hour,
+                                   cluster_.accelerators());
+  fact(a, 'c',
+       fmt::format(
+           "the cheapest {} hours start at {:02d}:00 and save {:.0f} % of energy, {} a year; "
+           "accelerators that wait for them cost {}",
+           kNight, v.window.start, v.saving * 100, money(v.energy_saved.v),
+           money(v.capital_idle.v)));
+}
+
+void Reviewer::power_bill() {
+  Answer& a = ask("bill", "What is the power bill?");
+  const FacilityTotals& y = out_.year;
+  a.verdict = y.highest <= site_.power.contracted ? Verdict::kYes : Verdict::kNo;
+  fact(a, 'c',
+       fmt::format("{} a year for {:.3g} GWh at PUE {:.2f}; {} at the most", money(y.energy_cost.v),
+                   y.facility_kwh / 1e6, y.pue, mw(y.highest)));
+  fact(a, 'c',
+       fmt::format("{:.3g} kt of CO2, {:.3g} M litres of water a year", y.carbon_kg / 1e6,
+                   y.water_l / 1e6));
+  const Bill& b = out_.bill;
+  if (b.rented && b.price_known) {
+    fact(a, 's',
+         fmt::format("rent is {} an hour ({}): energy is {:.1f} % of that",
+                     money(b.per_hour.v * kSecondsPerHour), b.price_from,
+                     100 * y.energy_cost.v / std::max(b.total.v, 1e-9)));
+  } else if (!b.rented) {
+    fact(a, 'c',
+         fmt::format("owned at {} an accelerator-hour: hardware {:.0f} %, network {:.0f} %, "
+                     "energy {:.0f} %, space {:.0f} %, people and maintenance {:.0f} %",
+                     money(b.per_hour.v * kSecondsPerHour), 100 * b.share(b.hardware),
+                     100 * b.share(b.network), 100 * b.share(b.energy), 100 * b.share(b.space),
+                     100 * b.share(b.people + b.maintenance)));
+  }
+  shifting(a);
+  if (y.running < 1 - kFewCents) {
+    a.verdict = Verdict::kPartly;
+    fact(a, 'c',
+         fmt::format("power and cooling let {:.1f} % of the cluster run on average",
+                     100 * y.running));
+  }
+  if (!b.price_known) a.missing.emplace_back("site.offer");
+  if (!stated("site.power.tariff")) a.missing.emplace_back("site.power.tariff");
+  if (out_.job && out_.job->mfu > 0 && b.price_known) {
+    const double usd = usd_per_useful_exaflop(b.per_hour, cluster_.accelerator.bf16, out_.job->mfu,
+                                              out_.job->goodput);
+    fact(a, 'c',
+         fmt::format("{} per useful exaFLOP at {:.1f} % MFU and an assumed goodput of {:.0f} %",
+                     money(usd), 100 * out_.job->mfu, 100 * out_.job->goodput));
+  }
+}
+
+void Reviewer::failing() {
+  Answer& a = ask("failure", "What happens when X fails?");
+  bool all = true;
+  for (const FailureCase& f : out_.failures) all = all && f.tolerated;
+  a.verdict = all ? Verdict::kYes : Verdict::kPartly;
+  if (site_.power.feeds < 2 && !site_.tier.maintainable) a.verdict = Verdict::kNo;
+  fact(
+      a, 's',
+      fmt::format("tier {} promises {:.3f} %: {:.0f} minutes a year, {} of accelerator time",
+                  site_.tier.name.empty() ? "of the site" : site_.tier.name,
+                  100 * site_.tier.availability, downtime_minutes(site_.tier),
+                  money(downtime_cost(site_.tier, cluster_.accelerators(), out_.bill.per_hour).v)));
+  if (!stated("site.tier")) a.missing.emplace_back("site.tier");
+  if (!has(site_.documented, "failure-drills"))
+    a.missing.emplace_back("site.documented: failure-drills");
+}
+
+void Reviewer::data() {
+  Answer& a = ask("data", "Is the data near, and allowed to be there?");
+  const DataPlace& d = site_.data;
+  const bool here = d.at == "here" || d.at == site_.name;
+  bool allowed = true, known = !d.jurisdictions.empty() && !site_.jurisdiction.empty();
+  if (known) {
+    allowed = has(d.jurisdictions, site_.jurisdiction) || has(d.jurisdictions, site_.country);
+    fact(a, 's',
+         fmt::format("data may be in {}; the site is in {}", fmt::join(d.jurisdictions, ", "),
+                     site_.jurisdiction));
+  }
+  double days = 0;
+  if (!here && d.size.v > 0 && d.link.v > 0) {
+    days = (d.size / d.link).v / kSecondsPerDay;
+    fact(a, 'c',
+         fmt::format("{:.3g} TB from {} take {:.2g} days", d.size.v / 1e12,
+                     d.at.empty() ? "afar" : d.at, days));
+  } else if (here) {
+    fact(a, 's', "the data are here");
+  }
+  if (d.at.empty()) a.missing.emplace_back("site.data.at");
+  if (d.jurisdictions.empty()) a.missing.emplace_back("site.data.jurisdictions");
+  if (site_.jurisdiction.empty()) a.missing.emplace_back("site.jurisdiction");
+  if (!here && (d.size.v <= 0 || d.link.v <= 0)) a.missing.emplace_back("site.data.{size,link}");
+  const bool near = here || (days > 0 && days <= kDaysToStage);
+  if (known && !allowed) {
+    a.verdict = Verdict::kNo;
+  } else if (known && near) {
+    a.verdict = Verdict::kYes;
+  } else if (known || near || days > 0) {
+    a.verdict = Verdict::kPartly;
+  }
+}
+
+void Reviewer::documented() {
+  Answer& a = ask("documented", "Is it documented?");
+  std::vector<std::string> absent;
+  for (std::string_view item : kDocuments) {
+    if (!has(site_.documented, item)) absent.emplace_back(item);
+  }
+  if (site_.documented.empty()) {
+    a.missing.emplace_back("site.documented");
+    return;
+  }
+  fact(a, 's',
+       fmt::format("{} of {} are written down", kDocuments.size() - absent.size(),
+                   kDocuments.size()));
+  for (const std::string& item : absent) a.missing.push_back("site.documented: " + item);
+  a.verdict = absent.empty() ? Verdict::kYes : Verdict::kPartly;
+}
+
+void Reviewer::conclude() {
+  const Density& d = out_.density;
+  size_t no = 0, missing = 0;
+  for (const Answer& a : out_.answers) {
+    no += a.verdict == Verdict::kNo ? 1 : 0;
+    missing += a.missing.size();
+  }
+  out_.passes = d.fits() && no == 0;
+  const std::string gaps =
+      missing == 0 ? "nothing is missing"
+                   : fmt::format("{} thing{} missing", missing, missing == 1 ? " is" : "s are");
+  if (!d.fits()) {
+    out_.verdict = fmt::format("No: the site holds {} of {} nodes; {} binds ({} racks of {}); {}.",
+                               d.nodes, d.asked_nodes, limit_name(d.binding), d.racks,
+                               std::max<int64_t>(1, d.rack.nodes), gaps);
+  } else if (no > 0) {
+    out_.verdict = fmt::format("No: {} of {} questions are answered with no; {}.", no,
+                               out_.answers.size(), gaps);
+  } else {
+    out_.verdict = fmt::format("Yes: {} nodes fit ({} would, {} binds next); {}.", d.asked_nodes,
+                               d.nodes, limit_name(d.binding), gaps);
+  }
+}
+
+}  // namespace
+
+const char* verdict_name(Verdict v) {
+  switch (v) {
+    case Verdict::kYes:
+      return "yes";
+    case Verdict::kPartly:
+      return "partly";
+    case Verdict::kNo:
+      return "no";
+    case Verdict::kUnknown:
+      return "unknown";
+  }
+  return "";
+}
+
+FlowLoss loss_of_flow(const GpuThermal& g, double supply_c) {
+  const double start = steady_junction(g, supply_c, 1);
+  // Without flow the plate takes all heat: it rises at power over its heat capacity.
+  const double rate = g.tdp.v / g.plate_j_per_k;
+  const auto until = [&](double limit) { return Seconds(std::max(0.0, (limit - start) / rate)); };
+  return {until(g.max_c), until(g.shutdown_c)};
+}
+
+Review review(const Site& site, const Cluster& cluster, const Origins& origins,
+              const std::optional<JobFigures>& job) {
+  return Reviewer(site, cluster, origins, job).run();
+}
+
+}  // namespace assay

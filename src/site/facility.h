@@ -1,0 +1,44 @@
+// A cluster at a site through the hours of a period: weather, plant, limits and schedule together.
+#pragma once
+
+#include "site/power.h"
+#include "site/series.h"
+#include "site/weather.h"
+#include "world/site.h"
+
+namespace assay {
+
+struct FacilityOptions {
+  int64_t start_hour = 0;  // of the year
+  int64_t hours = kHoursPerYear;
+  uint64_t seed = 0;  // of the weather; zero: the mean of many years
+};
+
+// REQUIRES: a site that the rules of world/site_rules.h accept.
+FacilitySeries facility_series(const Site&, const Cluster&, const FacilityOptions&);
+
+struct FacilityTotals {
+  double it_kwh = 0, facility_kwh = 0;
+  Dollars energy_cost;
+  double carbon_kg = 0, water_l = 0;
+  double pue = 1;        // of the period
+  Watts highest;         // at the meter
+  double running = 0;    // mean share of accelerators that run, scheduled hours
+  double clock = 1;      // mean, running hours
+  double scheduled = 1;  // share of hours
+  double hottest_coolant_c = 0;
+};
+FacilityTotals totals(const FacilitySeries&);
+
+// The share of the contracted power that curtailment leaves in that hour; 1 outside all windows.
+double power_left(const Power&, int64_t hour_of_year);
+
+// Sustained clock at that coolant over the one at `reference_c`: leakage under the cap, and the
+// junction's limit.
+double clock_at_coolant(const Accelerator&, CoolingMethod, double coolant_c, double reference_c);
+
+// Availability of the tier as its outages make it: 1 - rate x mean duration.
+double availability(const OutageProcess&);
+OutageProcess outages_of(const Tier&);
+
+}  // namespace assay

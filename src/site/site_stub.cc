@@ -1,1 +1,0 @@
-#include "site/series.h"
