@@ -69,7 +69,7 @@ double usd_per_useful_exaflop(DollarRate rate, FlopRate peak, double mfu, double
   return useful > 0 ? rate.v / useful * 1e18 : 0;
 }
 
-Bill bill(const Site& site, const Cluster& cluster, const FacilitySeries& series) {
+Bill bill(const Site& site, const Cluster& cluster, const SiteSeries& series) {
   Bill b;
   const FacilityTotals t = totals(series);
   const auto hours = static_cast<double>(series.hours.size());

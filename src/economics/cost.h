@@ -56,7 +56,7 @@ struct Bill {
   DollarRate per_hour;      // of one accelerator, all parts
   double share(Dollars part) const { return total.v > 0 ? part.v / total.v : 0; }
 };
-Bill bill(const Site&, const Cluster&, const FacilitySeries&);
+Bill bill(const Site&, const Cluster&, const SiteSeries&);
 
 // Energy of nodes that are busy for a share of the time, for a year.
 Dollars energy_per_year(double nodes, Watts busy, Watts idle, double utilisation, double pue,

@@ -35,7 +35,7 @@ class Reviewer {
 
   Review run() {
     out_.density = density(site_, cluster_);
-    const FacilitySeries year = facility_series(site_, cluster_, {});
+    const SiteSeries year = facility_series(site_, cluster_, {});
     out_.year = totals(year);
     out_.bill = bill(site_, cluster_, year);
     failures();

@@ -253,7 +253,8 @@ void Maker::site() {
   if (in_.series == nullptr) return;
   for (const SiteHour& hour : in_.series->hours) {
     RunHour h;
-    h.thermal_clock = std::clamp(hour.clock, 0.05, 1.0);
+    h.thermal_clock = std::clamp(hour.thermal_clock, 0.05, 1.0);
+    h.facility_clock = std::clamp(hour.cap_clock, 0.05, 1.0);
     h.powered = hour.scheduled ? std::clamp(hour.running, 0.0, 1.0) : 0;
     spec_.site.hours.push_back(h);
   }

@@ -33,8 +33,8 @@ class Hours {
     dynamic_ = node_.training - node_.idle;
   }
 
-  FacilityHour hour(int64_t at, uint64_t seed) const {
-    FacilityHour out;
+  SiteHour hour(int64_t at, uint64_t seed) const {
+    SiteHour out;
     const WeatherHour w = seed == 0 ? weather_.mean(at) : weather_.sample(at, seed);
     const auto h = static_cast<size_t>(hour_of_day(at));
     out.outside_c = w.dry_c;
@@ -54,12 +54,12 @@ class Hours {
   }
 
  private:
-  Watts it_power(const FacilityHour& h) const {
+  Watts it_power(const SiteHour& h) const {
     const double clock = std::pow(h.thermal_clock * h.cap_clock, GpuThermal{}.clock_exponent);
     return (node_.idle + h.running * clock * dynamic_) * nodes_;
   }
 
-  PlantState settle(FacilityHour& h, const WeatherHour& w) const {
+  PlantState settle(SiteHour& h, const WeatherHour& w) const {
     h.it_power = it_power(h);
     const PlantState state = plant_at(site_.cooling, w, h.it_power, full_);
     h.facility_power = h.it_power * pue(state, h.it_power, site_.power.ups_loss);
@@ -67,15 +67,14 @@ class Hours {
   }
 
   // A cap is kept by clocks; what the grid does not give is kept by nodes at rest.
-  void fit_power(FacilityHour& h, const WeatherHour& w, int64_t at) const {
+  void fit_power(SiteHour& h, const WeatherHour& w, int64_t at) const {
     const Watts cap = site_.power.cap;
     if (cap.v > 0) {
-      h.cap_clock = solve(h, w, cap, [](FacilityHour& x, double v) { x.cap_clock = v; });
+      h.cap_clock = solve(h, w, cap, [](SiteHour& x, double v) { x.cap_clock = v; });
     }
     Watts limit = site_.power.contracted * power_left(site_.power, at);
     const double most = h.running;
-    const double share =
-        solve(h, w, limit, [&](FacilityHour& x, double v) { x.running = most * v; });
+    const double share = solve(h, w, limit, [&](SiteHour& x, double v) { x.running = most * v; });
     h.running = most * share;
     if (site_.power.distribution.v > 0) {
       const double excess = it_power(h) / site_.power.distribution;
@@ -85,7 +84,7 @@ class Hours {
 
   // The largest value up to 1 at which facility power stays below the limit.
   template <class Set>
-  double solve(FacilityHour h, const WeatherHour& w, Watts limit, Set&& set) const {
+  double solve(SiteHour h, const WeatherHour& w, Watts limit, Set&& set) const {
     set(h, 1);
     settle(h, w);
     if (h.facility_power <= limit) return 1;
@@ -143,9 +142,9 @@ double availability(const OutageProcess& o) {
   return std::max(0.0, 1 - o.per_year * o.mean.v / (kHoursInYear * kSecondsPerHour));
 }
 
-FacilitySeries facility_series(const Site& site, const Cluster& cluster,
-                               const FacilityOptions& options) {
-  FacilitySeries series;
+SiteSeries facility_series(const Site& site, const Cluster& cluster,
+                           const FacilityOptions& options) {
+  SiteSeries series;
   series.start_hour = options.start_hour % kHoursPerYear;
   series.outages = outages_of(site.tier);
   const Hours hours(site, cluster);
@@ -156,12 +155,12 @@ FacilitySeries facility_series(const Site& site, const Cluster& cluster,
   return series;
 }
 
-FacilityTotals totals(const FacilitySeries& s) {
+FacilityTotals totals(const SiteSeries& s) {
   FacilityTotals t;
   const auto n = static_cast<double>(s.hours.size());
   if (s.hours.empty()) return t;
   double used = 0, clock = 0, running = 0;
-  for (const FacilityHour& h : s.hours) {
+  for (const SiteHour& h : s.hours) {
     t.it_kwh += h.it_power.v / 1000;
     t.facility_kwh += h.facility_power.v / 1000;
     t.energy_cost += Joules(h.facility_power.v * kSecondsPerHour) * h.price;

@@ -15,7 +15,7 @@ struct FacilityOptions {
 };
 
 // REQUIRES: a site that the rules of world/site_rules.h accept.
-FacilitySeries facility_series(const Site&, const Cluster&, const FacilityOptions&);
+SiteSeries facility_series(const Site&, const Cluster&, const FacilityOptions&);
 
 struct FacilityTotals {
   double it_kwh = 0, facility_kwh = 0;
@@ -28,7 +28,7 @@ struct FacilityTotals {
   double scheduled = 1;  // share of hours
   double hottest_coolant_c = 0;
 };
-FacilityTotals totals(const FacilitySeries&);
+FacilityTotals totals(const SiteSeries&);
 
 // The share of the contracted power that curtailment leaves in that hour; 1 outside all windows.
 double power_left(const Power&, int64_t hour_of_year);

@@ -169,7 +169,7 @@ TEST(Facility, LimitsAreKept) {
   EXPECT_LT(capped.clock, free.clock);
   site.power.cap = Watts(0);
   site.power.curtailment = {{16, 20, 6, 9, 0.3}};
-  const FacilitySeries curtailed = facility_series(site, cluster, {});
+  const SiteSeries curtailed = facility_series(site, cluster, {});
   for (size_t i = 0; i < curtailed.hours.size(); ++i) {
     const double left = power_left(site.power, static_cast<int64_t>(i));
     EXPECT_LE(curtailed.hours[i].facility_power.v, left * site.power.contracted.v * 1.001);

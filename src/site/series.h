@@ -13,7 +13,7 @@
 
 namespace assay {
 
-struct FacilityHour {
+struct SiteHour {
   double outside_c = 0;         // dry-bulb
   double coolant_c = 0;         // supply at the accelerators: Cluster::inlet_c of that hour
   double thermal_clock = 1;     // clocks over those at the plant's setpoint, held down by heat
@@ -34,9 +34,9 @@ struct OutageProcess {
   double sigma_ln = 1;  // of the logarithm of the duration
 };
 
-struct FacilitySeries {
+struct SiteSeries {
   int64_t start_hour = 0;  // of the year, 0 to 8759
-  std::vector<FacilityHour> hours;
+  std::vector<SiteHour> hours;
   OutageProcess outages;
 };
 
