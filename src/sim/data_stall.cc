@@ -82,6 +82,9 @@ double data_stall_excess(const DataPath& d, double ranks, Seconds step) {
   if (d.latency_median.v <= 0 || step.v <= 0 || d.cached >= 1) return 0;
   const SlowestFetch slowest(d, ranks);
   const int64_t depth = std::max<int64_t>(1, d.prefetch);
+  // A look-ahead longer than the slowest fetch never runs dry.
+  const double ahead = static_cast<double>(depth) * step.v;
+  if (slowest.quantile(1 - 0.5 / static_cast<double>(kSteps)).v <= ahead) return 0;
   std::vector<double> consumed(static_cast<size_t>(std::min(depth, kSteps)), 0.0);
   double now = 0;
   for (int64_t n = 0; n < kSteps; ++n) {
