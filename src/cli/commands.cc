@@ -59,7 +59,8 @@ Command help_command() {
 const std::vector<Command>& commands() {
   static const std::vector<Command> all{plan_command(),     compare_command(),  scale_command(),
                                         explain_command(),  check_command(),    catalog_command(),
-                                        validate_command(), diagnose_command(), help_command()};
+                                        validate_command(), diagnose_command(), simulate_command(),
+                                        help_command()};
   return all;
 }
 

@@ -15,6 +15,7 @@ Command check_command();
 Command catalog_command();
 Command validate_command();
 Command diagnose_command();
+Command simulate_command();
 Command help_command();
 
 // The whole program but for process-wide set-up: words after the program's name -> exit code.

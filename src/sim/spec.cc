@@ -144,9 +144,11 @@ void Maker::recovery() {
   to.warmup = run_.warmup;
   to.replicas = std::max<int64_t>(1, run_.replicas);
   to.replicas_least = std::max<int64_t>(1, to.replicas / 2);
+  to.whole_job = run_.whole_job;
   to.leave_stall = run_.leave_stall;
   to.rejoin_stall = run_.rejoin_stall;
-  spec_.spares = {run_.spares, run_.prepulled};
+  const double share = std::ceil(run_.spare_share * nodes() - 1e-9);
+  spec_.spares = {std::max(run_.spares, static_cast<int64_t>(share)), run_.prepulled};
   spec_.start.queue_median = run_.queue_wait;
   spec_.start.queue_sigma = run_.queue_wait.v > 0 ? 1 : 0;
   spec_.start.prepulled = run_.prepulled ? 1 : 0;

@@ -125,19 +125,21 @@ void fields(T& c, V&& visit) {
 struct Operations {
   std::string name;
   Reliability reliability;
-  int64_t spares = 0;  // nodes that are paid for and wait
+  int64_t spares = 0;      // nodes that are paid for and wait
+  double spare_share = 0;  // the same as a share of the job's nodes; the larger counts
   Restart recovery = Restart::kRequeue;
   int64_t replicas = 1;  // with `elastic`: data-parallel groups that can come and go
   Detection detection = Detection::kWatchdog;
   Checkpointing checkpoint;
-  Seconds queue_wait;                      // before the job starts, median
-  Seconds requeue_wait = Seconds(60);      // after each failure, with `requeue`
-  Seconds swap = Seconds(60);              // to bring a spare in
-  Seconds init_base = Seconds(50);         // of a cold start
-  Seconds init_per_gpu = Seconds(0.009);   // and for every accelerator
-  double standby_share = 0.15;             // of the initialisation still paid by a warm standby
-  Seconds leave_stall, rejoin_stall;       // with `elastic`: everyone, for each failure
-  Seconds compile, warmup;                 // after each start
+  Seconds queue_wait;                     // before the job starts, median
+  Seconds requeue_wait = Seconds(60);     // after each failure, with `requeue`
+  Seconds swap = Seconds(60);             // to bring a spare in
+  Seconds init_base = Seconds(50);        // of a cold start
+  Seconds init_per_gpu = Seconds(0.009);  // and for every accelerator
+  double standby_share = 0.15;            // of the initialisation still paid by a warm standby
+  double whole_job = 0;               // with `elastic`: share of failures that stop every replica
+  Seconds leave_stall, rejoin_stall;  // with `elastic`: everyone, for each failure
+  Seconds compile, warmup;            // after each start
   Seconds maintenance_every, maintenance;  // planned; zero: never
   bool prepulled = true;                   // images are on the nodes before the job starts
   int64_t prefetch = 2;                    // batches ahead
@@ -152,6 +154,7 @@ template <class T, class V>
 void fields(T& o, V&& visit) {
   visit("reliability", o.reliability, kAny, "what fails, a catalog name or a mapping");
   visit("spares", o.spares, kCountOrZero, "spare nodes beside the job");
+  visit("spare_share", o.spare_share, kFraction, "the same as a share of the job's nodes");
   visit("recovery", o.recovery, kAny, "what follows a failure");
   visit("replicas", o.replicas, Limits{1, 100000}, "with `elastic`: groups that come and go");
   visit("detection", o.detection, kAny, "who notices a failure");
@@ -162,6 +165,7 @@ void fields(T& o, V&& visit) {
   visit("init_base", o.init_base, kNotNegative, "cold initialisation of any job");
   visit("init_per_gpu", o.init_per_gpu, kNotNegative, "and for every accelerator");
   visit("standby_share", o.standby_share, kFraction, "of that, with a warm standby");
+  visit("whole_job", o.whole_job, kFraction, "with `elastic`: failures that stop everything");
   visit("leave_stall", o.leave_stall, kNotNegative, "with `elastic`: when a replica leaves");
   visit("rejoin_stall", o.rejoin_stall, kNotNegative, "with `elastic`: when it comes back");
   visit("compile", o.compile, kNotNegative, "after each start");

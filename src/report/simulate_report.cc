@@ -1,0 +1,324 @@
+#include "report/simulate_report.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "plan/words.h"
+#include "report/plan_report.h"
+#include "report/result_json.h"
+
+namespace assay {
+namespace {
+
+constexpr double kHour = kSecondsPerHour;
+constexpr double kLineLeast = 0.0005;  // of what was paid: smaller lines are `everything else`
+constexpr size_t kCausesShown = 6;
+constexpr int kPlotRows = 5;
+
+std::string band(const Band& b, double scale, int decimals, const char* unit) {
+  return fmt::format("{:.{}f}{} (p5 {:.{}f}, p95 {:.{}f})", b.mean * scale, decimals, unit,
+                     b.p5 * scale, decimals, b.p95 * scale, decimals);
+}
+
+std::string heading(const SimulateResult& r, const Style& style) {
+  const Setting& s = r.plan.description.setting;
+  std::string out = wrap("Simulate  " + workload_line(s), style.width, 10) + "\n";
+  out += wrap("On        " + cluster_line(s), style.width, 10) + "\n";
+  std::string with = "With      " + layout(r.plan.plan, r.plan.prediction.dp) + "; step " +
+                     seconds(r.plan.prediction.step.v) + "; run: " + r.operations_name;
+  if (!r.site_name.empty()) with += "; site: " + r.site_name;
+  out += wrap(with, style.width, 10) + "\n";
+  out += fmt::format(
+      "Runs      {} of {} days{}{}\n", count(r.many.done),
+      significant(r.spec.spec.period.v / kSecondsPerDay),
+      r.spec.spec.target_tokens > 0
+          ? fmt::format(" at most, until {} tokens", scaled(r.spec.spec.target_tokens))
+          : "",
+      r.many.partial() ? fmt::format(" (PARTIAL: {} were asked for)", count(r.many.requested))
+                       : "");
+  return out;
+}
+
+// `useful` and what a step loses are one line on this screen: the step has its own (assay plan).
+bool within_step(Account a) {
+  return a <= Account::kCommPipeline && a != Account::kThermal && a != Account::kFacilityCap;
+}
+
+struct Line {
+  std::string name;
+  Band share;
+  double gpu_s = 0;
+};
+
+std::vector<Line> ledger_lines(const SimulateResult& r) {
+  const double paid = r.many.paid.mean;
+  std::vector<Line> lines;
+  Line steps{"steps kept (goodput)", {}, 0}, rest{"everything else", {}, 0};
+  for (int i = 0; i < kAccounts; ++i) {
+    const Account a = static_cast<Account>(i);
+    const double mean = r.many.mean[a].v;
+    if (within_step(a) || a == Account::kBubble || a == Account::kStageImbalance ||
+        a == Account::kExpertImbalance || (a >= Account::kLaunch && a <= Account::kGarbage)) {
+      steps.gpu_s += mean;
+    } else if (mean > kLineLeast * paid) {
+      lines.push_back({account_name(a), r.many.ledger[static_cast<size_t>(i)], mean});
+    } else {
+      rest.gpu_s += mean;
+    }
+  }
+  std::stable_sort(lines.begin(), lines.end(),
+                   [](const Line& a, const Line& b) { return a.gpu_s > b.gpu_s; });
+  lines.insert(lines.begin(), steps);
+  if (rest.gpu_s > 0) lines.push_back(rest);
+  return lines;
+}
+
+std::string ledger_text(const SimulateResult& r, const Style& style) {
+  const double paid = r.many.paid.mean;
+  const double price = r.money.usd_per_gpu_hour;
+  const size_t width = static_cast<size_t>(style.width);
+  const int columns = std::max(8, style.width - 62);
+  std::string out = left("Where every GPU-hour went", width - 36) + right("share", 9) +
+                    right("GPU-h", 13) + right(price > 0 ? "cost" : "", 13) + "\n";
+  const auto row = [&](const std::string& name, double gpu_s, const std::string& shown_bar) {
+    return "  " + left(name, 23) + left(shown_bar, static_cast<size_t>(columns)) + " " +
+           right(fmt::format("{:.1f} %", 100 * gpu_s / paid), 10) +
+           right(scaled(gpu_s / kHour), 13) +
+           right(price > 0 ? dollars(gpu_s / kHour * price) : "", 13) + "\n";
+  };
+  for (const Line& l : ledger_lines(r))
+    out += row(l.name, l.gpu_s, bar(l.gpu_s / paid, columns, style));
+  return out + row("total", paid, "");
+}
+
+std::string causes_text(const SimulateResult& r, const Style& style) {
+  std::vector<CauseBand> causes = r.many.causes;
+  std::stable_sort(causes.begin(), causes.end(), [](const CauseBand& a, const CauseBand& b) {
+    return a.interruptions.mean > b.interruptions.mean;
+  });
+  const double all = r.many.interruptions.mean;
+  std::string out = fmt::format("Interruptions  {:.0f} (p5 {:.0f}, p95 {:.0f})", all,
+                                r.many.interruptions.p5, r.many.interruptions.p95);
+  if (all > 0) {
+    out += ": ";
+    for (size_t i = 0; i < causes.size() && i < kCausesShown; ++i) {
+      if (causes[i].interruptions.mean <= 0) break;
+      out += fmt::format("{}{} {:.0f} %", i ? ", " : "", causes[i].name,
+                         100 * causes[i].interruptions.mean / all);
+    }
+    out += fmt::format("; one every {}", duration(r.many.period.mean / all));
+  }
+  return wrap(out, style.width, 15) + "\n";
+}
+
+std::string checkpoint_text(const SimulateResult& r, const Style& style) {
+  std::string out = fmt::format("Checkpoint     {} to storage of {}",
+                                fmt::format("{} GB", significant(r.spec.checkpoint.v / 1e9)),
+                                bandwidth(r.spec.storage_write.v));
+  for (size_t i = 0; i < r.spec.spec.checkpoints.size() && i < r.intervals.size(); ++i) {
+    const CheckpointTier& t = r.spec.spec.checkpoints[i];
+    out += fmt::format("; {} every {}, {} stall", t.name, duration(r.intervals[i].v),
+                       seconds(t.stall.v));
+    if (t.persist.v > 0) out += fmt::format(", persisted in {}", seconds(t.persist.v));
+  }
+  return wrap(out, style.width, 15) + "\n";
+}
+
+// Mean goodput of each day as a plot of a few rows, with its p5 to p95 band as dots.
+std::string series_text(const SimulateResult& r, const Style& style) {
+  const std::vector<SeriesBand>& series = r.many.series;
+  if (series.size() < 2) return "";
+  double low = 1, high = 0;
+  for (const SeriesBand& s : series) {
+    low = std::min(low, s.goodput.p5);
+    high = std::max(high, s.goodput.p95);
+  }
+  if (high - low < 0.01) low = std::max(0.0, high - 0.01);
+  const size_t columns =
+      std::min(series.size(), static_cast<size_t>(std::max(20, style.width - 12)));
+  std::string out = "Goodput by day, %  (* mean, : p5 to p95)\n";
+  for (int row = kPlotRows - 1; row >= 0; --row) {
+    const double from = low + (high - low) * row / kPlotRows;
+    const double to = low + (high - low) * (row + 1) / kPlotRows;
+    std::string line = right(fmt::format("{:.1f}", 100 * (from + to) / 2), 6) + " |";
+    for (size_t c = 0; c < columns; ++c) {
+      const SeriesBand& s = series[c * series.size() / columns];
+      const auto inside = [&](double v) { return v >= from && (v < to || row == kPlotRows - 1); };
+      line += inside(s.goodput.mean) ? '*' : s.goodput.p5 < to && s.goodput.p95 >= from ? ':' : ' ';
+    }
+    out += line + "\n";
+  }
+  out += "       +" + std::string(columns, '-') + "\n";
+  return out + fmt::format("        day 1 to {}\n", series.size());
+}
+
+std::string levers_text(const SimulateResult& r, const Style& style) {
+  if (r.levers.empty()) return "";
+  std::vector<LeverResult> levers = r.levers;
+  std::stable_sort(levers.begin(), levers.end(), [](const LeverResult& a, const LeverResult& b) {
+    return a.useful_share.mean > b.useful_share.mean;
+  });
+  const double price = r.money.usd_per_gpu_hour;
+  const size_t width = static_cast<size_t>(style.width);
+  std::string out = left("Best levers (same seeds, paired)", width - 40) + right("useful", 12) +
+                    right("p5 to p95", 16) + right(price > 0 ? "worth" : "", 12) + "\n";
+  for (const LeverResult& l : levers) {
+    if (l.useful_share.mean <= 0.0001) continue;
+    const std::string range =
+        fmt::format("{:+.2f} to {:+.2f}", 100 * l.useful_share.p5, 100 * l.useful_share.p95);
+    out += "  " + left(l.name + ": " + l.change, width - 42) +
+           right(fmt::format("{:+.2f} pt", 100 * l.useful_share.mean), 12) + right(range, 16) +
+           right(price > 0 ? dollars(l.useful_share.mean * r.many.paid.mean / kHour * price) : "",
+                 12) +
+           "\n";
+  }
+  return out;
+}
+
+std::string verdict(const SimulateResult& r) {
+  const ManyResult& m = r.many;
+  const double tokens = m.tokens.mean;
+  std::string text = fmt::format("{:.1f} % goodput ({:.1f}-{:.1f})", 100 * m.goodput.mean,
+                                 100 * m.goodput.p5, 100 * m.goodput.p95);
+  const double mfu = r.plan.prediction.mfu * m.useful_share.mean;
+  text += fmt::format(", {:.1f} % of peak over everything paid", 100 * mfu);
+  if (r.spec.spec.target_tokens > 0) {
+    text += fmt::format("; {} tokens in {} ({}-{})", scaled(r.spec.spec.target_tokens),
+                        duration(m.period.mean), significant(m.period.p5 / kSecondsPerDay),
+                        significant(m.period.p95 / kSecondsPerDay));
+    if (m.finished < 1) text += fmt::format("; {:.0f} % of runs finish", 100 * m.finished);
+  } else {
+    text += fmt::format("; {} tokens", scaled(tokens));
+  }
+  if (r.money.usd_per_gpu_hour > 0)
+    text += fmt::format("; {}", dollars(m.paid.mean / kHour * r.money.usd_per_gpu_hour));
+  return text + ".";
+}
+
+Json band_json(const Band& b) {
+  return {{"mean", b.mean}, {"p5", b.p5}, {"p50", b.p50}, {"p95", b.p95}};
+}
+
+Json causes_json(const ManyResult& m) {
+  Json all = Json::array();
+  for (const CauseBand& c : m.causes) {
+    all.push_back({{"cause", c.name},
+                   {"interruptions", band_json(c.interruptions)},
+                   {"lost_gpu_s", band_json(c.lost)}});
+  }
+  return all;
+}
+
+}  // namespace
+
+std::string simulate_text(const SimulateResult& r, const Style& style, const Stamp& stamp) {
+  std::string out = heading(r, style) + "\n";
+  out += fmt::format("Goodput   {}; useful work {} of what was paid\n\n",
+                     band(r.many.goodput, 100, 1, " %"), band(r.many.useful_share, 100, 1, " %"));
+  out += ledger_text(r, style) + "\n" + causes_text(r, style) + checkpoint_text(r, style);
+  if (r.money.kwh_per_gpu_hour > 0) {
+    out += fmt::format("Energy         {} at the meter\n",
+                       energy(r.many.paid.mean / kHour * r.money.kwh_per_gpu_hour));
+  }
+  const std::string series = series_text(r, style);
+  if (!series.empty()) out += "\n" + series;
+  const std::string levers = levers_text(r, style);
+  if (!levers.empty()) out += "\n" + levers;
+  if (style.verbose || !style.quiet) {
+    for (const Assumption& a : r.spec.assumed)
+      out +=
+          wrap(fmt::format("Assumed  {} = {}: {}", a.path, a.value, a.why), style.width, 9) + "\n";
+  }
+  if (!style.quiet) out += "\n" + footer(stamp) + "\n";
+  return trimmed_lines(out + "\n" + bold(wrap(verdict(r), style.width), style) + "\n");
+}
+
+std::string simulate_json(const SimulateResult& r, const Stamp& stamp) {
+  Json doc = start_document("assay.simulate/1", stamp);
+  const ManyResult& m = r.many;
+  doc["description"] = description_json(r.plan.description.setting);
+  doc["plan"] = candidate_json(r.plan.plan, r.plan.prediction, r.plan.description.setting);
+  doc["site"] = r.site_name;
+  doc["run"] = r.operations_name;
+  doc["runs"] = {{"requested", m.requested}, {"done", m.done}, {"partial", m.partial()}};
+  doc["period_s"] = band_json(m.period);
+  doc["paid_gpu_s"] = band_json(m.paid);
+  doc["goodput"] = band_json(m.goodput);
+  doc["useful_share"] = band_json(m.useful_share);
+  doc["tokens"] = band_json(m.tokens);
+  doc["finished"] = m.finished;
+  Json ledger = Json::object();
+  for (int i = 0; i < kAccounts; ++i) {
+    if (m.ledger[static_cast<size_t>(i)].p95 <= 0 && m.mean[static_cast<Account>(i)].v <= 0)
+      continue;
+    ledger[std::string(info(static_cast<Account>(i)).key)] =
+        band_json(m.ledger[static_cast<size_t>(i)]);
+  }
+  doc["ledger_gpu_s"] = ledger;
+  doc["interruptions"] = band_json(m.interruptions);
+  doc["causes"] = causes_json(m);
+  doc["mtbf_s"] = std::isfinite(r.mtbf.v) ? Json(r.mtbf.v) : Json(nullptr);
+  doc["checkpoint"] = {{"bytes", r.spec.checkpoint.v},
+                       {"storage_write_bytes_per_s", r.spec.storage_write.v},
+                       {"tiers", Json::array()}};
+  for (size_t i = 0; i < r.spec.spec.checkpoints.size() && i < r.intervals.size(); ++i) {
+    const CheckpointTier& t = r.spec.spec.checkpoints[i];
+    doc["checkpoint"]["tiers"].push_back({{"name", t.name},
+                                          {"interval_s", r.intervals[i].v},
+                                          {"stall_s", t.stall.v},
+                                          {"persist_s", t.persist.v},
+                                          {"restore_s", t.restore.v}});
+  }
+  doc["series"] = Json::array();
+  for (const SeriesBand& s : m.series) {
+    doc["series"].push_back({{"goodput", band_json(s.goodput)},
+                             {"busy", band_json(s.busy)},
+                             {"clock", band_json(s.clock)}});
+  }
+  doc["levers"] = Json::array();
+  for (const LeverResult& l : r.levers) {
+    doc["levers"].push_back({{"name", l.name},
+                             {"change", l.change},
+                             {"useful_share", band_json(l.useful_share)},
+                             {"goodput", band_json(l.goodput)},
+                             {"period_s", band_json(l.period)}});
+  }
+  doc["usd_per_gpu_hour"] = r.money.usd_per_gpu_hour;
+  doc["kwh_per_gpu_hour"] = r.money.kwh_per_gpu_hour;
+  doc["assumed"] = assumed_json(r.spec.assumed);
+  doc["verdict"] = verdict(r);
+  return print(doc);
+}
+
+std::string run_trace_json(const RunResult& run, const std::string& title) {
+  Json events = Json::array();
+  std::vector<std::string> tracks;
+  for (const RunEvent& e : run.events) {
+    const auto at = std::find(tracks.begin(), tracks.end(), e.track);
+    const size_t track = static_cast<size_t>(at - tracks.begin());
+    if (at == tracks.end()) {
+      tracks.push_back(e.track);
+      events.push_back({{"ph", "M"},
+                        {"name", "thread_name"},
+                        {"pid", 1},
+                        {"tid", track},
+                        {"args", {{"name", e.track}}}});
+    }
+    Json event{{"name", e.name}, {"pid", 1}, {"tid", track}, {"ts", e.begin.v * 1e6}};
+    if (e.end > e.begin) {
+      event["ph"] = "X";
+      event["dur"] = (e.end - e.begin).v * 1e6;
+    } else {
+      event["ph"] = "i";
+      event["s"] = "t";
+    }
+    if (e.machine >= 0) event["args"] = {{"machine", e.machine}, {"value", e.value}};
+    events.push_back(std::move(event));
+  }
+  const Json doc{{"traceEvents", events}, {"displayTimeUnit", "ms"}, {"traceName", title}};
+  return doc.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace assay

@@ -1,0 +1,34 @@
+// The screen, the document and the trace of `assay simulate`.
+#pragma once
+
+#include "plan/study.h"
+#include "report/screen.h"
+#include "sim/many.h"
+#include "sim/spec.h"
+
+namespace assay {
+
+// What a run costs besides time: one price and one power for the whole of it.
+struct RunMoney {
+  double usd_per_gpu_hour = 0;  // zero: not known
+  double kwh_per_gpu_hour = 0;  // at the meter, job running
+};
+
+struct SimulateResult {
+  PlanResult plan;
+  SpecResult spec;
+  ManyResult many;
+  std::vector<LeverResult> levers;
+  std::vector<Seconds> intervals;  // of the checkpoint tiers, as used
+  Seconds mtbf;
+  RunMoney money;
+  std::string site_name, operations_name;
+};
+
+std::string simulate_text(const SimulateResult&, const Style&, const Stamp&);
+std::string simulate_json(const SimulateResult&, const Stamp&);
+
+// One run as a trace that ui.perfetto.dev opens: tracks of the job, its replicas, the spares.
+std::string run_trace_json(const RunResult&, const std::string& title);
+
+}  // namespace assay
