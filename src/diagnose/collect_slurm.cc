@@ -64,6 +64,18 @@ void analyse_slurm(const SlurmReading& slurm, Diagnosis& d) {
   for (Finding& finding : week.analysis.findings) d.findings.push_back(std::move(finding));
   for (OpenQuestion& open : week.analysis.open) d.open.push_back(std::move(open));
   for (std::string& note : week.analysis.notes) d.notes.push_back(std::move(note));
+  double dead = 0;
+  for (const WeekAccount account : {WeekAccount::kFailed, WeekAccount::kTimeout,
+                                    WeekAccount::kNodeFail, WeekAccount::kRequeued}) {
+    dead += week[account];
+  }
+  if (dead > kWorthFixing * week.paid()) {
+    d.open.push_back(
+        {fmt::format("{:.0f} % of the GPU-hours went to jobs that failed, timed out or "
+                     "were requeued; accounting does not say why",
+                     100 * dead / week.paid()),
+         "the logs and profiler traces of the jobs under the largest losses"});
+  }
   if (week.queued_gpu_seconds > 0) {
     d.notes.push_back(fmt::format(
         "jobs waited for {} GPU-hours in the queue, half of them longer than {:.0f} min",

@@ -77,6 +77,26 @@ void rank_findings(Diagnosis& d, bool measured) {
   d.findings.push_back(std::move(healthy));
 }
 
+namespace {
+
+// Dumps of a job that stands still, and accounting that lost much, leave questions open rather than
+// prove health.
+bool can_be_healthy(FileKind kind, const Diagnosis& d) {
+  switch (kind) {
+    case FileKind::kFlightRecorderPickle:
+    case FileKind::kFlightRecorderJson:
+    case FileKind::kSacct:
+    case FileKind::kSinfo:
+    case FileKind::kSqueue:
+    case FileKind::kScontrol:
+      return d.open.empty();
+    default:
+      return true;
+  }
+}
+
+}  // namespace
+
 Diagnosis diagnose(const std::vector<std::string>& files, const DiagnoseOptions& options) {
   Diagnosis d;
   Collected collected;
@@ -86,9 +106,9 @@ Diagnosis diagnose(const std::vector<std::string>& files, const DiagnoseOptions&
       options.progress(static_cast<double>(i + 1) / static_cast<double>(files.size()));
   }
   analyse(collected, d);
-  const bool measured =
-      std::any_of(d.files.begin(), d.files.end(), [](const FileRead& f) { return f.used; });
-  rank_findings(d, measured);
+  rank_findings(d, std::any_of(d.files.begin(), d.files.end(), [&](const FileRead& f) {
+                  return f.used && can_be_healthy(f.kind, d);
+                }));
   return d;
 }
 

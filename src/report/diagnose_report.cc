@@ -190,6 +190,10 @@ std::string open_text(const Diagnosis& d, const Style& style) {
 }
 
 std::string verdict(const Diagnosis& d) {
+  if (d.findings.empty() && !d.open.empty()) {
+    return fmt::format("Nothing is proven; {} question{} open.", d.open.size(),
+                       d.open.size() == 1 ? " is" : "s are");
+  }
   if (d.findings.empty()) return "Nothing here could be diagnosed.";
   const Finding& first = d.findings.front();
   if (first.cause == Cause::kHealthy) return first.title + ".";
