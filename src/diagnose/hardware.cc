@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -302,47 +303,86 @@ void add_power_brake(const std::vector<Victim>& all, Analysis& out) {
   out.findings.push_back(std::move(finding));
 }
 
-// What a power limit below the part's own costs. Power above idle goes with the clock to the power
-// of the catalog's exponent (docs/models/clocks.md), so the clock at the higher limit is known.
+// What a power limit below the part's own costs: the time that is lost against the clock the part
+// would hold at its own limit.
 struct LoweredLimit {
-  double limit = 0, own = 0;  // W
+  double limit = 0, own = 0;  // W; the limit that costs most, where it was changed on the way
   double share = 0;           // of the busy time
 };
 
-// The limit in force: stated, or else what it draws while it is held at the cap.
-std::optional<double> limit_in_force(const GpuSeries& gpu) {
-  const double stated = gpu.last(Metric::kPowerLimitW);
-  if (stated > 0) return stated;
+// The clock at another limit. Power above idle goes with the clock to the catalog's exponent
+// (docs/models/clocks.md) down to where the voltage can fall no further, and with the clock itself
+// below. On an H200 (test/data/telemetry/capped.csv) the exponent is 2.0 between 1677 and 1264 MHz
+// and 1.07 between 1264 and 719 MHz, of 1980.
+double clock_at(double clock, double raise, double clock_max, double exponent) {
+  constexpr double kVoltageFloor = 0.62;  // of the maximum clock
+  const double knee = kVoltageFloor * clock_max;
+  double linear = clock * raise;  // the clock if power were in proportion to it
+  if (linear <= knee) return linear;
+  linear = std::max(clock, knee) * std::pow(linear / std::max(clock, knee), 1 / exponent);
+  return std::min(linear, clock_max);
+}
+
+// The limit in force where no column states it: what the GPU draws while it is held at the cap.
+double limit_by_draw(const GpuSeries& gpu) {
   constexpr size_t kEnough = 20;  // samples; on an H200 their median is within 2 % of the limit
   std::vector<double> drawn;
   for (size_t i = 0; i < gpu.size(); ++i) {
     const double power = gpu.at(i, Metric::kPowerW);
     if (!std::isnan(power) && (reasons_at(gpu, i) & kReasonPowerCap) != 0) drawn.push_back(power);
   }
-  if (drawn.size() < kEnough) return std::nullopt;
-  return median_of(drawn);
+  return drawn.size() < kEnough ? 0 : median_of(drawn);
+}
+
+// Its draw at rest, by the least that was seen or the catalog.
+double idle_power(const GpuSeries& gpu, const Part& part, double limit) {
+  double idle = part.known != nullptr ? part.known->idle.v : 0;
+  for (size_t i = 0; i < gpu.size(); ++i) {
+    const double power = gpu.at(i, Metric::kPowerW);
+    const double utilisation = gpu.at(i, Metric::kGpuUtilisation);
+    if (power > 0 && utilisation < 0.01) idle = std::max(idle, std::min(power, 0.2 * part.limit_w));
+  }
+  return std::min(idle, 0.5 * limit);
 }
 
 std::optional<LoweredLimit> lowered_limit(const GpuSeries& gpu, const GpuTime& time,
                                           const Part& part) {
-  LoweredLimit out;
-  const std::optional<double> limit = limit_in_force(gpu);
-  if (!limit || !(part.limit_w > 0) || time.lost_power_cap.v <= 0) return std::nullopt;
-  out.limit = *limit;
-  out.own = part.limit_w;
+  if (!(part.limit_w > 0) || !(time.lost_power_cap.v > 0)) return std::nullopt;
+  const bool stated = gpu.has(Metric::kPowerLimitW);
+  const double drawn = stated ? 0 : limit_by_draw(gpu);
   // Stated limits are rounded to a few watts; drawn power scatters.
-  const double same = gpu.last(Metric::kPowerLimitW) > 0 ? 0.98 : 0.93;
-  if (out.limit >= same * out.own) return std::nullopt;
-  const double idle = part.known != nullptr ? std::min(part.known->idle.v, 0.5 * out.limit) : 0;
+  const double below = (stated ? 0.98 : 0.93) * part.limit_w;
+  struct Held {
+    double busy = 0, clock = 0;  // s, MHz s
+  };
+  std::map<double, Held> by_limit;
+  bool timed = true;
+  const std::vector<double> weights = weights_of(gpu, timed);
+  for (size_t i = 0; i < gpu.size(); ++i) {
+    const double limit = stated ? gpu.at(i, Metric::kPowerLimitW) : drawn;
+    const double clock = gpu.at(i, Metric::kSmClockMhz);
+    const double busy = busy_at(gpu, i) * weights[i];
+    const bool capped = (reasons_at(gpu, i) & kReasonPowerCap) != 0;
+    if (!capped || !(limit > 0) || limit >= below || std::isnan(clock) || !(busy > 0)) continue;
+    by_limit[limit].busy += busy;
+    by_limit[limit].clock += clock * busy;
+  }
   const Kernels* kernels =
       find_kernels(catalog(), part.known != nullptr ? part.known->architecture : "");
   ASSERT(kernels != nullptr);
-  const double faster =
-      std::pow((out.own - idle) / (out.limit - idle), 1 / kernels->power_exponent);
-  // While capped it runs at (1 - lost) of the maximum on average; never above the maximum.
-  const double clock = 1 - time.lost_power_cap / time.busy;
-  const double after = std::min(1.0, clock * faster);
-  out.share = 1 - clock / after;
+  LoweredLimit out;
+  out.own = part.limit_w;
+  double worst = 0;
+  for (const auto& [limit, held] : by_limit) {
+    const double idle = idle_power(gpu, part, limit);
+    const double clock = held.clock / held.busy;
+    const double after = clock_at(clock, (part.limit_w - idle) / (limit - idle), time.clock_max_mhz,
+                                  kernels->power_exponent);
+    const double lost = after > clock ? held.busy * (1 - clock / after) : 0;
+    out.share += lost / time.busy.v;
+    if (lost >= worst) out.limit = limit;
+    worst = std::max(worst, lost);
+  }
   return out;
 }
 

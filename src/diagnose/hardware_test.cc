@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/csv.h"
 #include "diagnose/xid.h"
 #include "ingest/text_file.h"
 #include "world/catalog.h"
@@ -62,9 +63,50 @@ TEST(Hardware, LoweredLimitIsAFinding) {
   const Finding& f = d.analysis.findings[0];
   EXPECT_EQ(f.cause, Cause::kPowerThrottle);
   EXPECT_NE(f.fix.find("nvidia-smi -pl 700"), std::string::npos);
-  // (700/400)^(1/2.4) = 1.263: 1200 MHz would become 1515.
-  EXPECT_NEAR(f.share, 1 - 1 / 1.263, 0.01);
+  // Below 1228 MHz the voltage is at its floor: 1200 MHz x 700/400 is 2100 at constant voltage,
+  // 1228 x (2100/1228)^(1/2.4) = 1535 MHz.
+  EXPECT_NEAR(f.share, 1 - 1200.0 / 1535, 0.01);
   EXPECT_EQ(f.where, std::vector<std::string>{"n1 GPU 3"});
+}
+
+// One card under three limits, with the step measured under each: the step without the cap must
+// come out within 10 % of the one measured without it.
+TEST(Hardware, LoweredLimitAsMeasured) {
+  const std::string folder = std::string(ASSAY_ROOT) + "/test/data/telemetry/";
+  const Telemetry whole = read_smi_csv(*read_text(folder + "capped.csv"), "capped.csv");
+  const CsvTable phases = *read_csv(folder + "phases.csv");
+  ASSERT_EQ(phases.rows.size(), 4u);
+  const auto cell = [&](size_t row, const char* name) {
+    return std::stod(std::string(phases.cell(phases.rows[row], name)));
+  };
+  const double uncapped = cell(0, "step_s");
+  for (size_t row = 0; row < phases.rows.size(); ++row) {
+    Telemetry phase;
+    phase.file = "capped.csv";
+    phase.gpus.emplace_back();
+    GpuSeries& cut = phase.gpus[0];
+    const GpuSeries& gpu = whole.gpus[0];
+    cut.model = gpu.model;
+    for (size_t i = 0; i < gpu.size(); ++i) {
+      if (gpu.at_s[i] < cell(row, "begin_s") || gpu.at_s[i] > cell(row, "end_s")) continue;
+      cut.at_s.push_back(gpu.at_s[i]);
+      for (size_t m = 0; m < cut.columns.size(); ++m) {
+        if (!gpu.columns[m].empty()) cut.columns[m].push_back(gpu.columns[m][i]);
+      }
+    }
+    ASSERT_GT(cut.size(), 20u);
+    const Analysis a = diagnose_telemetry({phase}).analysis;
+    if (cell(row, "limit_w") == 700) {
+      EXPECT_TRUE(a.findings.empty()) << a.findings[0].title;
+      continue;
+    }
+    ASSERT_EQ(a.findings.size(), 1u) << cell(row, "limit_w");
+    EXPECT_EQ(a.findings[0].cause, Cause::kPowerThrottle);
+    EXPECT_NEAR(cell(row, "step_s") * (1 - a.findings[0].share), uncapped, 0.1 * uncapped);
+  }
+  const Analysis a = diagnose_telemetry({whole}).analysis;
+  ASSERT_EQ(a.findings.size(), 1u);
+  EXPECT_NE(a.findings[0].title.find("300 W"), std::string::npos) << a.findings[0].title;
 }
 
 // A query log often has neither limit nor part: the draw at the cap is the limit, and the part
@@ -270,25 +312,36 @@ TEST(Hardware, GpusThatSpin) {
   EXPECT_NEAR(a.findings[0].gain.v, 399, 1);
 }
 
+void expect_healthy(const std::string& path) {
+  const std::string text = *read_text(path);
+  const FileKind kind = recognise(text);
+  if (kind == FileKind::kUnknown) return;
+  const HardwareDiagnosis d = diagnose_telemetry({read_telemetry(kind, text, path)});
+  EXPECT_FALSE(d.gpus.empty()) << path;
+  EXPECT_TRUE(d.analysis.findings.empty()) << path << ": " << d.analysis.findings[0].title;
+}
+
+TEST(Hardware, OurH200IsHealthy) {
+  const std::string folder = std::string(ASSAY_ROOT) + "/test/data/telemetry/";
+  for (const char* name :
+       {"h200_telemetry.csv.gz", "h200_telemetry_train.csv.gz", "h200_nvidia_smi_q.txt.gz"}) {
+    expect_healthy(folder + name);
+  }
+  // 110 s of full load at the cap: the cap costs a quarter of the busy time, and nothing is wrong.
+  const Telemetry load = read_smi_csv(*read_text(folder + "h200_telemetry.csv.gz"), "load");
+  const HardwareDiagnosis d = diagnose_telemetry({load});
+  EXPECT_NEAR(d.clocks.power_cap / (d.clocks.observed - d.clocks.idle), 0.26, 0.02);
+}
+
 TEST(Hardware, HealthyCapturesHaveNoFinding) {
   if (!std::filesystem::exists(kShared)) GTEST_SKIP() << "SKIPPED: " << kShared << " is absent";
-  std::vector<std::string> paths = {
-      kShared + "h200/telemetry.csv", kShared + "h200/telemetry_train.csv",
-      kShared + "h200/nvidia-smi-q.txt", kShared + "h200/thermal/q.txt",
-      kShared + "public/telemetry/superbench/monitor.jsonl"};
+  expect_healthy(kShared + "h200/thermal/q.txt");
+  expect_healthy(kShared + "public/telemetry/superbench/monitor.jsonl");
   for (const char* folder : {"nvidia-smi", "prometheus"}) {
     for (const auto& entry :
          std::filesystem::directory_iterator(kShared + "public/telemetry/" + folder)) {
-      paths.push_back(entry.path().string());
+      expect_healthy(entry.path().string());
     }
-  }
-  for (const std::string& path : paths) {
-    const std::string text = *read_text(path);
-    const FileKind kind = recognise(text);
-    if (kind == FileKind::kUnknown) continue;
-    const HardwareDiagnosis d = diagnose_telemetry({read_telemetry(kind, text, path)});
-    EXPECT_FALSE(d.gpus.empty()) << path;
-    EXPECT_TRUE(d.analysis.findings.empty()) << path << ": " << d.analysis.findings[0].title;
   }
 }
 
