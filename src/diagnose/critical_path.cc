@@ -267,9 +267,9 @@ Source longest(const Sweep& s) {
 
 }  // namespace
 
-CriticalPath path_in(const Trace& trace, int64_t from_ns, int64_t to_ns, bool whole_file) {
+CriticalPath path_in(const Trace& trace, int64_t from_ns, int64_t to_ns, Take take) {
   Sweep s{trace, from_ns, to_ns};
-  build(s, whole_file);
+  build(s, take);
   fill_moments(s);
   run(s);
 
@@ -296,11 +296,15 @@ const char* path_kind_name(PathKind kind) {
 }
 
 CriticalPath critical_path(const Trace& trace, int64_t from_ns, int64_t to_ns) {
-  return path::path_in(trace, from_ns, to_ns, false);
+  return path::path_in(trace, from_ns, to_ns, path::Take::kLaunched);
 }
 
 CriticalPath critical_path(const Trace& trace) {
-  return path::path_in(trace, path::kFirst, -path::kFirst, true);
+  return path::path_in(trace, path::kFirst, -path::kFirst, path::Take::kAll);
+}
+
+CriticalPath critical_path_between(const Trace& trace, int64_t from_ns, int64_t to_ns) {
+  return path::path_in(trace, from_ns, to_ns, path::Take::kStarted);
 }
 
 CriticalPath critical_path_of_step(const Trace& trace, size_t step) {

@@ -59,6 +59,9 @@ struct CriticalPath {
 
 // Of the host events that begin in [from, to] and the device events they launched.
 CriticalPath critical_path(const Trace&, int64_t from_ns, int64_t to_ns);
+// Of what begins in [from, to], on the host and on the device, whoever launched it: for a stretch
+// of time inside a step, whose kernels may have been launched long before.
+CriticalPath critical_path_between(const Trace&, int64_t from_ns, int64_t to_ns);
 // Of the whole file.
 CriticalPath critical_path(const Trace&);
 // Of one step (index into Trace::steps).

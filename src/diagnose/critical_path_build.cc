@@ -192,7 +192,7 @@ void fill_threads(Sweep& s, const std::vector<bool>& waiting) {
 
 // --- What runs on the device -------------------------------------------------------------------
 
-void fill_nodes(Sweep& s, bool whole_file) {
+void fill_nodes(Sweep& s, Take take) {
   const std::vector<DeviceEvent>& device = s.trace.device;
   const bool no_launches = std::none_of(device.begin(), device.end(),
                                         [](const DeviceEvent& e) { return e.launch >= 0; });
@@ -204,10 +204,12 @@ void fill_nodes(Sweep& s, bool whole_file) {
   for (size_t i = 0; i < device.size(); ++i) {
     const DeviceEvent& e = device[i];
     if (e.duration_ns < 0) continue;
-    const int64_t asked =
-        e.launch >= 0 ? s.trace.runtime[static_cast<size_t>(e.launch)].start_ns : e.start_ns;
+    const int64_t called =
+        e.launch >= 0 ? s.trace.runtime[static_cast<size_t>(e.launch)].start_ns : kFirst;
+    const bool launched = called != kFirst && (take == Take::kLaunched || in_window(s, called));
+    const int64_t asked = launched ? called : e.start_ns;
     Last& before = last[{e.device, e.stream}];
-    const bool taken = (e.launch >= 0 || whole_file || no_launches) && in_window(s, asked);
+    const bool taken = (launched || take != Take::kLaunched || no_launches) && in_window(s, asked);
     const int32_t previous = before.node;
     const int64_t ended = before.end;
     before = {std::max(before.end, end_of(e)), taken ? static_cast<int32_t>(s.nodes.size()) : -1};
@@ -215,7 +217,7 @@ void fill_nodes(Sweep& s, bool whole_file) {
     DeviceNode node;
     node.event = static_cast<int32_t>(i);
     node.previous = previous;
-    node.queued = e.launch < 0 || ended > asked;
+    node.queued = !launched || ended > asked;
     node.paused_ns = ended == kFirst ? 0 : std::max<int64_t>(0, e.start_ns - ended);
     s.streams[{e.device, e.stream}].push_back(static_cast<int32_t>(s.nodes.size()));
     s.nodes.push_back(std::move(node));
@@ -227,8 +229,8 @@ void fill_nodes(Sweep& s, bool whole_file) {
 
 }  // namespace
 
-void build(Sweep& s, bool whole_file) {
-  fill_nodes(s, whole_file);
+void build(Sweep& s, Take take) {
+  fill_nodes(s, take);
   std::vector<bool> waiting = recorded_waits(s);
   named_waits(s, waiting);
   fill_threads(s, waiting);

@@ -101,8 +101,11 @@ inline int64_t end_of(const RuntimeEvent& e) {
 }
 int64_t node_end(const Sweep&, int32_t node);
 
-// Fills nodes, streams, waits and threads. `whole_file`: device events that nobody is known to have
-// launched take part too.
-void build(Sweep&, bool whole_file);
+// Which device events take part: those launched in the window; those that start in it, whoever
+// launched them; or all of a file.
+enum class Take { kLaunched, kStarted, kAll };
+
+// Fills nodes, streams, waits and threads.
+void build(Sweep&, Take);
 
 }  // namespace assay::path

@@ -216,4 +216,13 @@ RanksDiagnosis diagnose_ranks(std::vector<RankSummary> ranks) {
   return d;
 }
 
+CriticalPath detail(const RanksDiagnosis& d, const JobSegment& segment, const Trace& trace) {
+  const RankView& view = d.ranks[static_cast<size_t>(segment.rank)];
+  const int64_t clock = view.corrected ? view.clock_offset_ns : 0;
+  const int64_t from = segment.start_ns + clock - trace.base_ns;
+  CriticalPath path = critical_path_between(trace, from, from + segment.duration_ns - 1);
+  for (PathSegment& part : path.segments) part.rank = view.rank;
+  return path;
+}
+
 }  // namespace assay

@@ -23,6 +23,7 @@
 #include <string>
 #include <vector>
 
+#include "diagnose/critical_path.h"
 #include "diagnose/finding.h"
 #include "ingest/breakdown.h"
 #include "ingest/trace.h"
@@ -115,5 +116,9 @@ struct RanksDiagnosis {
 };
 
 RanksDiagnosis diagnose_ranks(std::vector<RankSummary>);
+
+// The operators and kernels of a stretch of the job's path, from the trace of its rank: traces are
+// not kept, so it is read again for the few stretches that matter.
+CriticalPath detail(const RanksDiagnosis&, const JobSegment&, const Trace&);
 
 }  // namespace assay

@@ -266,6 +266,11 @@ TEST(Ranks, ThePathFollowsTheLastArrival) {
     EXPECT_EQ(d.path[i].compute_ns, d.path[i].wire ? 0 : 15'000'000);
   }
   EXPECT_EQ(sum, 6 * 200'000 + 5 * 15'000'000);
+  // A stretch in detail: the kernels of rank 3 before the fourth collective.
+  const CriticalPath part = detail(d, d.path[5], run(job)[3]);
+  EXPECT_EQ(part.of(PathKind::kDevice), 15'000'000);
+  EXPECT_EQ(part.segments.size(), 10u);
+  EXPECT_EQ(part.segments[0].rank, 3);
   EXPECT_NEAR(d.replayed.v, static_cast<double>(sum) * 1e-9, 1e-9);
 }
 
