@@ -1,6 +1,7 @@
 #include "diagnose/gain_graph.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <string>
 #include <unordered_map>
@@ -13,8 +14,9 @@ namespace {
 // CUDA's and HIP's queues take this many operations before a launch waits; what a trace shows of
 // its own limit comes first.
 constexpr int64_t kQueueLimit = 1024;
-// A launch that takes this many times the usual while the queue is nearly full is waiting for room.
-constexpr int64_t kBlockedTimes = 3;
+// A launch that takes this many times the usual while this many operations are queued is waiting
+// for room: the queue is also limited in bytes, and kernels with many arguments fill it early.
+constexpr int64_t kBlockedTimes = 3, kQueueDeep = 128;
 constexpr int64_t kQueueSeen = 256;  // a limit below this has never been seen: it is just a lull
 // From a launch to its kernel's start, and between kernels, where a trace has too few to tell
 // (H200, our own traces: 7 to 11 us and 1.1 to 1.6 us).
@@ -22,7 +24,7 @@ constexpr int64_t kLatency = 8'000, kGap = 1'500;
 constexpr size_t kFewSamples = 20;
 // Delays beyond launch and stream order that are worth an explanation by another stream, and how
 // soon after that stream's operation the start must be.
-constexpr int64_t kUnexplained = 5'000, kFollows = 10'000;
+constexpr int64_t kUnexplained = 5'000, kFollows = 10'000, kJitter = 2'000;
 // Launch latency scatters by this much; a delay beyond it has a reason of its own.
 constexpr int64_t kScatter = 100'000;
 constexpr int64_t kReturns = 20'000;  // a call that waited returns within this of the work's end
@@ -54,9 +56,9 @@ struct Context {
   std::vector<int32_t> lane, before;  // per device event: its lane, and the one before it there
   std::vector<std::vector<int32_t>> in_lane;  // device events by lane, by start
   int64_t latency = kLatency, gap = kGap;
-  int64_t deepest = 0;                          // queue, in operations
-  std::vector<int64_t> depth;                   // per entry of `calls`
-  std::unordered_map<uint32_t, int64_t> usual;  // duration of a call that does not wait, by name
+  int64_t deepest = 0;         // queue, in operations
+  std::vector<int64_t> depth;  // per entry of `calls`
+  int64_t usual = 0;           // duration of a launch that does not wait
 
   explicit Context(const Trace& t) : trace(t), marks(host_marks(t)) {}
 };
@@ -139,18 +141,13 @@ void calibrate_calls(Context& c) {
     c.deepest = std::max(c.deepest, c.depth[i]);
     launched += c.launch_from[call + 1] - c.launch_from[call];
   }
-  std::unordered_map<uint32_t, std::vector<int64_t>> free, all;
-  for (size_t i = 0; i < c.calls.size(); ++i) {
-    const RuntimeEvent& e = t.runtime[static_cast<size_t>(c.calls[i])];
-    all[e.name].push_back(e.duration_ns);
-    if (4 * c.depth[i] < 3 * c.deepest) free[e.name].push_back(e.duration_ns);
+  // Launches cost much the same whatever their name; one in four, at least, finds room.
+  std::vector<int64_t> launches;
+  for (int32_t call : c.calls) {
+    const size_t i = static_cast<size_t>(call);
+    if (c.launch_from[i + 1] > c.launch_from[i]) launches.push_back(t.runtime[i].duration_ns);
   }
-  for (auto& [name, durations] : all) {
-    const auto roomy = free.find(name);
-    c.usual[name] = roomy != free.end() && roomy->second.size() >= kFewSamples
-                        ? quantile(roomy->second, 1, 2)
-                        : quantile(durations, 1, 4);
-  }
+  c.usual = std::max<int64_t>(quantile(launches, 1, 4), 0);
 }
 
 // The last operation of a lane that had ended at `at`; -1: none.
@@ -243,9 +240,8 @@ HostCall make_call(const Context& c, size_t at, int32_t last_op) {
       out.waited_ns = std::max<int64_t>(end_of(copy) - call.start_ns, 0);
       out.return_ns = end_of(call) - end_of(copy);
       out.call_ns = 0;
-    } else if (4 * c.depth[at] >= 3 * c.deepest && c.deepest >= kQueueSeen) {
-      const int64_t usual = c.usual.at(call.name);
-      if (out.call_ns > kBlockedTimes * usual) out.call_ns = usual;
+    } else if (c.depth[at] >= kQueueDeep && out.call_ns > kBlockedTimes * c.usual) {
+      out.call_ns = c.usual;
     }
   }
   return out;
@@ -278,8 +274,9 @@ DeviceOp make_op(const Context& c, int32_t event) {
   return op;
 }
 
-// Operations that started later than their launch and stream explain, right after one of another
-// stream had ended, wait for that one.
+// Operations that started later than their launch and stream explain wait for one of another
+// stream: the last that had ended by then. A short delay needs to follow it closely to be believed;
+// a long one has no other explanation.
 void find_dependencies(const Context& c, StepGraph& g) {
   if (c.in_lane.size() < 2) return;
   std::unordered_map<int32_t, int32_t> position;
@@ -292,10 +289,11 @@ void find_dependencies(const Context& c, StepGraph& g) {
                       op.gap_ns > c.gap + kUnexplained;
     if (!late) continue;
     const int64_t start = c.trace.device[static_cast<size_t>(op.event)].start_ns;
-    int64_t latest = start - kFollows;
+    int64_t latest = op.late_ns > 0 ? INT64_MIN : start - kFollows;
     for (size_t lane = 0; lane < c.in_lane.size(); ++lane) {
       if (static_cast<int32_t>(lane) == op.lane) continue;
-      const int32_t ended_before = last_ended(c, lane, start);
+      // Clocks of a device's streams agree to about a microsecond.
+      const int32_t ended_before = last_ended(c, lane, start + kJitter);
       if (ended_before < 0) continue;
       const auto found = position.find(ended_before);
       if (found == position.end() || found->second >= static_cast<int32_t>(i)) continue;
@@ -364,7 +362,26 @@ bool same_calls(const Trace& t, const std::vector<HostCall>& a, const std::vecto
   return true;
 }
 
-// The host's own work: the lower quartile over the steps; what has a cause: the median.
+// Sets what the calls of the step spend on a cause to the mean over the steps: collections and slow
+// batches come now and then, and at other calls each time.
+void spread_mean(const std::vector<std::vector<HostCall>>& steps, int64_t HostCall::*field,
+                 std::vector<HostCall>& calls) {
+  double mean = 0, own = 0;
+  for (const std::vector<HostCall>& step : steps) {
+    for (const HostCall& call : step) mean += static_cast<double>(call.*field);
+  }
+  mean /= static_cast<double>(steps.size());
+  for (const HostCall& call : calls) own += static_cast<double>(call.*field);
+  if (own > 0) {
+    for (HostCall& call : calls) {
+      call.*field = std::llround(static_cast<double>(call.*field) * mean / own);
+    }
+    return;
+  }
+  calls.back().*field = std::llround(mean);
+}
+
+// The host's own work: the lower quartile over the steps; what has a cause: the mean.
 void take_typical(const Context& c, const StepView& view, StepGraph& g) {
   std::vector<std::vector<HostCall>> steps;
   for (int32_t index : c.trace.steps) {
@@ -375,18 +392,18 @@ void take_typical(const Context& c, const StepView& view, StepGraph& g) {
   }
   g.steps = static_cast<int>(steps.size());
   if (2 * steps.size() <= static_cast<size_t>(view.steps) || steps.size() < 2) return;
+  spread_mean(steps, &HostCall::data_ns, g.calls);
+  spread_mean(steps, &HostCall::pause_ns, g.calls);
   std::vector<int64_t> values(steps.size());
-  auto typical = [&](size_t at, int64_t HostCall::*field, size_t num, size_t den) {
+  auto typical = [&](size_t at, int64_t HostCall::*field) {
     for (size_t s = 0; s < steps.size(); ++s) values[s] = steps[s][at].*field;
-    return quantile(values, num, den);
+    return quantile(values, 1, 4);
   };
   for (size_t i = 0; i < g.calls.size(); ++i) {
     HostCall& call = g.calls[i];
-    call.work_ns = typical(i, &HostCall::work_ns, 1, 4);
-    call.data_ns = typical(i, &HostCall::data_ns, 1, 2);
-    call.pause_ns = typical(i, &HostCall::pause_ns, 1, 2);
+    call.work_ns = typical(i, &HostCall::work_ns);
     if (call.kind == CallKind::kLaunch || call.kind == CallKind::kOther) {
-      call.call_ns = typical(i, &HostCall::call_ns, 1, 4);
+      call.call_ns = typical(i, &HostCall::call_ns);
     }
   }
 }

@@ -18,7 +18,7 @@
 //
 // Profiled hosts hiccup, most of all in the first step after the profiler started. Where all steps
 // make the same calls, the host's work before a call is the lower quartile over the steps; what has
-// a cause of its own (data, pauses, allocation) is the median.
+// a cause of its own (data, pauses) is the mean.
 #pragma once
 
 #include <cstdint>

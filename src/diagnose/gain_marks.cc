@@ -66,6 +66,13 @@ Intervals recorded(const Trace& t, const std::vector<char>& launching) {
     if (!launches(e.thread)) continue;
     busy.push_back({e.start_ns, e.start_ns + std::max<int64_t>(e.duration_ns, 1)});
   }
+  // What comes before the first or after the last record of a step is silence as well.
+  for (int32_t index : t.steps) {
+    const HostEvent& step = t.host[static_cast<size_t>(index)];
+    if (step.duration_ns <= 0) continue;
+    busy.push_back({step.start_ns, step.start_ns + 1});
+    busy.push_back({step.start_ns + step.duration_ns - 1, step.start_ns + step.duration_ns});
+  }
   return union_of(std::move(busy));
 }
 

@@ -55,6 +55,39 @@ double speed_up(const std::optional<RecordedMatmul>& shape, Precision from, Prec
          (peak(*d.accelerator, from).v * efficiency(params, from));
 }
 
+bool is_batch_norm(const StepGraph& g, const Trace& t, size_t op) {
+  const std::string_view name = t.text(t.device[static_cast<size_t>(g.ops[op].event)].name);
+  for (std::string_view part : {"batch_norm", "batchnorm", "bn_fw", "bn_bw"}) {
+    if (name.find(part) != std::string_view::npos) return true;
+  }
+  return false;
+}
+
+// Memory-bound kernels that follow one another in a lane, two and more.
+std::vector<std::vector<size_t>> runs_of(const StepGraph& g, const Trace& t,
+                                         const KernelTable& table) {
+  std::vector<std::vector<size_t>> runs;
+  std::vector<size_t> run;
+  auto close = [&] {
+    if (run.size() > 1) runs.push_back(run);
+    run.clear();
+  };
+  int32_t lane = -1;
+  for (size_t i = 0; i < g.ops.size(); ++i) {
+    const size_t event = static_cast<size_t>(g.ops[i].event);
+    const KernelClass& k = table.of(event);
+    if (k.kind == KernelKind::kSet) continue;
+    // Compiled kernels are fused already; copies by the copy engine cannot be.
+    const bool fusable =
+        is_memory_kind(k.kind) && !k.compiled && t.device[event].kind == DeviceKind::kKernel;
+    if (!fusable || g.ops[i].lane != lane) close();
+    lane = g.ops[i].lane;
+    if (fusable) run.push_back(i);
+  }
+  close();
+  return runs;
+}
+
 }  // namespace
 
 Precision half_of(const Accelerator& a) {
@@ -122,30 +155,31 @@ Waste misaligned_shapes(const StepGraph& g, const Trace& t, const KernelTable& t
 
 Waste fusable_kernels(const StepGraph& g, const Trace& t, const KernelTable& table) {
   Waste w = start(g, Cause::kMemoryBound);
-  std::vector<size_t> run;
-  auto close = [&] {
-    if (run.size() > 1) {
-      const size_t longest = *std::max_element(run.begin(), run.end(), [&](size_t a, size_t b) {
-        return g.ops[a].duration_ns < g.ops[b].duration_ns;
-      });
-      for (size_t i : run) replace(g, w, i, i == longest ? g.ops[i].duration_ns : 0, true);
+  for (const std::vector<size_t>& run : runs_of(g, t, table)) {
+    const size_t longest = *std::max_element(run.begin(), run.end(), [&](size_t a, size_t b) {
+      return g.ops[a].duration_ns < g.ops[b].duration_ns;
+    });
+    const bool batch =
+        std::any_of(run.begin(), run.end(), [&](size_t i) { return is_batch_norm(g, t, i); });
+    for (size_t i : run) {
+      const bool stays = is_batch_norm(g, t, i) || (!batch && i == longest);
+      replace(g, w, i, stays ? g.ops[i].duration_ns : 0, true);
     }
-    run.clear();
-  };
-  int32_t lane = -1;
-  for (size_t i = 0; i < g.ops.size(); ++i) {
-    const size_t event = static_cast<size_t>(g.ops[i].event);
-    const KernelClass& k = table.of(event);
-    if (k.kind == KernelKind::kSet) continue;
-    // Compiled kernels are fused already; copies by the copy engine cannot be.
-    const bool fusable =
-        is_memory_kind(k.kind) && !k.compiled && t.device[event].kind == DeviceKind::kKernel;
-    if (!fusable || g.ops[i].lane != lane) close();
-    lane = g.ops[i].lane;
-    if (fusable) run.push_back(i);
   }
-  close();
   return w;
+}
+
+bool is_memory_bound(const StepGraph& g, const Trace& t, const KernelTable& table) {
+  const int64_t memory = memory_time_ns(g, table);
+  if (memory <= math_time_ns(g, table)) return false;
+  int64_t many = 0;
+  for (const std::vector<size_t>& run : runs_of(g, t, table)) {
+    const auto small =
+        std::count_if(run.begin(), run.end(), [&](size_t i) { return !is_batch_norm(g, t, i); });
+    if (static_cast<size_t>(small) < kRunLeast) continue;
+    for (size_t i : run) many += is_batch_norm(g, t, i) ? 0 : g.ops[i].duration_ns;
+  }
+  return 2 * many > memory;
 }
 
 int64_t memory_time_ns(const StepGraph& g, const KernelTable& table) {

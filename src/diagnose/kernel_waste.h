@@ -48,9 +48,13 @@ Waste misaligned_shapes(const StepGraph&, const Trace&, const KernelTable&, cons
 // Runs of memory-bound kernels that a compiler would fuse: each run then takes as long as its
 // longest kernel, for every tensor is read and written once (healthy_1b of our own H200 runs: 11.0
 // ms by this rule, 9.2 measured with torch.compile; with norms written out: 21.6, measured 24).
+// Passes of a batch norm stay apart: its sums run over the whole batch.
 Waste fusable_kernels(const StepGraph&, const Trace&, const KernelTable&);
-// Device time of memory-bound kernels and of arithmetic, for the rule that a step is memory-bound
-// only when it spends more time on the first.
+// A step is memory-bound when memory-bound kernels take more time than arithmetic, most of it in
+// runs of kRunLeast and more: many small passes, not the few large ones of a convolutional model.
+bool is_memory_bound(const StepGraph&, const Trace&, const KernelTable&);
+constexpr size_t kRunLeast = 4;
+// Device time of memory-bound kernels and of arithmetic.
 int64_t memory_time_ns(const StepGraph&, const KernelTable&);
 int64_t math_time_ns(const StepGraph&, const KernelTable&);
 

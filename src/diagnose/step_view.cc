@@ -51,6 +51,12 @@ const Step& median_of(std::vector<Step>& steps) {
   return steps[(steps.size() - 1) / 2];
 }
 
+double mean_length(const std::vector<Step>& steps) {
+  double sum = 0;
+  for (const Step& s : steps) sum += static_cast<double>(s.length_ns());
+  return steps.empty() ? 0 : sum / static_cast<double>(steps.size());
+}
+
 StepView view_of(std::vector<Step> steps, int all, bool device_paced) {
   const Step median = median_of(steps);
   StepView view;
@@ -92,12 +98,9 @@ StepView step_view(const Trace& trace) {
     if (s.from_ns >= trace.device.front().start_ns) recorded.push_back(s);
   }
   if (!recorded.empty()) steps = std::move(recorded);
+  const double host_mean = mean_length(steps), device_mean = mean_length(paced);
   const StepView host = view_of(std::move(steps), all, false);
-  if (paced.empty()) return host;
-  const StepView device = view_of(std::move(paced), all, true);
-  const double lag = static_cast<double>(device.to_ns - device.from_ns) /
-                     static_cast<double>(host.to_ns - host.from_ns);
-  return lag > kLag ? device : host;
+  return device_mean > kLag * host_mean ? view_of(std::move(paced), all, true) : host;
 }
 
 }  // namespace assay

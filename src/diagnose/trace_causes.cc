@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "diagnose/gain_clock.h"
 #include "diagnose/gain_replay.h"
 #include "diagnose/gain_whatif.h"
 #include "diagnose/kernel_waste.h"
@@ -36,13 +37,23 @@ struct Hunt {
   Seconds step(const StepGraph& g, double faster = 1) const { return replay(g, {scale / faster}); }
   bool worth(Seconds gain) const { return gain.v >= kWorthFixing * base.v; }
 
+  // A device that waits less draws more power. Kernels that change keep the clock they were priced
+  // at.
+  StepGraph fed(StepGraph without, const StepGraph& with, bool kernels) const {
+    if (kernels) return without;
+    const double before = held_clock_of(with, in.table, in.device, step(with));
+    const double after = held_clock_of(without, in.table, in.device, step(without));
+    return at_clock(std::move(without), in.table, before, after);
+  }
+
   // Takes a cause out for good when that is worth it, both by itself and after those found before
   // it; the smaller of the two is its gain. So nothing is counted twice, and nothing is promised
   // that only another repair would make possible.
   bool take(Cause cause, const Edit& edit, Confidence confidence, Waste waste = {}) {
-    StepGraph without = edit(graph);
+    StepGraph without = fed(edit(graph), graph, waste.cause == cause);
     const Seconds before = step(graph), after = step(without);
-    const Seconds alone = found.empty() ? after : step(edit(in.graph));
+    const Seconds alone =
+        found.empty() ? after : step(fed(edit(in.graph), in.graph, waste.cause == cause));
     if (!worth(before - after) || !worth(base - alone)) return false;
     Priced p;
     p.cause = cause;
@@ -95,12 +106,11 @@ void hunt_tensor_cores(Hunt& h) {
   if (h.found.size() > before && tf32.saved_ns > 0) h.found.back().alternative = with_tf32;
 }
 
-// A step is memory-bound when it spends more time moving data than on arithmetic. Less than that is
-// what an eager framework costs every model; it is worth a note.
+// Less than a memory-bound step is what an eager framework costs every model; it is worth a note.
 void hunt_memory(Hunt& h, Analysis& analysis) {
   Waste waste = fusable_kernels(h.graph, h.in.trace, h.in.table);
   if (waste.saved_ns == 0) return;
-  if (memory_time_ns(h.graph, h.in.table) > math_time_ns(h.graph, h.in.table)) {
+  if (is_memory_bound(h.graph, h.in.trace, h.in.table)) {
     hunt_waste(h, std::move(waste));
     return;
   }

@@ -8,6 +8,7 @@
 
 #include "diagnose/trace_builder.h"
 #include "ingest/kineto.h"
+#include "world/catalog.h"
 
 namespace assay {
 namespace {
@@ -28,17 +29,20 @@ void layer(TraceBuilder& b, int64_t scale = 1) {
 }
 
 template <class Body>
-TraceDiagnosis diagnose_steps(TraceBuilder& b, Body body) {
+TraceDiagnosis diagnose_steps(TraceBuilder& b, const TraceContext& context, Body body) {
   for (int s = 0; s < kSteps; ++s) b.step(body);
-  const TraceDiagnosis d = diagnose_trace(b.finish());
+  const TraceDiagnosis d = diagnose_trace(b.finish(), context);
   EXPECT_NEAR(d.step.paid().v, d.step_median.v, 1e-12);
   return d;
 }
 
+// On an H200 whose power limit nothing reaches, so that kernels keep their time.
 template <class Body>
 TraceDiagnosis diagnose_steps(Body body) {
+  Accelerator cool = *find_accelerator(catalog(), "H200");
+  cool.tdp = Watts(5000);
   TraceBuilder b;
-  return diagnose_steps(b, [&] { body(b); });
+  return diagnose_steps(b, TraceContext{&cool, nullptr}, [&] { body(b); });
 }
 
 void expect_healthy(const TraceDiagnosis& d) {
@@ -90,6 +94,21 @@ TEST(TraceCauses, DataStarvedWithoutAnAnnotation) {
   });
   expect_found(d, Cause::kDataStarved, kStep);
   EXPECT_EQ(d.analysis.findings.front().confidence, Confidence::kMedium);
+}
+
+// A device that is fed draws more power, and its clocks fall.
+TEST(TraceCauses, FedDeviceClocksLower) {
+  auto starved = [](TraceBuilder& b) {
+    return [&b] {
+      b.loader(30'000);
+      for (int i = 0; i < kLayers; ++i) layer(b);
+    };
+  };
+  TraceBuilder b;
+  const TraceDiagnosis d = diagnose_steps(b, {}, starved(b));
+  ASSERT_EQ(d.analysis.findings.size(), 1u);
+  EXPECT_GT(d.analysis.findings.front().step_after->v * 1e3, kStep * 1.05);
+  EXPECT_LT(d.analysis.findings.front().step_after->v * 1e3, kStep * 1.25);
 }
 
 TEST(TraceCauses, LaunchBound) {
@@ -194,7 +213,7 @@ TEST(TraceCauses, NoTensorCores) {
   // On a device of which nothing is known there is nothing to compare with.
   TraceBuilder unknown("Mystery Accelerator");
   const TraceDiagnosis silent = diagnose_steps(
-      unknown, [&] { body("void cutlass::Kernel2<cutlass_80_simt_sgemm_align1>")(unknown); });
+      unknown, {}, [&] { body("void cutlass::Kernel2<cutlass_80_simt_sgemm_align1>")(unknown); });
   expect_healthy(silent);
   EXPECT_TRUE(silent.accelerator.empty());
 }

@@ -1,0 +1,66 @@
+#include "diagnose/gain_clock.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "perf/clocks.h"
+
+namespace assay {
+namespace {
+
+// Share of the peak that a training step's matmuls reach on average where no shapes are recorded,
+// over the library's best (data/h200/train.csv against gemm.csv).
+constexpr double kUsualOfBest = 0.9;
+constexpr int kRounds = 4;  // the clock's own effect on the durations settles within these
+
+bool stretches(const KernelClass& k) { return is_math_kind(k.kind); }
+
+}  // namespace
+
+double held_clock_of(const StepGraph& g, const KernelTable& table, const DeviceModel& d,
+                     Seconds period) {
+  if (d.accelerator == nullptr || period.v <= 0) return 1;
+  PassCost cost;
+  int64_t vector_ns = 0, matmul_ns = 0;
+  for (const DeviceOp& op : g.ops) {
+    const KernelClass& k = table.of(static_cast<size_t>(op.event));
+    const Seconds time(static_cast<double>(op.duration_ns) * 1e-9);
+    if (k.kind == KernelKind::kAttention) {
+      cost.attention += time;
+    } else if (is_math_kind(k.kind)) {
+      cost.matmul += time;
+      matmul_ns += op.duration_ns;
+      if (k.precision_known && !k.tensor_cores) vector_ns += op.duration_ns;
+    } else if (k.kind != KernelKind::kCommunication && k.kind != KernelKind::kHostCopy) {
+      cost.memory += time;
+    }
+  }
+  const bool vector = 2 * vector_ns > matmul_ns;
+  const MatmulParams& m = d.kernels->matmul;
+  const double best = vector ? m.efficiency_fp32 : m.efficiency;
+  Setting setting;
+  setting.kernels = *d.kernels;
+  setting.cluster.accelerator = *d.accelerator;
+  // Durations were measured at the clock that is sought: at burst clocks they would be shorter.
+  double clock = 1;
+  for (int i = 0; i < kRounds; ++i) {
+    PassCost burst = cost;
+    burst.matmul *= clock;
+    burst.attention *= clock;
+    burst.matmul_peak = burst.matmul * (best * kUsualOfBest);
+    const double total = std::max(period.v, burst.device().v);
+    clock = held_clock(setting, vector ? Precision::kFp32 : Precision::kBf16, burst, total).clock;
+  }
+  return clock;
+}
+
+StepGraph at_clock(StepGraph g, const KernelTable& table, double before, double after) {
+  if (after >= before || after <= 0) return g;
+  for (DeviceOp& op : g.ops) {
+    if (!stretches(table.of(static_cast<size_t>(op.event)))) continue;
+    op.duration_ns = std::llround(static_cast<double>(op.duration_ns) * before / after);
+  }
+  return g;
+}
+
+}  // namespace assay
