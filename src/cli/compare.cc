@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "cli/commands.h"
+#include "cli/compare_kinds.h"
 #include "cli/inputs.h"
 #include "plan/compare.h"
 #include "plan/study.h"
@@ -17,7 +18,7 @@ namespace {
 struct Operand {
   std::string text;
   bool result = false;
-  bool workload = false, cluster = false, stack = false, plan = false;
+  bool workload = false, cluster = false, stack = false, plan = false, site = false;
 
   bool complete() const { return result || (workload && cluster); }
   // Operands that bring the same are alternatives to each other.
@@ -41,6 +42,7 @@ Operand recognise(const std::string& text) {
   o.cluster = inputs.cluster.given;
   o.stack = inputs.stack.given;
   o.plan = inputs.plan.given;
+  o.site = inputs.site.given;
   return o;
 }
 
@@ -110,8 +112,16 @@ int run(const Context& context, const Arguments& args) {
   const auto gates = parse_gates(args);
   if (!gates) return reject(gates.error());
   if (const Result<bool> exist = inputs_exist(args.operands); !exist) return fail(exist.error());
+  std::vector<std::string> texts;
+  if (all_diagnoses(args.operands, texts)) return compare_diagnoses(context, args.operands, texts);
   std::vector<Operand> operands;
   for (const std::string& text : args.operands) operands.push_back(recognise(text));
+  if (std::count_if(operands.begin(), operands.end(), [](const Operand& o) { return o.site; }) >=
+      2) {
+    Parts offers;
+    for (const Operand& o : operands) (o.site ? offers.sides : offers.shared).push_back(o.text);
+    return compare_offers(context, args, offers.sides, offers.shared);
+  }
   const Parts parts = split(operands);
   if (parts.sides.size() < 2) {
     return reject(
@@ -147,10 +157,18 @@ Command compare_command() {
       "first and last, and taking the mean; what is left is named interaction. More sides: a "
       "table, "
       "the best last.\n"
+      "Offers: sides that each hold a `site:` (with its cluster and prices) are simulated with the "
+      "same "
+      "luck until the workload's tokens are done: days, dollars per useful exaFLOP, energy, "
+      "losses.\n"
+      "Diagnoses: documents of `assay diagnose -o` are subtracted account by account.\n"
       "Ratios carry their uncertainty. Where the 90 % ranges overlap, there is no significant "
       "difference.",
       {{"gpus", 0, "N", "use N accelerators of each cluster", ""},
        {"tokens", 0, "T", "tokens to train on, e.g. 2T", ""},
+       {"runs", 0, "N", "offers: how many runs, each with other luck", "Default: 200."},
+       {"days", 0, "D", "offers: run so long instead of until the tokens are done", ""},
+       {"deadline", 0, "DAYS", "offers: the risk of being later than this", ""},
        {"fail-if", 0, "COND", "exit 1 when COND holds for the last side (repeatable)",
         "As in `assay plan`: 'mfu < 0.40', 'cost > 1.5e6'."}},
       {"assay compare examples/lambda-before.yaml examples/lambda-after.yaml",

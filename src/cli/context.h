@@ -16,6 +16,7 @@ constexpr int kNo = 1;
 constexpr int kInputWrong = 2;
 constexpr int kWorldWrong = 3;
 constexpr int kOurBug = 70;
+constexpr int kInterrupted = 130;  // Ctrl-C: what is printed is partial
 
 struct Context {
   Style style;

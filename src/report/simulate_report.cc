@@ -177,6 +177,57 @@ std::string levers_text(const SimulateResult& r, const Style& style) {
   return out;
 }
 
+std::string money_text(const SimulateResult& r, const Style& style) {
+  const RunMoney& m = r.money;
+  const double hours = r.many.paid.mean / kHour;
+  std::string out;
+  if (m.kwh_per_gpu_hour > 0) {
+    std::string line =
+        fmt::format("Energy         {} at the meter", energy(hours * m.kwh_per_gpu_hour));
+    if (m.kg_co2_per_gpu_hour > 0)
+      line += fmt::format(", {} t of CO2", significant(hours * m.kg_co2_per_gpu_hour / 1000));
+    if (m.water_l_per_gpu_hour > 0)
+      line += fmt::format(", {} m3 of water", significant(hours * m.water_l_per_gpu_hour / 1000));
+    out += wrap(line, style.width, 15) + "\n";
+  }
+  std::string shares;
+  for (const auto& [name, share] : m.shares) {
+    if (share >= 0.005)
+      shares += fmt::format("{}{} {:.0f} %", shares.empty() ? "" : ", ", name, 100 * share);
+  }
+  if (!shares.empty())
+    out +=
+        wrap(fmt::format("Cost           {} a GPU-hour: {}", dollars(m.usd_per_gpu_hour), shares),
+             style.width, 15) +
+        "\n";
+  return out;
+}
+
+// The site's days: the hottest coolant, the mean clock, the highest power.
+std::string site_text(const SimulateResult& r) {
+  if (!r.site || r.site->hours.size() < 24) return "";
+  const std::vector<SiteHour>& hours = r.site->hours;
+  const size_t days = hours.size() / 24;
+  const size_t shown = std::min<size_t>(days, 10);
+  std::vector<std::vector<std::string>> rows(4);
+  rows[0] = {"by day"}, rows[1] = {"hottest coolant, C"}, rows[2] = {"lowest clock, %"};
+  rows[3] = {"highest power, MW"};
+  for (size_t i = 0; i < shown; ++i) {
+    const size_t day = shown < 2 ? 0 : i * (days - 1) / (shown - 1);
+    double coolant = -100, clock = 1, power = 0;
+    for (size_t h = 24 * day; h < 24 * (day + 1); ++h) {
+      coolant = std::max(coolant, hours[h].coolant_c);
+      clock = std::min(clock, hours[h].thermal_clock * hours[h].cap_clock);
+      power = std::max(power, hours[h].facility_power.v);
+    }
+    rows[0].push_back(fmt::format("{}", day + 1));
+    rows[1].push_back(fmt::format("{:.1f}", coolant));
+    rows[2].push_back(fmt::format("{:.1f}", 100 * clock));
+    rows[3].push_back(fmt::format("{:.2f}", power / 1e6));
+  }
+  return "The site\n" + table(rows);
+}
+
 std::string verdict(const SimulateResult& r) {
   const ManyResult& m = r.many;
   const double tokens = m.tokens.mean;
@@ -218,12 +269,11 @@ std::string simulate_text(const SimulateResult& r, const Style& style, const Sta
   out += fmt::format("Goodput   {}; useful work {} of what was paid\n\n",
                      band(r.many.goodput, 100, 1, " %"), band(r.many.useful_share, 100, 1, " %"));
   out += ledger_text(r, style) + "\n" + causes_text(r, style) + checkpoint_text(r, style);
-  if (r.money.kwh_per_gpu_hour > 0) {
-    out += fmt::format("Energy         {} at the meter\n",
-                       energy(r.many.paid.mean / kHour * r.money.kwh_per_gpu_hour));
-  }
+  out += money_text(r, style);
   const std::string series = series_text(r, style);
   if (!series.empty()) out += "\n" + series;
+  const std::string site = site_text(r);
+  if (!site.empty()) out += "\n" + site;
   const std::string levers = levers_text(r, style);
   if (!levers.empty()) out += "\n" + levers;
   if (style.verbose || !style.quiet) {
@@ -287,6 +337,19 @@ std::string simulate_json(const SimulateResult& r, const Stamp& stamp) {
   }
   doc["usd_per_gpu_hour"] = r.money.usd_per_gpu_hour;
   doc["kwh_per_gpu_hour"] = r.money.kwh_per_gpu_hour;
+  doc["kg_co2_per_gpu_hour"] = r.money.kg_co2_per_gpu_hour;
+  doc["water_l_per_gpu_hour"] = r.money.water_l_per_gpu_hour;
+  doc["cost_shares"] = Json::object();
+  for (const auto& [name, share] : r.money.shares) doc["cost_shares"][name] = share;
+  if (r.site) {
+    const FacilityTotals t = totals(*r.site);
+    doc["facility"] = {{"pue", t.pue},
+                       {"highest_w", t.highest.v},
+                       {"mean_clock", t.clock},
+                       {"mean_running", t.running},
+                       {"scheduled", t.scheduled},
+                       {"hottest_coolant_c", t.hottest_coolant_c}};
+  }
   doc["assumed"] = assumed_json(r.spec.assumed);
   doc["verdict"] = verdict(r);
   return print(doc);

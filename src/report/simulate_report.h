@@ -5,13 +5,17 @@
 #include "report/screen.h"
 #include "sim/many.h"
 #include "sim/spec.h"
+#include "site/facility.h"
 
 namespace assay {
 
 // What a run costs besides time: one price and one power for the whole of it.
 struct RunMoney {
-  double usd_per_gpu_hour = 0;  // zero: not known
-  double kwh_per_gpu_hour = 0;  // at the meter, job running
+  double usd_per_gpu_hour = 0;                               // zero: not known
+  double kwh_per_gpu_hour = 0;                               // at the meter, job running
+  double kg_co2_per_gpu_hour = 0, water_l_per_gpu_hour = 0;  // zero: not known
+  bool rented = true;
+  std::vector<std::pair<std::string, double>> shares;  // of the cost; empty without a site
 };
 
 struct SimulateResult {
@@ -22,6 +26,7 @@ struct SimulateResult {
   std::vector<Seconds> intervals;  // of the checkpoint tiers, as used
   Seconds mtbf;
   RunMoney money;
+  std::optional<SiteSeries> site;  // hour by hour, where a site was given
   std::string site_name, operations_name;
 };
 

@@ -1,0 +1,76 @@
+#include "cli/compare_kinds.h"
+
+#include <fmt/format.h>
+
+#include "base/file.h"
+#include "cli/simulation.h"
+#include "report/diagnose_compare.h"
+#include "report/offers_report.h"
+
+namespace assay {
+namespace {
+
+constexpr size_t kDiagnosisBytes = size_t{64} << 20;
+
+std::string file_name(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  return slash == std::string::npos ? path : path.substr(slash + 1);
+}
+
+}  // namespace
+
+int compare_offers(const Context& context, const Arguments& args,
+                   const std::vector<std::string>& sides, const std::vector<std::string>& shared) {
+  tl::expected<SimulationAsk, UsageError> ask = read_simulation_ask(context, args);
+  if (!ask) return reject(ask.error());
+  ask->levers = false;
+  ask->to_target = !args.has("days");  // offers are compared by when the job is done
+  OffersResult result;
+  if (args.has("deadline")) {
+    const std::string text = args.get("deadline");
+    char* end = nullptr;
+    result.deadline_days = std::strtod(text.c_str(), &end);
+    if (text.empty() || *end != 0 || !(result.deadline_days > 0 && result.deadline_days < 1e5))
+      return reject(
+          UsageError{fmt::format("--deadline: `{}` is not a number of days", sanitize(text, 40)),
+                     "as in --deadline 60"});
+  }
+  for (const std::string& side : sides) {
+    std::vector<std::string> inputs{side};
+    inputs.insert(inputs.end(), shared.begin(), shared.end());
+    tl::expected<Description, int> description = describe_run(context, args, inputs);
+    if (!description) return description.error();
+    tl::expected<SimulateResult, int> run =
+        simulate_description(context, std::move(*description), *ask);
+    if (!run) return run.error();
+    result.sides.push_back({file_name(side), std::move(*run)});
+  }
+  return deliver(context, offers_text(result, context.style, context.stamp),
+                 offers_json(result, context.stamp), kYes);
+}
+
+bool all_diagnoses(const std::vector<std::string>& operands, std::vector<std::string>& texts) {
+  for (const std::string& operand : operands) {
+    if (!file_exists(operand) || operand == "-") return false;
+    Result<std::string> text = read_file(operand, kDiagnosisBytes);
+    if (!text || !is_diagnosis(*text)) return false;
+    texts.push_back(std::move(*text));
+  }
+  return operands.size() >= 2;
+}
+
+int compare_diagnoses(const Context& context, const std::vector<std::string>& operands,
+                      const std::vector<std::string>& texts) {
+  std::vector<DiagnosisSide> sides;
+  Diagnostics problems;
+  for (size_t i = 0; i < texts.size(); ++i) {
+    DiagnosisSide side;
+    side.name = file_name(operands[i]);
+    if (read_diagnosis(texts[i], operands[i], side, problems)) sides.push_back(std::move(side));
+  }
+  if (has_errors(problems)) return reject(context, problems);
+  return deliver(context, diagnose_compare_text(sides, context.style, context.stamp),
+                 diagnose_compare_json(sides, context.stamp), kYes);
+}
+
+}  // namespace assay

@@ -1,0 +1,180 @@
+#include "cli/simulation.h"
+
+#include <algorithm>
+#include <atomic>
+#include <csignal>
+
+#include <fmt/format.h>
+
+#include "cli/inputs.h"
+#include "economics/cost.h"
+#include "world/site_rules.h"
+
+namespace assay {
+namespace {
+
+constexpr int64_t kRunsMost = 1'000'000;
+constexpr double kDaysUsual = 30;
+constexpr double kDaysMost = 3650;
+// Levers are differences with the same luck: they need fewer runs than the run itself.
+constexpr int64_t kLeverRuns = 40;
+
+// Set by the first Ctrl-C; runs that are complete are shown, marked partial. A second one kills.
+std::atomic<bool>& cancelled() {
+  static std::atomic<bool> flag{false};
+  return flag;
+}
+void on_interrupt(int) {
+  cancelled().store(true);
+  std::signal(SIGINT, SIG_DFL);
+}
+
+UsageError bad_number(const char* option, const std::string& text, const char* wanted) {
+  return {fmt::format("--{}: `{}` is not {}", option, sanitize(text, 40), wanted), ""};
+}
+
+// The first hour of a date `2026-07` or `2026-07-15`; of January where no month is stated.
+int64_t start_hour(const std::string& start) {
+  constexpr int kDays[] = {0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334};
+  if (start.size() < 7) return 0;
+  const int month = std::clamp(std::atoi(start.substr(5, 2).c_str()), 1, 12);
+  const int day = start.size() >= 10 ? std::clamp(std::atoi(start.substr(8, 2).c_str()), 1, 31) : 1;
+  return 24 * (kDays[month - 1] + day - 1);
+}
+
+RunMoney money(const SimulateResult& r, const Site& site) {
+  RunMoney m;
+  const double gpus = static_cast<double>(accelerators_used(r.plan.description.setting));
+  if (r.plan.run.price_known) m.usd_per_gpu_hour = r.plan.run.price_per_hour;
+  m.kwh_per_gpu_hour = r.plan.run.power_w / 1000 / gpus;
+  if (!r.site) return m;
+  const Bill b = bill(site, r.plan.description.setting.cluster, *r.site);
+  if (b.price_known && b.accelerator_hours > 0) m.usd_per_gpu_hour = b.per_hour.v * kSecondsPerHour;
+  if (b.accelerator_hours > 0) {
+    m.kwh_per_gpu_hour = b.kwh / b.accelerator_hours;
+    m.kg_co2_per_gpu_hour = b.carbon_kg / b.accelerator_hours;
+    m.water_l_per_gpu_hour = b.water_l / b.accelerator_hours;
+  }
+  m.rented = b.rented;
+  m.shares = {{"rent", b.share(b.rent)},       {"hardware", b.share(b.hardware)},
+              {"network", b.share(b.network)}, {"energy", b.share(b.energy)},
+              {"space", b.share(b.space)},     {"maintenance", b.share(b.maintenance)},
+              {"people", b.share(b.people)}};
+  return m;
+}
+
+void run_all(const Context& context, const SimulationAsk& ask, SimulateResult& r) {
+  const Simulator simulator(r.spec.spec);
+  r.intervals = simulator.intervals();
+  r.mtbf = simulator.mtbf();
+  Progress progress(context, "simulate");
+  const std::function<void(double)> show = progress.callback();
+  ManyOptions options;
+  options.runs = ask.runs;
+  options.seed = ask.seed;
+  options.cancel = &cancelled();
+  if (show) {
+    options.progress = [&](int64_t done) {
+      show(static_cast<double>(done) / static_cast<double>(ask.runs));
+    };
+  }
+  std::signal(SIGINT, on_interrupt);
+  r.many = simulate_many(r.spec.spec, options);
+  if (ask.levers && !cancelled().load()) {
+    options.runs = std::min(ask.runs, kLeverRuns);
+    options.progress = nullptr;
+    r.levers = measure_levers(r.spec.spec, standard_levers(r.spec.spec), options);
+  }
+  std::signal(SIGINT, SIG_DFL);
+}
+
+}  // namespace
+
+tl::expected<SimulationAsk, UsageError> read_simulation_ask(const Context& context,
+                                                            const Arguments& args) {
+  SimulationAsk ask;
+  if (args.has("days") && args.has("tokens"))
+    return tl::unexpected(UsageError{"--days and --tokens contradict each other", "give one"});
+  ask.to_target = args.has("tokens");
+  if (args.has("days")) {
+    const std::string text = args.get("days");
+    char* end = nullptr;
+    ask.days = std::strtod(text.c_str(), &end);
+    if (text.empty() || *end != 0 || !(ask.days > 0 && ask.days <= kDaysMost))
+      return tl::unexpected(bad_number("days", text, "a number of days, above 0 and up to 3650"));
+  }
+  if (args.has("runs")) {
+    const std::string text = args.get("runs");
+    char* end = nullptr;
+    ask.runs = std::strtoll(text.c_str(), &end, 10);
+    if (text.empty() || *end != 0 || ask.runs < 1 || ask.runs > kRunsMost)
+      return tl::unexpected(bad_number("runs", text, "a whole number from 1 to 1000000"));
+  }
+  ask.seed = static_cast<uint64_t>(std::strtoll(context.stamp.seed.c_str(), nullptr, 10));
+  ask.levers = !args.has("no-what-ifs");
+  ask.start = args.get("start");
+  if (!ask.start.empty() && !is_date(ask.start))
+    return tl::unexpected(bad_number("start", ask.start, "a date like 2026-07 or 2026-07-15"));
+  return ask;
+}
+
+tl::expected<Description, int> describe_run(const Context& context, const Arguments& args,
+                                            const std::vector<std::string>& inputs) {
+  tl::expected<Request, UsageError> request = make_request(args, inputs);
+  if (!request) return tl::unexpected(reject(request.error()));
+  if (const Result<bool> exist = inputs_exist(inputs); !exist)
+    return tl::unexpected(fail(exist.error()));
+  request->needs_operations = true;
+  tl::expected<Description, Diagnostics> description = describe(*request, catalog());
+  if (!description) return tl::unexpected(reject(context, description.error()));
+  print_error(render(description->warnings));
+  return std::move(*description);
+}
+
+tl::expected<SimulateResult, int> simulate_description(const Context& context,
+                                                       Description description,
+                                                       const SimulationAsk& ask) {
+  SimulateResult r;
+  r.operations_name = description.operations_name;
+  r.site_name = description.has_site ? description.site_name : "";
+  const Operations operations = description.operations;
+  const Site site = description.site;
+  const bool has_site = description.has_site;
+  StudyOptions options;
+  options.what_ifs = false;
+  r.plan = study(std::move(description), catalog(), options);
+  if (r.plan.impossible && !r.plan.miss)
+    return tl::unexpected(reject(context, impossible_problem(*r.plan.impossible)));
+  if (!r.plan.fits) {
+    print_error("no plan fits this cluster; `assay plan` says by how much\n");
+    return tl::unexpected(kNo);
+  }
+  SpecInput input;
+  input.setting = &r.plan.description.setting;
+  input.plan = &r.plan.plan;
+  input.prediction = &r.plan.prediction;
+  input.operations = &operations;
+  input.tokens = ask.to_target ? r.plan.description.setting.workload.tokens : 0;
+  const double days = ask.days > 0 ? ask.days : input.tokens > 0 ? kDaysMost : kDaysUsual;
+  input.period = Seconds(days * kSecondsPerDay);
+  if (has_site) {
+    FacilityOptions facility;
+    facility.start_hour = start_hour(ask.start.empty() ? site.offer.start : ask.start);
+    facility.hours =
+        std::min<int64_t>(kHoursPerYear, static_cast<int64_t>(std::max(24.0, days * 24)));
+    facility.seed = ask.seed;
+    r.site = facility_series(site, r.plan.description.setting.cluster, facility);
+    input.site = &site;
+    input.series = &*r.site;
+  }
+  r.spec = make_spec(input);
+  if (const Diagnostics problems = spec_problems(r.spec); !problems.empty())
+    return tl::unexpected(reject(context, problems));
+  r.money = money(r, site);
+  run_all(context, ask, r);
+  if (r.many.done > 0) return r;
+  print_error("interrupted before the first run was complete\n");
+  return tl::unexpected(kInterrupted);
+}
+
+}  // namespace assay

@@ -1,0 +1,30 @@
+// From a description to a simulated run: shared by `simulate` and by `compare` of offers.
+#pragma once
+
+#include "cli/context.h"
+#include "report/simulate_report.h"
+
+namespace assay {
+
+struct SimulationAsk {
+  double days = 0;         // zero: until the tokens are done, else the usual month
+  bool to_target = false;  // run until the workload's tokens are done
+  int64_t runs = 200;
+  uint64_t seed = 1;
+  bool levers = true;
+  std::string start;  // date at which the run begins, `2026-07`; empty: the offer's, or January
+};
+
+// Options --days, --tokens, --runs and --seed.
+tl::expected<SimulationAsk, UsageError> read_simulation_ask(const Context&, const Arguments&);
+
+// Plans, prepares and runs; on failure the exit code, with the reason told. Ctrl-C ends it early
+// with the runs that are complete.
+tl::expected<SimulateResult, int> simulate_description(const Context&, Description,
+                                                       const SimulationAsk&);
+
+// A description for a run: like describe_inputs, with operations.
+tl::expected<Description, int> describe_run(const Context&, const Arguments&,
+                                            const std::vector<std::string>& inputs);
+
+}  // namespace assay

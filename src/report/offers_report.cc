@@ -1,0 +1,183 @@
+#include "report/offers_report.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "plan/words.h"
+#include "report/result_json.h"
+
+namespace assay {
+namespace {
+
+constexpr double kLineLeast = 0.002;  // of what was paid, on any side
+
+using Rows = std::vector<std::vector<std::string>>;
+
+double share_of(const SimulateResult& r, Account a) {
+  return r.many.paid.mean > 0 ? r.many.mean[a].v / r.many.paid.mean : 0;
+}
+
+Rows figure_rows(const OffersResult& o) {
+  Rows rows{{""}};
+  const auto row = [&](const std::string& name, auto&& of) {
+    std::vector<std::string> cells{name};
+    for (const OfferSide& s : o.sides) cells.push_back(of(s));
+    rows.push_back(std::move(cells));
+  };
+  for (const OfferSide& s : o.sides) rows[0].push_back(s.name);
+  const auto figures = [&o](const OfferSide& s) { return offer_figures(s.run, o.deadline_days); };
+  row("accelerators", [](const OfferSide& s) {
+    return count(s.run.spec.spec.gpus) + " " +
+           s.run.plan.description.setting.cluster.accelerator.name;
+  });
+  row("site", [](const OfferSide& s) { return s.run.site_name.empty() ? "-" : s.run.site_name; });
+  row("step time", [](const OfferSide& s) { return seconds(s.run.plan.prediction.step.v); });
+  row("MFU of the step", [](const OfferSide& s) { return percent(s.run.plan.prediction.mfu); });
+  row("goodput", [](const OfferSide& s) {
+    return fmt::format("{:.1f} % ({:.1f}-{:.1f})", 100 * s.run.many.goodput.mean,
+                       100 * s.run.many.goodput.p5, 100 * s.run.many.goodput.p95);
+  });
+  row("days", [&](const OfferSide& s) {
+    const OfferFigures f = figures(s);
+    return fmt::format("{} ({}-{})", significant(f.days.mean), significant(f.days.p5),
+                       significant(f.days.p95));
+  });
+  if (o.deadline_days > 0) {
+    row(fmt::format("later than {} days", significant(o.deadline_days)),
+        [&](const OfferSide& s) { return percent(figures(s).missed); });
+  }
+  row("interruptions",
+      [](const OfferSide& s) { return significant(s.run.many.interruptions.mean); });
+  row("cost", [&](const OfferSide& s) {
+    const double usd = figures(s).cost_usd;
+    return usd > 0 ? dollars(usd) : std::string("no price");
+  });
+  row("per useful exaFLOP", [&](const OfferSide& s) {
+    const double usd = figures(s).usd_per_useful_exaflop;
+    return usd > 0 ? dollars(usd) : std::string("-");
+  });
+  row("energy", [&](const OfferSide& s) { return energy(figures(s).kwh); });
+  return rows;
+}
+
+Rows loss_rows(const OffersResult& o) {
+  std::vector<std::pair<double, Account>> order;
+  for (int i = 0; i < kAccounts; ++i) {
+    const Account a = static_cast<Account>(i);
+    double most = 0;
+    for (const OfferSide& s : o.sides) most = std::max(most, share_of(s.run, a));
+    if (most > kLineLeast) order.emplace_back(most, a);
+  }
+  std::stable_sort(order.begin(), order.end(),
+                   [](const auto& a, const auto& b) { return a.first > b.first; });
+  Rows rows{{"of what is paid"}};
+  for (const OfferSide& s : o.sides) rows[0].push_back(s.name);
+  for (const auto& [most, account] : order) {
+    std::vector<std::string> cells{account_name(account)};
+    for (const OfferSide& s : o.sides)
+      cells.push_back(fmt::format("{:.1f} %", 100 * share_of(s.run, account)));
+    rows.push_back(std::move(cells));
+  }
+  return rows;
+}
+
+std::string verdict(const OffersResult& o) {
+  const auto figures = [&o](const OfferSide& s) { return offer_figures(s.run, o.deadline_days); };
+  const auto sooner =
+      std::min_element(o.sides.begin(), o.sides.end(), [&](const OfferSide& a, const OfferSide& b) {
+        return figures(a).days.mean < figures(b).days.mean;
+      });
+  const auto cheaper =
+      std::min_element(o.sides.begin(), o.sides.end(), [&](const OfferSide& a, const OfferSide& b) {
+        return figures(a).usd_per_useful_exaflop < figures(b).usd_per_useful_exaflop;
+      });
+  const OfferSide& other = sooner == o.sides.begin() ? o.sides.back() : o.sides.front();
+  const OfferFigures best = figures(*sooner), worst = figures(other);
+  const bool apart = best.days.p95 < worst.days.p5;
+  std::string text =
+      apart ? fmt::format("{} is done {} days sooner than {} ({} against {})", sooner->name,
+                          significant(worst.days.mean - best.days.mean), other.name,
+                          significant(best.days.mean), significant(worst.days.mean))
+            : fmt::format("No significant difference in days ({} against {})",
+                          significant(best.days.mean), significant(worst.days.mean));
+  const double cost = figures(*cheaper).usd_per_useful_exaflop;
+  if (cost > 0)
+    text += fmt::format("; {} costs least per useful exaFLOP, {}", cheaper->name, dollars(cost));
+  return text + ".";
+}
+
+Json side_json(const OfferSide& s, double deadline) {
+  const OfferFigures f = offer_figures(s.run, deadline);
+  Json ledger = Json::object();
+  for (int i = 0; i < kAccounts; ++i) {
+    const double share = share_of(s.run, static_cast<Account>(i));
+    if (share > 0) ledger[std::string(info(static_cast<Account>(i)).key)] = share;
+  }
+  return {{"name", s.name},
+          {"site", s.run.site_name},
+          {"accelerators", s.run.spec.spec.gpus},
+          {"accelerator", s.run.plan.description.setting.cluster.accelerator.name},
+          {"step_s", s.run.plan.prediction.step.v},
+          {"mfu", s.run.plan.prediction.mfu},
+          {"goodput", s.run.many.goodput.mean},
+          {"days", {{"mean", f.days.mean}, {"p5", f.days.p5}, {"p95", f.days.p95}}},
+          {"missed_deadline", f.missed},
+          {"cost_usd", f.cost_usd},
+          {"usd_per_useful_exaflop", f.usd_per_useful_exaflop},
+          {"kwh", f.kwh},
+          {"interruptions", s.run.many.interruptions.mean},
+          {"shares", ledger}};
+}
+
+}  // namespace
+
+OfferFigures offer_figures(const SimulateResult& r, double deadline_days) {
+  OfferFigures f;
+  const ManyResult& m = r.many;
+  f.days = {m.period.p5 / kSecondsPerDay, m.period.p50 / kSecondsPerDay,
+            m.period.p95 / kSecondsPerDay, m.period.mean / kSecondsPerDay};
+  const double hours = m.paid.mean / kSecondsPerHour;
+  f.cost_usd = hours * r.money.usd_per_gpu_hour;
+  f.kwh = hours * r.money.kwh_per_gpu_hour;
+  const double per_step = r.spec.spec.step.tokens;
+  const double steps = per_step > 0 ? m.tokens.mean / per_step : 0;
+  const double exaflop = r.plan.prediction.model_flops.v * steps / 1e18;
+  if (exaflop > 0) f.usd_per_useful_exaflop = f.cost_usd / exaflop;
+  if (deadline_days <= 0) return f;
+  // Between the percentiles that are known the distribution is taken as straight.
+  const double at = deadline_days;
+  if (at >= f.days.p95) {
+    f.missed = at > f.days.p95 ? 0.0 : 0.05;
+  } else if (at <= f.days.p5) {
+    f.missed = at < f.days.p5 ? 1.0 : 0.95;
+  } else if (at < f.days.p50) {
+    f.missed = 0.95 - 0.45 * (at - f.days.p5) / std::max(1e-12, f.days.p50 - f.days.p5);
+  } else {
+    f.missed = 0.5 - 0.45 * (at - f.days.p50) / std::max(1e-12, f.days.p95 - f.days.p50);
+  }
+  f.missed = std::max(f.missed, 1 - m.finished);
+  return f;
+}
+
+std::string offers_text(const OffersResult& o, const Style& style, const Stamp& stamp) {
+  const SimulateResult& first = o.sides.front().run;
+  std::string out = fmt::format("Compare  {} offers, {} runs each, the same seeds", o.sides.size(),
+                                count(first.many.done));
+  if (first.spec.spec.target_tokens > 0)
+    out += fmt::format("; until {} tokens are done", scaled(first.spec.spec.target_tokens));
+  out += "\n\n" + table(figure_rows(o)) + "\nWhat each loses where\n" + table(loss_rows(o));
+  if (!style.quiet) out += "\n" + footer(stamp) + "\n";
+  return trimmed_lines(out + "\n" + bold(wrap(verdict(o), style.width), style) + "\n");
+}
+
+std::string offers_json(const OffersResult& o, const Stamp& stamp) {
+  Json doc = start_document("assay.offers/1", stamp);
+  doc["sides"] = Json::array();
+  for (const OfferSide& s : o.sides) doc["sides"].push_back(side_json(s, o.deadline_days));
+  doc["deadline_days"] = o.deadline_days;
+  doc["verdict"] = verdict(o);
+  return print(doc);
+}
+
+}  // namespace assay
