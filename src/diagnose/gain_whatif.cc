@@ -81,7 +81,8 @@ StepGraph with_pinned_copies(StepGraph g, const Trace& t, const Accelerator* acc
       DeviceOp& op = g.ops[static_cast<size_t>(call.first_op + i)];
       const DeviceEvent& e = event_of(t, op);
       if (e.kind == DeviceKind::kKernel) input = false;
-      if (!is_host_copy(t, e) || !is_pageable(t, e)) continue;
+      // ROCm does not say what kind of memory it was; a copy that holds the host is pageable.
+      if (!is_host_copy(t, e) || (!is_pageable(t, e) && call.kind != CallKind::kCopy)) continue;
       const int64_t pinned = std::llround(static_cast<double>(e.bytes) / rate * 1e9);
       op.duration_ns = std::min(op.duration_ns, pinned);
       op.late_ns = 0;  // the driver's staging

@@ -25,9 +25,8 @@ std::string lower(std::string_view text) {
   return out;
 }
 
-constexpr std::array<std::string_view, 9> kAttentionNames = {
-    "flash",         "fmha",     "sdpa",     "fused_attention", "mem_eff_attention",
-    "ck_tile::fmha", "attn_fwd", "attn_bwd", "dot_do_o"};
+constexpr std::array<std::string_view, 7> kAttentionNames = {
+    "flash", "fmha", "sdpa", "attention", "attn_fwd", "attn_bwd", "dot_do_o"};
 constexpr std::array<std::string_view, 8> kConvolutionNames = {
     "convolve", "dgrad", "wgrad", "scudnn", "hcudnn", "implicit_gemm", "miopen", "winograd"};
 constexpr std::array<std::string_view, 12> kMatmulNames = {
@@ -56,12 +55,12 @@ void set_path(std::string_view n, KernelClass& c) {
     c.tensor_cores = tensor;
     c.precision_known = true;
   };
-  const bool simt = has(n, "simt") || has(n, "ffma") || has(n, "_sgemm") || has(n, "scudnn") ||
-                    has(n, "convolve_sgemm") || has(n, "engine<float") || has(n, "gemmsn") ||
-                    has(n, "winograd");
-  if (has(n, "tf32") || has(n, "s1688gemm_f32") || has(n, "ss16816") || has(n, "_f32_tensorop")) {
-    return path(Precision::kTf32, true);
-  }
+  const bool simt = has(n, "simt") || has(n, "ffma") || has(n, "_sgemm") || has(n, "cgemm") ||
+                    has(n, "scudnn") || has(n, "convolve_sgemm") || has(n, "engine<float") ||
+                    has(n, "gemmsn") || has(n, "winograd");
+  const bool half = has(n, "f16") || has(n, "half");
+  // `tensorop_s1688gemm` without a type multiplies in TF32.
+  if (has(n, "tf32") || (has(n, "s1688gemm") && !half)) return path(Precision::kTf32, true);
   if (has(n, "e4m3") || has(n, "e5m2") || has(n, "fp8") || has(n, "nvjet_qqtst")) {
     return path(Precision::kFp8, true);
   }
@@ -137,12 +136,17 @@ KernelKind kind_by_name(std::string_view n) {
     return KernelKind::kCommunication;
   }
   if (has(n, "triton_")) return kind_of_triton(n);
-  // PyTorch's own kernels carry functors in their names: what they are comes before `<`.
+  // PyTorch's own kernels carry functors in their names: what they are comes before `<`. Others say
+  // what they are anywhere (`prefill` in an attention kernel is no fill).
   const std::string_view head = n.substr(0, n.find('<'));
-  if (has_any(head, kElementwiseNames)) {
+  if (has(head, "elementwise_kernel")) {
     return has_any(n, kMoveNames) ? KernelKind::kMove : KernelKind::kElementwise;
   }
+  if (has(n, "rotary")) return KernelKind::kElementwise;
   if (has_any(n, kAttentionNames)) return KernelKind::kAttention;
+  if (has_any(n, kEmbeddingNames)) return KernelKind::kEmbedding;
+  if (has(n, "tonhwc") || has(n, "tonchw")) return KernelKind::kMove;
+  if (has_any(head, kElementwiseNames)) return KernelKind::kElementwise;
   if (has_any(n, kNormNames)) return KernelKind::kNorm;
   if (has_any(n, kConvolutionNames)) return KernelKind::kConvolution;
   if (has_any(n, kMatmulNames)) return KernelKind::kMatmul;
@@ -150,7 +154,6 @@ KernelKind kind_by_name(std::string_view n) {
   if (has(n, "softmax")) return KernelKind::kSoftmax;
   if (has(head, "reduce")) return KernelKind::kReduction;
   if (has_any(n, kMoveNames)) return KernelKind::kMove;
-  if (has_any(n, kEmbeddingNames)) return KernelKind::kEmbedding;
   return KernelKind::kOther;
 }
 
