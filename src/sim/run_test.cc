@@ -362,6 +362,89 @@ TEST(Run, MemoryLimitsTooTightAndTooLoose) {
   EXPECT_LT(loose, tight);
 }
 
+TEST(Run, StartUpIsAccountedOnce) {
+  RunSpec s = quiet(800, 2);
+  s.start = {Seconds(1200), 0, Bytes(20e9), Bandwidth(10e9), Bandwidth(0.5e9), 0.2};
+  s.recovery.init_base = Seconds(50);
+  s.recovery.init_per_gpu = Seconds(0.009);
+  s.recovery.compile = Seconds(40);
+  s.recovery.warmup = Seconds(30);
+  const RunResult r = Simulator(s).run(1);
+  EXPECT_NEAR(r.ledger[Account::kQueue].v / 800, 1200, 1e-6);
+  // 80 nodes share 10 GB/s: 160 s; each alone would take 40 s.
+  EXPECT_NEAR(r.ledger[Account::kImagePull].v / 800, 160, 1e-6);
+  EXPECT_NEAR(r.ledger[Account::kInit].v / 800, 57.2, 1e-6);
+  EXPECT_NEAR(r.ledger[Account::kCompile].v / 800, 40, 1e-6);
+  EXPECT_NEAR(r.ledger[Account::kWarmup].v / 800, 30, 1e-6);
+  EXPECT_NEAR(r.goodput, 1 - (1200 + 160 + 57.2 + 70) / (2 * kSecondsPerDay), 1e-9);
+}
+
+TEST(Run, SlowNodesSlowEveryStepUntilTheyAreEvicted) {
+  RunSpec s = quiet(1024, 20);
+  s.stragglers.slow_nodes = 0.02;
+  s.stragglers.slow_by = 0.1;
+  const RunResult slow = Simulator(s).run(3);
+  EXPECT_GT(slow.ledger[Account::kStraggler] / slow.paid, 0.05);
+  FailureProcess f;
+  f.name = "software";
+  f.per_gpu_hour = 1.0 / 24 / 1024;
+  f.extent = Extent::kProcess;
+  s.failures = {f};
+  s.spares.nodes = 20;
+  s.stragglers.evicted_after = Seconds(3600);
+  s.repair = {Seconds(3600), Seconds(3600)};
+  const RunResult evicted = Simulator(s).run(3);
+  EXPECT_LT(evicted.ledger[Account::kStraggler] / evicted.paid,
+            0.3 * (slow.ledger[Account::kStraggler] / slow.paid));
+}
+
+TEST(Run, FailSlowAndSlowLinksComeAndGo) {
+  RunSpec s = quiet(1024, 50);
+  s.stragglers.slow_link_per_node_day = 0.01;  // 1.28 a day for the job
+  s.stragglers.slow_link_mean = Seconds(3600);
+  s.stragglers.slow_link_by = 0.2;
+  const Simulator simulator(s);
+  double share = 0;
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    const RunResult r = simulator.run(seed);
+    share += r.ledger[Account::kStraggler] / r.paid / 20;
+  }
+  // Some link is slow for 1 - e^-(1.28/24) of the time; a sixth of that is lost.
+  EXPECT_NEAR(share, -std::expm1(-1.28 / 24) * 0.2 / 1.2, 0.001);
+}
+
+TEST(Run, ShocksTakeWholeDomains) {
+  RunSpec s = quiet(512, 200);
+  s.shocks = {{"rack", 8, 1, Seconds(7200), 0, Seconds(0)}};
+  s.spares.nodes = 8;
+  const RunResult enough = Simulator(s).run(5);
+  ASSERT_GT(enough.interruptions, 2);
+  EXPECT_EQ(enough.spares_empty, 0);
+  s.spares.nodes = 7;
+  const RunResult short_of_one = Simulator(s).run(5);
+  EXPECT_EQ(short_of_one.spares_empty, short_of_one.interruptions);
+  EXPECT_NEAR(short_of_one.ledger[Account::kReplacement].v / 512,
+              7200.0 * static_cast<double>(short_of_one.interruptions), 100);
+}
+
+// Rates are means whatever the shape: bursts change when, not how often, in the long run.
+TEST(Run, BurstsKeepTheMeanRate) {
+  RunSpec s = quiet(64, 3000);
+  FailureProcess f;
+  f.name = "burst";
+  f.per_gpu_hour = 1e-4;
+  f.extent = Extent::kProcess;
+  f.detection = Seconds(0);
+  f.shape = 0.7;
+  s.failures = {f};
+  const Simulator simulator(s);
+  double count = 0;
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    count += static_cast<double>(simulator.run(seed).interruptions) / 20;
+  }
+  EXPECT_NEAR(count / (1e-4 * 64 * 3000 * 24), 1, 0.05);
+}
+
 TEST(Run, CheckFindsEverythingAtOnce) {
   EXPECT_TRUE(check(everything_on(8192, 54)).empty());
   RunSpec s = everything_on(8192, 54);
