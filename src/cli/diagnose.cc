@@ -1,12 +1,16 @@
 // assay diagnose: files of any kind -> the measured ledger, findings, fixes.
+#include <algorithm>
 #include <cmath>
+#include <fstream>
 
 #include <fmt/format.h>
 
 #include "cli/commands.h"
 #include "cli/inputs.h"
 #include "diagnose/diagnose.h"
+#include "ingest/kineto.h"
 #include "plan/study.h"
+#include "report/annotated_trace.h"
 #include "report/diagnose_report.h"
 
 namespace assay {
@@ -97,6 +101,23 @@ int show(const DiagnoseResult& result, const Context& context, const std::string
   return deliver(context, *text, *text, kYes);
 }
 
+// The first profiler trace once more, with what was found on a track of its own.
+bool write_trace(const Diagnosis& d, const Known& known, const std::string& path) {
+  const auto file = std::find_if(d.files.begin(), d.files.end(), [](const FileRead& f) {
+    return f.used && f.kind == FileKind::kKinetoTrace;
+  });
+  if (file == d.files.end()) return false;
+  Diagnostics ignored;  // told when it was read for the diagnosis
+  const Result<Trace> trace = read_kineto(file->path, ignored);
+  if (!trace) return false;
+  TraceContext context;
+  context.accelerator = known.accelerator ? &*known.accelerator : nullptr;
+  context.kernels = known.accelerator ? &known.kernels : nullptr;
+  std::ofstream out(path, std::ios::binary);
+  write_annotated_trace(*trace, diagnose_trace(*trace, context), out);
+  return static_cast<bool>(out);
+}
+
 int run(const Context& context, const Arguments& args) {
   if (args.operands.empty())
     return reject(UsageError{"diagnose needs files or folders", "assay diagnose -h"});
@@ -119,10 +140,13 @@ int run(const Context& context, const Arguments& args) {
   print_error(render(result.diagnosis.problems));
   const Diagnosis& d = result.diagnosis;
   if (std::none_of(d.files.begin(), d.files.end(), [](const FileRead& f) { return f.used; })) {
-    return reject(UsageError{"none of the files could be read",
-                             "assay diagnose --help lists what can be"});
+    return reject(
+        UsageError{"none of the files could be read", "assay diagnose --help lists what can be"});
   }
   predict(*known, result);
+  if (args.has("trace") && !write_trace(d, *known, args.get("trace")))
+    return fail(Failure{sanitize(args.get("trace")) +
+                        ": cannot be written, or no profiler trace was given"});
   if (args.has("show")) return show(result, context, args.get("show"));
   return deliver(context, diagnose_text(result, context.style, context.stamp),
                  diagnose_json(result, context.stamp), fails(d, *limit) ? kNo : kYes);
@@ -146,6 +170,7 @@ Command diagnose_command() {
        {"plan", 0, "P", "the plan, a YAML file", "Without one, the best plan is searched."},
        {"stack", 0, "S", "the software stack", ""},
        {"show", 0, "EVIDENCE", "print the events behind a finding, e.g. e1", ""},
+       {"trace", 0, "FILE", "write an annotated trace for ui.perfetto.dev", ""},
        {"fail-on", 0, "SHARE", "exit 1 when a finding gives back this share, e.g. 0.1",
         "Urgent findings (a hang, a node to drain) always count."}},
       {"assay diagnose rank0.pt.trace.json.gz dmesg.log dcgm.prom",

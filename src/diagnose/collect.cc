@@ -80,6 +80,7 @@ void collect_trace(const std::string& path, const DiagnoseOptions& options, Coll
   context.kernels = options.kernels;
   fold(diagnose_trace(*trace, context), trace->rank, collected.traces);
   collected.traces.world_size = std::max(collected.traces.world_size, trace->world_size);
+  collected.ranks.push_back(summarise(*trace));
 }
 
 void collect_operations(const std::string& path, Collected& collected, Diagnosis& d,
@@ -199,6 +200,7 @@ void analyse_traces(const TraceTotals& totals, Diagnosis& d) {
     f.gain = Seconds(seen.gain_sum / n);
     const double others = n - static_cast<double>(seen.ranks.size());
     f.step_after = Seconds((seen.after_sum + others * step.step.v) / n);
+    if (totals.traces > 1) f.where.clear();  // of the rank that stands for all
     if (totals.traces > 1 && seen.ranks.size() < static_cast<size_t>(totals.traces)) {
       for (int rank : seen.ranks) f.where.push_back(fmt::format("rank {}", rank));
     }
@@ -227,6 +229,42 @@ void add(Analysis analysis, Diagnosis& d) {
   std::move(analysis.findings.begin(), analysis.findings.end(), std::back_inserter(d.findings));
   std::move(analysis.open.begin(), analysis.open.end(), std::back_inserter(d.open));
   std::move(analysis.notes.begin(), analysis.notes.end(), std::back_inserter(d.notes));
+}
+
+// One rank alone cannot tell waiting from wire time; where several say more, its guess is dropped.
+void analyse_ranks(std::vector<RankSummary> ranks, Diagnosis& d) {
+  Analysis together = diagnose_ranks(std::move(ranks)).analysis;
+  const bool says =
+      std::any_of(together.findings.begin(), together.findings.end(), [](const Finding& f) {
+        return f.cause == Cause::kExposedCommunication || f.cause == Cause::kStraggler;
+      });
+  if (says) {
+    std::erase_if(d.findings,
+                  [](const Finding& f) { return f.cause == Cause::kExposedCommunication; });
+  }
+  add(std::move(together), d);
+}
+
+void analyse_training(const TrainingLog& log, Diagnosis& d) {
+  TrainingDiagnosis training = diagnose_training_log(log);
+  add(std::move(training.analysis), d);
+  const TrainingPeriod& p = training.period;
+  if (p.wall.v <= 0) return;
+  MeasuredPeriod period;
+  period.wall_clock = true;
+  period.what = fmt::format("{}, {} kept", duration(p.wall.v),
+                            many(static_cast<size_t>(p.iterations), "iteration", "iterations"));
+  period.paid = p.wall;
+  const std::pair<const char*, Seconds> lines[] = {
+      {"steps", p.steps},           {"slow steps", p.slow_steps},
+      {"warm-up", p.warm_up},       {"lost work", p.lost_work},
+      {"checkpoint", p.checkpoint}, {"evaluation", p.evaluation},
+      {"start-up", p.start_up},     {"gaps", p.gaps},
+      {"in no line", p.other}};
+  for (const auto& [name, time] : lines) {
+    if (time.v > 0) period.lines.push_back({name, time, time / p.wall});
+  }
+  d.periods.push_back(std::move(period));
 }
 
 }  // namespace
@@ -262,6 +300,7 @@ void collect(const std::string& path, const DiagnoseOptions& options, Collected&
 
 void analyse(Collected& c, Diagnosis& d) {
   analyse_traces(c.traces, d);
+  if (c.ranks.size() > 1) analyse_ranks(std::move(c.ranks), d);
   for (const OperationTrace& trace : c.operations)
     add(diagnose_operations(trace, what_if(trace)), d);
   if (!c.dumps.empty()) {
@@ -276,7 +315,7 @@ void analyse(Collected& c, Diagnosis& d) {
   if (!c.slurm.jobs.empty() || !c.slurm.nodes.empty() || !c.slurm.queue.empty()) {
     analyse_slurm(c.slurm, d);
   }
-  for (const TrainingLog& log : c.training_logs) add(diagnose_training_log(log).analysis, d);
+  for (const TrainingLog& log : c.training_logs) analyse_training(log, d);
 }
 
 }  // namespace assay

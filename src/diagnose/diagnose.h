@@ -53,6 +53,7 @@ struct MeasuredPeriod {
     double share = 0;
   };
   std::vector<Line> lines;  // they sum to `paid`
+  bool wall_clock = false;  // of one job, in hours of the clock instead of GPU-hours
   Seconds paid;
   std::vector<std::vector<std::string>> losses;  // the ten largest, ready to print
 };

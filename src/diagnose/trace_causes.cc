@@ -221,6 +221,7 @@ TraceDiagnosis diagnose_trace(const Trace& trace, const TraceContext& context) {
   const MeasuredLedger measured = trace_ledger(trace, view, table, idle, device);
   d.step = measured.ledger;
   d.idle_ns = idle.by_cause;
+  for (const IdleGap& g : idle.gaps) d.spans.push_back({g.start_ns, g.end_ns, g.cause});
   d.unexplained = Seconds(static_cast<double>(idle.unexplained_ns) * 1e-9);
 
   const FindingInput in{trace, view, graph, table, idle, device};

@@ -29,6 +29,12 @@ struct TraceContext {
   const Kernels* kernels = nullptr;
 };
 
+// A stretch in which the device waited, and what for; kHealthy: nothing explains it.
+struct CauseSpan {
+  int64_t start_ns = 0, end_ns = 0;
+  Cause cause = Cause::kHealthy;
+};
+
 struct TraceDiagnosis {
   Breakdown whole;                 // the whole file, as breakdown(trace)
   Breakdown window;                // of the step that was looked at
@@ -41,7 +47,8 @@ struct TraceDiagnosis {
   // Idle time of the window by cause; with `unexplained` they sum to its length less
   // window.busy_ns.
   std::array<int64_t, kCauses> idle_ns{};
-  Seconds unexplained;  // idle time that no rule could give to a cause
+  Seconds unexplained;           // idle time that no rule could give to a cause
+  std::vector<CauseSpan> spans;  // the longest idle stretches, at most kEvidenceRows
 
   // The same step replayed without any change: how far the replay is to be trusted.
   Seconds replayed;

@@ -13,6 +13,7 @@ namespace {
 
 constexpr size_t kFilesShown = 12;
 constexpr size_t kNotesShown = 8;
+constexpr size_t kInputsShown = 60;         // characters of the operands in a suggested command
 constexpr double kLedgerLineLeast = 0.002;  // of the step: smaller lines are `everything else`
 
 std::string file_name(const std::string& path) {
@@ -116,8 +117,10 @@ std::string ledger_table(const DiagnoseResult& r, const Style& style) {
 std::string period_text(const MeasuredPeriod& p, const Style& style) {
   const double hour = kSecondsPerHour;
   std::string out =
-      left("Where the GPU-hours went: " + p.what, static_cast<size_t>(style.width) - 20) +
-      right("GPU-h", 10) + right("share", 10) + "\n";
+      left((p.wall_clock ? "Where the hours of the log went: " : "Where the GPU-hours went: ") +
+               p.what,
+           static_cast<size_t>(style.width) - 20) +
+      right(p.wall_clock ? "hours" : "GPU-h", 10) + right("share", 10) + "\n";
   const int columns = std::max(8, style.width - 44);
   for (const MeasuredPeriod::Line& line : p.lines) {
     out += "  " + left(line.name, 22) + bar(line.share, columns, style) +
@@ -274,7 +277,10 @@ Json step_json(const DiagnoseResult& r) {
 }
 
 Json period_json(const MeasuredPeriod& p) {
-  Json j{{"what", p.what}, {"paid_gpu_s", p.paid.v}, {"lines", Json::array()}};
+  Json j{{"what", p.what},
+         {"wall_clock", p.wall_clock},
+         {"paid_gpu_s", p.paid.v},
+         {"lines", Json::array()}};
   for (const MeasuredPeriod::Line& l : p.lines) {
     j["lines"].push_back({{"name", l.name}, {"gpu_s", l.time.v}, {"share", l.share}});
   }
@@ -295,8 +301,9 @@ std::string diagnose_text(const DiagnoseResult& r, const Style& style, const Sta
   const auto shown = std::find_if(d.findings.begin(), d.findings.end(),
                                   [](const Finding& f) { return !f.evidence.empty(); });
   if (!style.quiet && shown != d.findings.end()) {
-    out += fmt::format("\nNext:  assay diagnose {} --show {}\n", stamp.inputs,
-                       shown->evidence.front().id);
+    const std::string inputs = stamp.inputs.size() > kInputsShown ? "..." : stamp.inputs;
+    out +=
+        fmt::format("\nNext:  assay diagnose {} --show {}\n", inputs, shown->evidence.front().id);
   }
   if (!style.quiet) out += footer(stamp) + "\n";
   return trimmed_lines(out + "\n" + bold(wrap(verdict(d), style.width), style) + "\n");
