@@ -130,7 +130,8 @@ Scan skip_container(const char*& p, const char* end, int depth = 0);
 // Which bytes end a number or a bare word.
 constexpr std::array<bool, 256> kEndsWord = [] {
   std::array<bool, 256> ends{};
-  for (const unsigned char c : std::string_view(",:\"[]{} \n\r\t")) ends[c] = true;
+  for (const char c : std::string_view(",:\"[]{} \n\r\t"))
+    ends[static_cast<unsigned char>(c)] = true;
   return ends;
 }();
 inline bool ends_word(char c) { return kEndsWord[static_cast<unsigned char>(c)]; }
