@@ -30,8 +30,14 @@ const Reliability& reliability(const std::string& name) {
   return catalog().reliability.front();
 }
 
+// 16,384 GPUs for 54 days, as printed, whether the job stepped or not: machines' clocks run in
+// calendar time here, too.
+constexpr double kLlama3GpuHours = 21233664;
+
 RunSpec base(int64_t gpus, double days, const std::string& profile, bool inspected) {
   const Reliability& r = reliability(profile);
+  const bool llama3 = profile == "llama3-16k";
+  const double exposure = llama3 ? kLlama3GpuHours : r.exposure_gpu_hours;
   RunSpec s;
   s.gpus = gpus;
   s.period = Seconds(days * kSecondsPerDay);
@@ -39,14 +45,14 @@ RunSpec base(int64_t gpus, double days, const std::string& profile, bool inspect
   for (const FailureKind& f : r.failures) {
     FailureProcess p;
     p.name = f.kind;
-    p.per_gpu_hour = f.count / r.exposure_gpu_hours;
+    p.per_gpu_hour = f.count / exposure;
     p.extent = f.extent == FailureExtent::kProcess ? Extent::kProcess : Extent::kNode;
     p.detection = inspected ? f.inspected : f.watchdog;
     p.replaced = f.replaced;
     if (p.extent == Extent::kNode) p.frailty = r.lemon_shape;
     s.failures.push_back(p);
   }
-  s.corruption = {r.corruption_per_gpu_hour, 0, r.corruption_noticed, 1, 0};
+  s.corruption = {llama3 ? 6 / exposure : r.corruption_per_gpu_hour, 0, r.corruption_noticed, 1, 0};
   s.repair = {r.repair_median, r.repair_mean};
   return s;
 }
