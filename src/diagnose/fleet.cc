@@ -26,7 +26,8 @@ struct Kind {
   size_t ranks = 0, hosts = 0;
   double bytes = 0;
   std::string type;
-  auto key() const { return std::tie(collective, ranks, hosts, bytes, type); }
+  std::string model;  // two kinds of GPU are two fleets
+  auto key() const { return std::tie(collective, ranks, hosts, bytes, type, model); }
   bool operator<(const Kind& other) const { return key() < other.key(); }
 };
 
@@ -57,8 +58,9 @@ std::map<Kind, std::vector<Run>> runs_by_kind(const std::vector<NcclTests>& file
                            [](const NcclRow& a, const NcclRow& b) { return a.size.v < b.size.v; });
       if (largest == test.rows.end() || !(largest->bus().v > 0)) continue;
       Run run{file.file, &test, largest->bus(), test.hosts()};
-      const Kind kind{test.collective, test.ranks.size(), run.hosts.size(), largest->size.v,
-                      largest->type};
+      const Kind kind{test.collective,  test.ranks.size(),
+                      run.hosts.size(), largest->size.v,
+                      largest->type,    test.ranks.empty() ? "" : test.ranks[0].model};
       kinds[kind].push_back(std::move(run));
     }
   }

@@ -38,7 +38,7 @@ struct FleetVerdict {
 // At least three members, or there are no peers and no suspects.
 FleetVerdict judge_fleet(const std::vector<FleetMember>&);
 
-// nccl-tests of one kind against each other: the same collective, ranks, size and type. Also what a
+// nccl-tests of one kind against each other: the same collective, GPUs, size and type. Also what a
 // single test says by itself: wrong values, failures.
 Analysis diagnose_nccl_tests(const std::vector<NcclTests>&);
 

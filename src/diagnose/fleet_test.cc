@@ -141,6 +141,17 @@ TEST(Fleet, SlowHalfIsNamed) {
   EXPECT_EQ(a.findings[0].where[0], "node n1");
 }
 
+TEST(Fleet, TwoKindsOfGpuAreTwoFleets) {
+  std::vector<NcclTests> files;
+  for (int i = 0; i < 8; ++i) {
+    files.push_back(test_on("n" + std::to_string(i), (i % 2 == 0 ? 467e9 : 300e9) + i * 0.1e9));
+    for (NcclRank& rank : files.back().tests[0].ranks) {
+      rank.model = i % 2 == 0 ? "NVIDIA H100" : "NVIDIA A100";
+    }
+  }
+  EXPECT_TRUE(diagnose_nccl_tests(files).findings.empty());
+}
+
 TEST(Fleet, WrongValuesAreUrgent) {
   NcclTests file = test_on("n1", 467e9);
   file.tests[0].rows[0].in_place->wrong = 12;

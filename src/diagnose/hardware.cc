@@ -241,8 +241,8 @@ Finding throttle_finding(Cause cause, std::vector<Victim> victims, size_t of) {
   if (worst.time->timed) finding.gain = worst.time->busy * worst.share;
   for (const Victim& v : victims) finding.where.push_back(v.time->name);
   finding.detail = fmt::format(
-      "{} of {} GPUs; the worst, {}, runs at {:.0f} of {:.0f} MHz while busy and loses {:.1f} % of "
-      "that time. A synchronous job goes at the speed of its slowest GPU.",
+      "{} of {} GPUs; the worst, {}, runs at {:.0f} MHz while busy (maximum {:.0f}) and would win "
+      "{:.1f} % of that time. A synchronous job goes at the speed of its slowest GPU.",
       victims.size(), of, worst.time->name, worst.time->clock_mhz, worst.time->clock_max_mhz,
       100 * worst.share);
   finding.evidence.push_back(throttle_table(victims));
@@ -259,14 +259,99 @@ bool is_hot(const GpuSeries& gpu) {
          (!std::isnan(memory) && memory >= 95);
 }
 
+double exponent_of(const Part& part) {
+  const Kernels* kernels =
+      find_kernels(catalog(), part.known != nullptr ? part.known->architecture : "");
+  ASSERT(kernels != nullptr);
+  return kernels->power_exponent;
+}
+
+// The clock at another limit. Power above idle goes with the clock to the catalog's exponent
+// (docs/models/clocks.md) down to where the voltage can fall no further, and with the clock itself
+// below. On an H200 (test/data/telemetry/capped.csv) the exponent is 2.0 between 1677 and 1264 MHz
+// and 1.07 between 1264 and 719 MHz, of 1980.
+double clock_at(double clock, double raise, double clock_max, double exponent) {
+  constexpr double kVoltageFloor = 0.62;  // of the maximum clock
+  const double knee = kVoltageFloor * clock_max;
+  double linear = clock * raise;  // the clock if power were in proportion to it
+  if (linear <= knee) return linear;
+  linear = std::max(clock, knee) * std::pow(linear / std::max(clock, knee), 1 / exponent);
+  return std::min(linear, clock_max);
+}
+
+// Its draw at rest, by the least that was seen or the catalog.
+double idle_power(const GpuSeries& gpu, const Part& part, double limit) {
+  double idle = part.known != nullptr ? part.known->idle.v : 0;
+  for (size_t i = 0; i < gpu.size(); ++i) {
+    const double power = gpu.at(i, Metric::kPowerW);
+    const double utilisation = gpu.at(i, Metric::kGpuUtilisation);
+    if (power > 0 && utilisation < 0.01) idle = std::max(idle, std::min(power, 0.2 * part.limit_w));
+  }
+  return std::min(idle, 0.5 * limit);
+}
+
+// The clock that a GPU would hold if heat or a brake did not hold it down: that of its peers, or
+// else what the power it does not draw would buy, up to the cap. Never the maximum alone: most jobs
+// run at their power cap.
+double unhindered_clock(const Victim& victim, const std::vector<Victim>& all) {
+  std::vector<double> peers;
+  for (const Victim& v : all) {
+    const Seconds hindered =
+        v.time->lost_thermal + v.time->lost_power_brake + v.time->lost_slowdown;
+    const bool busy = v.time->busy.v > 0.5 * v.time->observed.v;
+    const bool kin = v.time->model == victim.time->model && v.time->clock_mhz > 0;
+    if (busy && kin && share_of(hindered, *v.time) < kWorthFixing) {
+      peers.push_back(v.time->clock_mhz);
+    }
+  }
+  if (!peers.empty()) return median_of(peers);
+  std::vector<double> drawn, clocks;
+  for (size_t i = 0; i < victim.gpu->size(); ++i) {
+    if (busy_at(*victim.gpu, i) < 0.5) continue;
+    const double power = victim.gpu->at(i, Metric::kPowerW);
+    const double clock = victim.gpu->at(i, Metric::kSmClockMhz);
+    if (!std::isnan(power)) drawn.push_back(power);
+    if (!std::isnan(clock)) clocks.push_back(clock);
+  }
+  const double power = median_of(drawn), limit = victim.part->limit_w;
+  if (!(power > 0) || !(limit > power)) return victim.time->clock_max_mhz;
+  const double idle = idle_power(*victim.gpu, *victim.part, power);
+  return clock_at(median_of(clocks), (limit - idle) / (power - idle), victim.time->clock_max_mhz,
+                  exponent_of(*victim.part));
+}
+
+// What would come back of the time under these reasons, and under a bare hardware slow-down where
+// that is of the same kind.
+double recoverable(const Victim& victim, unsigned reasons, bool slowdown, double clock) {
+  const GpuSeries& gpu = *victim.gpu;
+  bool timed = true;
+  const std::vector<double> weights = weights_of(gpu, timed);
+  double lost = 0;
+  for (size_t i = 0; i < gpu.size(); ++i) {
+    const unsigned active = reasons_at(gpu, i);
+    const Seconds GpuTime::*blame = blamed(active);
+    const bool bare = slowdown && blame == &GpuTime::lost_slowdown;
+    const bool same = (active & reasons) != 0 && blame != &GpuTime::lost_slowdown &&
+                      blame == blamed(active & reasons);
+    const double now = gpu.at(i, Metric::kSmClockMhz);
+    if ((!bare && !same) || std::isnan(now) || !(clock > 0)) continue;
+    lost += std::max(0.0, 1 - now / clock) * busy_at(gpu, i) * weights[i];
+  }
+  return victim.time->busy.v > 0 ? lost / victim.time->busy.v : 0;
+}
+
 void add_thermal(const std::vector<Victim>& all, Analysis& out) {
   std::vector<Victim> hot;
   for (const Victim& v : all) {
-    Seconds lost = v.time->lost_thermal;
-    if (is_hot(*v.gpu)) lost += v.time->lost_slowdown;
-    if (share_of(lost, *v.time) >= kWorthFixing) {
-      hot.push_back({v.time, v.gpu, v.part, share_of(lost, *v.time)});
-    }
+    const bool slowdown = is_hot(*v.gpu);
+    const Seconds lost = v.time->lost_thermal + (slowdown ? v.time->lost_slowdown : Seconds());
+    if (share_of(lost, *v.time) < kWorthFixing) continue;
+    // Counters instead of reasons say how much, not when.
+    const double share = v.gpu->has(Metric::kThrottleReasons)
+                             ? recoverable(v, kReasonHwThermal | kReasonSwThermal, slowdown,
+                                           unhindered_clock(v, all))
+                             : share_of(lost, *v.time);
+    if (share >= kWorthFixing) hot.push_back({v.time, v.gpu, v.part, share});
   }
   if (hot.empty()) return;
   Finding finding = throttle_finding(Cause::kThermalThrottle, hot, all.size());
@@ -285,11 +370,13 @@ void add_thermal(const std::vector<Victim>& all, Analysis& out) {
 void add_power_brake(const std::vector<Victim>& all, Analysis& out) {
   std::vector<Victim> braked;
   for (const Victim& v : all) {
-    Seconds lost = v.time->lost_power_brake;
-    if (!is_hot(*v.gpu)) lost += v.time->lost_slowdown;
-    if (share_of(lost, *v.time) >= kWorthFixing) {
-      braked.push_back({v.time, v.gpu, v.part, share_of(lost, *v.time)});
-    }
+    const bool slowdown = !is_hot(*v.gpu);
+    const Seconds lost = v.time->lost_power_brake + (slowdown ? v.time->lost_slowdown : Seconds());
+    if (share_of(lost, *v.time) < kWorthFixing) continue;
+    const double share = v.gpu->has(Metric::kThrottleReasons)
+                             ? recoverable(v, kReasonPowerBrake, slowdown, unhindered_clock(v, all))
+                             : share_of(lost, *v.time);
+    if (share >= kWorthFixing) braked.push_back({v.time, v.gpu, v.part, share});
   }
   if (braked.empty()) return;
   Finding finding = throttle_finding(Cause::kPowerThrottle, braked, all.size());
@@ -310,19 +397,6 @@ struct LoweredLimit {
   double share = 0;           // of the busy time
 };
 
-// The clock at another limit. Power above idle goes with the clock to the catalog's exponent
-// (docs/models/clocks.md) down to where the voltage can fall no further, and with the clock itself
-// below. On an H200 (test/data/telemetry/capped.csv) the exponent is 2.0 between 1677 and 1264 MHz
-// and 1.07 between 1264 and 719 MHz, of 1980.
-double clock_at(double clock, double raise, double clock_max, double exponent) {
-  constexpr double kVoltageFloor = 0.62;  // of the maximum clock
-  const double knee = kVoltageFloor * clock_max;
-  double linear = clock * raise;  // the clock if power were in proportion to it
-  if (linear <= knee) return linear;
-  linear = std::max(clock, knee) * std::pow(linear / std::max(clock, knee), 1 / exponent);
-  return std::min(linear, clock_max);
-}
-
 // The limit in force where no column states it: what the GPU draws while it is held at the cap.
 double limit_by_draw(const GpuSeries& gpu) {
   constexpr size_t kEnough = 20;  // samples; on an H200 their median is within 2 % of the limit
@@ -332,17 +406,6 @@ double limit_by_draw(const GpuSeries& gpu) {
     if (!std::isnan(power) && (reasons_at(gpu, i) & kReasonPowerCap) != 0) drawn.push_back(power);
   }
   return drawn.size() < kEnough ? 0 : median_of(drawn);
-}
-
-// Its draw at rest, by the least that was seen or the catalog.
-double idle_power(const GpuSeries& gpu, const Part& part, double limit) {
-  double idle = part.known != nullptr ? part.known->idle.v : 0;
-  for (size_t i = 0; i < gpu.size(); ++i) {
-    const double power = gpu.at(i, Metric::kPowerW);
-    const double utilisation = gpu.at(i, Metric::kGpuUtilisation);
-    if (power > 0 && utilisation < 0.01) idle = std::max(idle, std::min(power, 0.2 * part.limit_w));
-  }
-  return std::min(idle, 0.5 * limit);
 }
 
 std::optional<LoweredLimit> lowered_limit(const GpuSeries& gpu, const GpuTime& time,
@@ -367,9 +430,6 @@ std::optional<LoweredLimit> lowered_limit(const GpuSeries& gpu, const GpuTime& t
     by_limit[limit].busy += busy;
     by_limit[limit].clock += clock * busy;
   }
-  const Kernels* kernels =
-      find_kernels(catalog(), part.known != nullptr ? part.known->architecture : "");
-  ASSERT(kernels != nullptr);
   LoweredLimit out;
   out.own = part.limit_w;
   double worst = 0;
@@ -377,7 +437,7 @@ std::optional<LoweredLimit> lowered_limit(const GpuSeries& gpu, const GpuTime& t
     const double idle = idle_power(gpu, part, limit);
     const double clock = held.clock / held.busy;
     const double after = clock_at(clock, (part.limit_w - idle) / (limit - idle), time.clock_max_mhz,
-                                  kernels->power_exponent);
+                                  exponent_of(part));
     const double lost = after > clock ? held.busy * (1 - clock / after) : 0;
     out.share += lost / time.busy.v;
     if (lost >= worst) out.limit = limit;

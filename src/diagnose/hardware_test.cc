@@ -160,14 +160,26 @@ TEST(Hardware, OneSlowGpuAmongItsPeers) {
 
 TEST(Hardware, HeatIsPricedAndIdleTimeIsNot) {
   std::vector<Sample> samples(50, {1485, 1, kReasonSwThermal | kReasonPowerCap});
-  samples.insert(samples.end(), 50, {345, 0, kReasonIdle});
+  samples.insert(samples.end(), 50, {345, 0, kReasonIdle, 120});
   const HardwareDiagnosis d = diagnose_telemetry({telemetry_of(samples)});
   ASSERT_EQ(d.analysis.findings.size(), 1u);
   EXPECT_EQ(d.analysis.findings[0].cause, Cause::kThermalThrottle);
-  EXPECT_NEAR(d.analysis.findings[0].share, 0.25, 1e-9);
-  EXPECT_NEAR(d.analysis.findings[0].gain.v, 12.5, 0.01);
+  EXPECT_NEAR(d.gpus[0].lost_thermal.v, 12.5, 0.01) << "a quarter of its clock";
+  // Cooler it would draw 700 W instead of 600: 1485 x (580/480)^(1/2.4) = 1607 MHz, not 1980.
+  EXPECT_NEAR(d.analysis.findings[0].share, 1 - 1485.0 / 1607, 0.001);
+  EXPECT_NEAR(d.analysis.findings[0].gain.v, 50 * (1 - 1485.0 / 1607), 0.05);
   EXPECT_NEAR(d.clocks.idle.v, 50, 0.01);
   EXPECT_EQ(d.analysis.findings[0].evidence.size(), 1u);
+}
+
+TEST(Hardware, AHotGpuWouldRunAsItsPeers) {
+  const std::string path = std::string(ASSAY_ROOT) + "/test/data/logs/hot.csv";
+  const HardwareDiagnosis d = diagnose_telemetry({read_smi_csv(*read_text(path), path)});
+  ASSERT_EQ(d.analysis.findings.size(), 1u);
+  EXPECT_EQ(d.analysis.findings[0].cause, Cause::kThermalThrottle);
+  EXPECT_EQ(d.analysis.findings[0].where, std::vector<std::string>{"a3-u07 GPU 5"});
+  EXPECT_NEAR(d.analysis.findings[0].share, 1 - 1380.0 / 1695, 0.01);
+  EXPECT_EQ(d.analysis.findings[0].confidence, Confidence::kHigh);
 }
 
 TEST(Hardware, PowerBrakeAndSmallLosses) {

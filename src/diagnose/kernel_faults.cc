@@ -22,6 +22,8 @@ std::string node_of(const KernelLog& log, const KernelEvent& event) {
   return event.host.empty() ? base_name(log.file) : event.host;
 }
 
+std::string times(size_t n) { return n == 1 ? "once" : fmt::format("{} times", n); }
+
 bool is_fault(KernelEventKind kind) {
   return kind == KernelEventKind::kXid || kind == KernelEventKind::kSxid;
 }
@@ -172,7 +174,7 @@ void add_faults_of_node(const KernelLog& log, const std::string& node,
   for (const auto& [code, count] : harmless) {
     if (code.first) {
       out.notes.push_back(
-          fmt::format("{}: SXID {}, {} times, not fatal", node, code.second, count));
+          fmt::format("{}: SXID {}, {}, not fatal", node, code.second, times(count)));
       continue;
     }
     const XidInfo* info = find_xid(code.second);
@@ -267,9 +269,8 @@ Analysis diagnose_kernel_logs(const std::vector<KernelLog>& logs, const Hardware
     const auto left = std::count_if(current.begin(), current.end(),
                                     [](const KernelEvent* e) { return is_fault(e->kind); });
     if (faults > left) {
-      out.notes.push_back(
-          fmt::format("{}: {} faults are old or cleared by a reset, and do not count",
-                      base_name(log.file), faults - left));
+      out.notes.push_back(fmt::format("{}: {} of {} faults are old or were cleared by a reset",
+                                      base_name(log.file), faults - left, faults));
     }
   }
   return out;

@@ -138,21 +138,28 @@ Run run_of(const TrainingLog& log) {
 
 // --- the period -------------------------------------------------------------------------------
 
-// A gap belongs to the checkpoint or the evaluation that was logged in it, else to nobody.
+// A gap belongs to the restart, the checkpoint or the evaluation that was logged in it, else to
+// nobody.
 void add_gaps(const TrainingLog& log, const Run& run, TrainingPeriod& period) {
   for (size_t i = 1; i < run.rows.size(); ++i) {
     const Row& row = run.rows[i];
     const int from = run.rows[i - 1].it->line, to = row.it->line;
-    if (event_between(log, from, to, {TrainingEventKind::kCheckpointSaved})) {
+    if (row.first) {
+      period.start_up += Seconds(row.gap_s);
+    } else if (event_between(log, from, to, {TrainingEventKind::kCheckpointSaved})) {
       period.checkpoint += Seconds(row.gap_s);
     } else if (event_between(log, from, to, {TrainingEventKind::kEvaluation})) {
       period.evaluation += Seconds(row.gap_s);
-    } else if (row.first) {
-      period.start_up += Seconds(row.gap_s);
     } else {
       period.gaps += Seconds(row.gap_s);
     }
   }
+  // Before the first line: from the start of the trainer, less the steps of that line.
+  const Row& first = run.rows.front();
+  if (!first.it->at_s || log.events.empty() || !log.events.front().at_s) return;
+  const double steps = static_cast<double>(run.interval) * first.step_s;
+  const double before = *first.it->at_s - *log.events.front().at_s - steps;
+  if (log.events.front().line < first.it->line) period.start_up += Seconds(std::max(0.0, before));
 }
 
 // Where lines have no times, the trainer's own figures must do.
@@ -438,10 +445,12 @@ void add_notes(const TrainingLog& log, const Run& run, const TrainingPeriod& per
         percent(period.gaps + period.other)));
   }
   if (period.restarts > 0) {
-    out.notes.push_back(fmt::format("{} restarts; {} iterations ({}) were done twice",
-                                    period.restarts, period.repeated, minutes(period.lost_work)));
-    out.open.push_back({fmt::format("why the run restarted {} times", period.restarts),
-                        "kernel logs and Slurm accounting of that time"});
+    const std::string times =
+        period.restarts == 1 ? "once" : fmt::format("{} times", period.restarts);
+    out.notes.push_back(fmt::format("it restarted {}; {} iterations ({}) were done twice", times,
+                                    period.repeated, minutes(period.lost_work)));
+    out.open.push_back(
+        {"why the run restarted " + times, "kernel logs and Slurm accounting of that time"});
   }
   if (period.unlogged > 0) {
     out.notes.push_back(fmt::format("{} iterations have no line in this log", period.unlogged));

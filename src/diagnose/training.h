@@ -22,7 +22,7 @@ struct TrainingPeriod {
   Seconds warm_up;     // the same for the first line after a start
   Seconds lost_work;   // iterations that were done again
   Seconds checkpoint, evaluation;
-  Seconds start_up;  // from the start of the trainer to its first step
+  Seconds start_up;  // from the start of the trainer to its first step, and down before a restart
   Seconds gaps;      // between lines, beyond the steps, and nothing in the log says why
   Seconds other;     // of the wall-clock time, in no line
 
