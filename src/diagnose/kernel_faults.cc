@@ -179,7 +179,7 @@ void add_faults_of_node(const KernelLog& log, const std::string& node,
     }
     const XidInfo* info = find_xid(code.second);
     const bool application = info != nullptr && info->kind == XidClass::kApplication;
-    out.notes.push_back(fmt::format("{}: XID {}, {} times ({}): {}", node, code.second, count,
+    out.notes.push_back(fmt::format("{}: XID {}, {} ({}): {}", node, code.second, times(count),
                                     info != nullptr ? info->what : "no published meaning",
                                     application
                                         ? "the application's fault, no reason to drain the node"
@@ -244,10 +244,9 @@ void add_others_of_node(const KernelLog& log, const std::string& node,
   }
   if (killed > 0) {
     out.notes.push_back(
-        fmt::format("{}: host memory ran out {} times, last killed: {}; a rank that vanishes this "
-                    "way makes the "
-                    "others hang",
-                    node, killed, process.empty() ? "unknown" : process));
+        fmt::format("{}: host memory ran out {}, last killed: {}; a rank that vanishes this way "
+                    "makes the others hang",
+                    node, times(killed), process.empty() ? "unknown" : process));
   }
   if (panics > 0) out.notes.push_back(fmt::format("{}: the kernel panicked", node));
 }

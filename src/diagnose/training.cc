@@ -291,11 +291,9 @@ std::optional<Shift> find_shift(const std::vector<const Row*>& rows) {
   return shift;
 }
 
-bool add_shift(const TrainingLog& log, const std::vector<const Row*>& rows,
-               const TrainingPeriod& period, Analysis& out) {
+bool add_shift(const TrainingLog& log, const std::vector<const Row*>& rows, Analysis& out) {
   const std::optional<Shift> shift = find_shift(rows);
   if (!shift) return false;
-  const double later = static_cast<double>(rows.size() - shift->at);
   const double share = 1 - shift->before_s / shift->after_s;
   Finding finding;
   finding.cause = Cause::kStraggler;
@@ -310,16 +308,16 @@ bool add_shift(const TrainingLog& log, const std::vector<const Row*>& rows,
       "Compare the ranks: profiler traces of one step from all of them, or clocks, "
       "temperatures and throttle reasons of all GPUs; exchange the slow node for a spare.";
   finding.confidence = Confidence::kMedium;
-  finding.gain = Seconds(later * static_cast<double>(period.log_interval) *
-                         (shift->after_s - shift->before_s));
-  finding.share = share * later / static_cast<double>(rows.size());
+  // It lasts, so what counts is a step of today, not the mean over the log.
+  finding.gain = Seconds(shift->after_s - shift->before_s);
+  finding.share = share;
   finding.step_after = Seconds(shift->before_s);
   const size_t from = shift->at > 5 ? shift->at - 5 : 0;
   const size_t to = std::min(rows.size(), shift->at + 5);
   finding.evidence.push_back(table_of(log, "lines around the change",
                                       {rows.begin() + static_cast<std::ptrdiff_t>(from),
                                        rows.begin() + static_cast<std::ptrdiff_t>(to)}));
-  if (finding.share >= kWorthFixing) out.findings.push_back(std::move(finding));
+  out.findings.push_back(std::move(finding));
   return true;
 }
 
@@ -480,7 +478,7 @@ TrainingDiagnosis diagnose_training_log(const TrainingLog& log) {
   for (const Row& row : run.rows) {
     if (row.comparable) comparable.push_back(&row);
   }
-  if (!add_shift(log, comparable, out.period, out.analysis)) {
+  if (!add_shift(log, comparable, out.analysis)) {
     add_spikes(log, run, comparable, out.period, out.analysis);
   }
   add_standstill(log, run, out.period, out.analysis);

@@ -62,7 +62,8 @@ TEST(Training, ALastingSlowDown) {
   const Finding& f = d.analysis.findings[0];
   EXPECT_EQ(f.cause, Cause::kStraggler);
   EXPECT_NE(f.title.find("iteration 61"), std::string::npos) << f.title;
-  EXPECT_NEAR(f.share, 0.5 * (1 - 1 / 1.064), 0.002);
+  EXPECT_NEAR(f.share, 1 - 1 / 1.064, 0.002);
+  EXPECT_NEAR(f.gain.v, 0.64, 0.02) << "of one step";
   EXPECT_NEAR(f.step_after->v, 10, 0.1);
 }
 
@@ -98,6 +99,20 @@ TEST(Training, RestartsLoseWork) {
   EXPECT_NEAR(d.period.start_up.v, 600, 20);
   EXPECT_NEAR(sum(d.period).v, d.period.wall.v, 1e-6);
   EXPECT_EQ(d.analysis.open.size(), 1u);
+}
+
+TEST(Training, AWholeLog) {
+  const std::string path = std::string(ASSAY_ROOT) + "/test/data/logs/train.log";
+  const TrainingDiagnosis d = diagnose_training_log(read_training_log(*read_text(path), path));
+  ASSERT_EQ(d.analysis.findings.size(), 1u);
+  EXPECT_EQ(d.analysis.findings[0].cause, Cause::kStraggler);
+  EXPECT_NE(d.analysis.findings[0].title.find("iteration 51"), std::string::npos);
+  EXPECT_EQ(d.period.restarts, 1);
+  EXPECT_EQ(d.period.repeated, 10);
+  EXPECT_NEAR(d.period.start_up.v, 90 + 200 + 60, 5);
+  EXPECT_NEAR(d.period.checkpoint.v, 3 * 20, 5) << "the fourth is the last line";
+  EXPECT_NEAR(d.period.warm_up.v, 4 + 3, 0.5);
+  EXPECT_NEAR(sum(d.period).v, d.period.wall.v, 1e-6);
 }
 
 TEST(Training, AStandstillIsAHang) {
