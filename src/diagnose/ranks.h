@@ -110,8 +110,12 @@ struct RanksDiagnosis {
   std::vector<int> missing;  // ranks of the world that no file is of; at most 64 listed
   size_t missing_count = 0;
   std::vector<JobSegment> path;  // in order of time
-  Seconds replayed;              // from the first collective's end to the last one's, simulated
-  Seconds without_stragglers;    // the same with every rank like the median
+  // Profiler steps in the window and how long they take, of the median rank. Gains are those of one
+  // step; of the whole window where the files have no steps (0).
+  int steps = 0;
+  Seconds step;
+  Seconds replayed;            // from the first collective's end to the last one's, simulated
+  Seconds without_stragglers;  // the same with every rank like the median
   Analysis analysis;
 };
 

@@ -39,6 +39,9 @@ struct Judge {
 void price(const Judge& j, Finding& f, int64_t gain_ns) {
   f.gain = seconds(gain_ns);
   f.share = j.share(gain_ns);
+  if (j.d.steps == 0) return;
+  f.gain /= j.d.steps;
+  f.step_after = j.d.step - f.gain;
 }
 
 std::string rank_name(const RanksDiagnosis& d, int32_t index) {
@@ -438,9 +441,26 @@ void add_notes(Judge& j) {
                     corrected, ms(most)));
 }
 
+void fill_steps(RanksDiagnosis& d, const std::vector<RankSummary>& ranks) {
+  std::vector<int64_t> counts, durations;
+  for (const RankSummary& rank : ranks) {
+    counts.push_back(static_cast<int64_t>(rank.steps_ns.size()));
+    durations.insert(durations.end(), rank.steps_ns.begin(), rank.steps_ns.end());
+  }
+  const auto median = [](std::vector<int64_t>& values) {
+    if (values.empty()) return int64_t{0};
+    const auto middle = values.begin() + static_cast<ptrdiff_t>(values.size() / 2);
+    std::nth_element(values.begin(), middle, values.end());
+    return *middle;
+  };
+  d.steps = static_cast<int>(median(counts));
+  d.step = seconds(d.steps == 0 ? 0 : median(durations));
+}
+
 }  // namespace
 
 void judge_ranks(RanksDiagnosis& d, const std::vector<RankSummary>& ranks) {
+  fill_steps(d, ranks);
   if (d.ranks.size() < 2) return;
   Judge j{d, ranks, job_graph(d, ranks), 0, {}};
   add_notes(j);

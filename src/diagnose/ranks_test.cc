@@ -31,6 +31,7 @@ class Random {
 
 struct Job {
   int ranks = 8, rounds = 40;
+  int steps = 0;  // profiler steps, each of as many rounds; 0: none recorded
   int64_t wire_ns = 200'000;
   bool metadata = true;
   // Computing time of a round, idle time of the host before it, data loading before it.
@@ -40,7 +41,8 @@ struct Job {
   std::function<int64_t(int rank)> clock_ns = [](int) { return 0; };
 };
 
-constexpr uint32_t kKernel = 1, kAllReduce = 2, kGroup = 3, kLoader = 4, kMembers = 5, kName = 6;
+constexpr uint32_t kKernel = 1, kAllReduce = 2, kGroup = 3, kLoader = 4, kMembers = 5, kName = 6,
+                   kStep = 7;
 
 Trace empty_rank(const Job& job, int rank) {
   Trace trace;
@@ -55,7 +57,8 @@ Trace empty_rank(const Job& job, int rank) {
                    "dp_0",
                    "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__",
                    "[0, 1, 2, 3, 4, 5, 6, 7]",
-                   "allreduce"};
+                   "allreduce",
+                   "ProfilerStep#1"};
   return trace;
 }
 
@@ -69,6 +72,19 @@ std::vector<Trace> run(const Job& job) {
     for (int r = 0; r < job.ranks; ++r) {
       int64_t& t = now[static_cast<size_t>(r)];
       Trace& trace = traces[static_cast<size_t>(r)];
+      if (job.steps > 0 && round % (job.rounds / job.steps) == 0) {
+        if (!trace.steps.empty()) {
+          HostEvent& before = trace.host[static_cast<size_t>(trace.steps.back())];
+          before.duration_ns = t - before.start_ns;
+        }
+        trace.steps.push_back(static_cast<int32_t>(trace.host.size()));
+        HostEvent step;
+        step.start_ns = t;
+        step.duration_ns = 100'000'000;
+        step.name = kStep;
+        step.kind = HostKind::kAnnotation;
+        trace.host.push_back(step);
+      }
       const auto ns = [](double us) { return static_cast<int64_t>(us * 1e3); };
       if (const int64_t data = ns(job.data_us(r, round)); data > 0) {
         HostEvent e;
@@ -178,6 +194,14 @@ TEST(Ranks, ASlowDeviceIsNamedAndPriced) {
     const double gain = span_s(job) - span_s(repaired);
     EXPECT_NEAR(f.gain.v, gain, 0.05 * gain);
     EXPECT_GT(d.ranks[0].waiting_ns, 30 * 1'900'000);
+    // With steps the gain is that of one, and so is the step that remains.
+    job.steps = 4;
+    const RanksDiagnosis stepped = diagnose(job);
+    ASSERT_EQ(stepped.analysis.findings.size(), 1u);
+    EXPECT_EQ(stepped.steps, 4);
+    EXPECT_NEAR(stepped.analysis.findings[0].gain.v, gain / 4, 0.05 * gain / 4);
+    EXPECT_NEAR(stepped.analysis.findings[0].step_after->v, 10 * 0.0102, 0.003);
+    EXPECT_NEAR(stepped.analysis.findings[0].share, f.share, 1e-9);
     EXPECT_EQ(d.ranks[5].last_at, 40);
   }
 }
@@ -304,7 +328,7 @@ std::vector<Trace> pipeline(const std::vector<double>& stage_us, int microbatche
       e.role = Role::kCommunication;
       e.collective = static_cast<int32_t>(traces[s].collectives.size());
       CollectiveInfo info;
-      info.name = static_cast<size_t>(from) == s ? 7 : 8;
+      info.name = static_cast<size_t>(from) == s ? 8 : 9;
       info.group = kGroup;
       info.source = from;
       info.destination = from + 1;
