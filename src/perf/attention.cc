@@ -24,8 +24,9 @@ constexpr double kQueryBlock = 128;
 // read, write and mask (2+2+1); the matmuls' own reads and writes are in matmul_time.
 constexpr double kScoreBytesForward = 9;
 constexpr double kScoreBytesBackward = 13;
-// Kept for backward: softmax output, dropout output (2 bytes each) and the mask.
-constexpr double kScoreBytesSaved = 5;
+// Both are of 16-bit scores; single precision moves twice as much.
+double word(Precision p) { return p == Precision::kFp32 || p == Precision::kTf32 ? 2 : 1; }
+
 // Small heads do more softmax per FLOP, heads above 128 fall out of registers; fitted together with
 // the H200's efficiencies on 60 shapes (test/data/h200_attention.csv, data/h200/attention.csv).
 constexpr double kHeadReference = 128;
@@ -63,23 +64,36 @@ AttentionTime fused(const AttentionShape& s, bool vendor, const Accelerator& a, 
   return t;
 }
 
+// Kept for backward: softmax output, dropout output (2 bytes each) and the mask; in single
+// precision the softmax output alone, since the one stack known to train so has no dropout on its
+// scores.
+double saved_bytes(Precision p) { return word(p) > 1 ? 4 : 5; }
+
 AttentionTime unfused(const AttentionShape& s, const Accelerator& a, const Kernels& k) {
   const int64_t batch = s.batch * s.heads;
   const int64_t q = std::max<int64_t>(1, std::llround(s.queries));
   const int64_t keys = std::max<int64_t>(1, std::llround(s.keys));
-  const MatmulShape scores{q, keys, std::llround(s.qk_dim), batch, s.precision};
-  const MatmulShape values{q, std::llround(s.v_dim), keys, batch, s.precision};
-  const Seconds mm = matmul_time(scores, a, k.matmul) + matmul_time(values, a, k.matmul);
+  const int64_t d = std::llround(s.qk_dim), v = std::llround(s.v_dim);
+  const auto product = [&](int64_t m, int64_t n, int64_t inner, MatmulPass pass) {
+    return matmul_time({m, n, inner, batch, s.precision, pass}, a, k.matmul);
+  };
+  // Scores, values; then the gradients of probabilities and values, of queries and keys. Which
+  // operands lie transposed in memory decides the pass.
+  const Seconds forward =
+      product(q, keys, d, MatmulPass::kForward) + product(q, v, keys, MatmulPass::kInputGradient);
+  const Seconds backward = product(q, keys, v, MatmulPass::kForward) +
+                           product(keys, v, q, MatmulPass::kWeightGradient) +
+                           product(q, d, keys, MatmulPass::kInputGradient) +
+                           product(keys, d, q, MatmulPass::kWeightGradient);
   const double elements = static_cast<double>(batch) * s.queries * s.keys;
+  const double moved = elements * s.score_traffic * word(s.precision);
   const Bandwidth memory = a.memory_bandwidth * k.memory_efficiency;
   const double mask = s.causal ? 0.5 : 1.0;
   AttentionTime t;
   t.flops = Flops(2 * elements * mask * (s.qk_dim + s.v_dim));
-  t.forward =
-      mm + Bytes(elements * kScoreBytesForward * s.score_traffic) / memory + 4 * k.kernel_floor;
-  t.backward = 2 * mm + Bytes(elements * kScoreBytesBackward * s.score_traffic) / memory +
-               6 * k.kernel_floor;
-  t.saved = Bytes(elements * kScoreBytesSaved);
+  t.forward = forward + Bytes(moved * kScoreBytesForward) / memory + 4 * k.kernel_floor;
+  t.backward = backward + Bytes(moved * kScoreBytesBackward) / memory + 6 * k.kernel_floor;
+  t.saved = Bytes(elements * saved_bytes(s.precision));
   return t;
 }
 

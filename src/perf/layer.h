@@ -25,6 +25,7 @@ struct PassCost {
 struct LayerCost {
   PassCost forward, backward;
   PassCost again;                // what recomputation adds to the backward pass
+  PassCost closing;              // of `forward`, what recomputation that stops early skips
   Bytes saved;                   // activations held until this layer's backward
   Bytes kept;                    // those that selective recomputation keeps
   Bytes routed;                  // of `saved`, what grows with the load of the busiest expert

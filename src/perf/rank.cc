@@ -96,8 +96,9 @@ void linear(const Rank& r, LayerCost& c, double tokens, double n, double k, doub
   }
 }
 
-void tensor_region(const Rank& r, LayerCost& c) {
-  if (r.l.tp == 1) return;
+Seconds tensor_region(const Rank& r, LayerCost& c) {
+  if (r.l.tp == 1) return Seconds{};
+  Seconds closing;
   const Bytes b(r.tokens * static_cast<double>(r.s.workload.model.hidden) * r.word);
   const double hidden = r.s.stack.overlap_tp_backward;
   const double left = r.p.overlap_tp ? 1 - r.s.stack.overlap_tp : 1.0;
@@ -105,11 +106,13 @@ void tensor_region(const Rank& r, LayerCost& c) {
   if (r.p.sequence_parallel) {
     const Seconds gather = collective_time(Collective::kAllGather, b, r.l.tensor, r.links);
     const Seconds scatter = collective_time(Collective::kReduceScatter, b, r.l.tensor, r.links);
-    c.forward.tensor += (gather + scatter) * left;
+    closing = scatter * left;
+    c.forward.tensor += gather * left + closing;
     c.backward.tensor += (gather + scatter * (1 - hidden)) * left;
   } else {
     const Seconds reduce = collective_time(Collective::kAllReduce, b, r.l.tensor, r.links);
-    c.forward.tensor += reduce * left;
+    closing = reduce * left;
+    c.forward.tensor += closing;
     c.backward.tensor += reduce * (1 - hidden) * left;
   }
   if (r.record) {
@@ -117,6 +120,7 @@ void tensor_region(const Rank& r, LayerCost& c) {
          fmt::format("{:.3g} MB over {} ranks, {:.0f} % exposed", b.v / 1e6, r.l.tp, left * 100),
          c.forward.tensor - forward_before, c.backward.tensor - backward_before);
   }
+  return closing;
 }
 
 }  // namespace assay

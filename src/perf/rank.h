@@ -43,8 +43,9 @@ void stream(const Rank& r, LayerCost& c, double forward, double backward);
 void linear(const Rank& r, LayerCost& c, double tokens, double n, double k, double groups,
             Precision precision, bool adapter = false);
 
-// The tensor-parallel exchange around one region (attention or MLP) of a layer.
-void tensor_region(const Rank& r, LayerCost& c);
+// The tensor-parallel exchange around one region (attention or MLP) of a layer. Returns what the
+// forward pass shows of the reduction that closes the region.
+Seconds tensor_region(const Rank& r, LayerCost& c);
 
 // dlrm.cc: a recommendation model instead of layers.
 MicrobatchCost dlrm_cost(const Rank&);

@@ -281,6 +281,18 @@ RecomputeCell read_recompute_notes(const std::string& notes) {
   return out;
 }
 
+bool inferred(const std::string& notes, std::string_view cell) {
+  constexpr std::string_view kMark = "inferred:";
+  const size_t at = notes.find(kMark);
+  if (at == std::string::npos) return false;
+  const size_t from = at + kMark.size();
+  const size_t end = std::min(notes.find(';', from), notes.size());
+  for (const std::string& part : split_any(std::string_view(notes).substr(from, end - from), ",")) {
+    if (part == cell) return true;
+  }
+  return false;
+}
+
 ShardingCell read_sharding(const std::string& cell) {
   ShardingCell out;
   const std::string words = plain_words(cell);

@@ -35,6 +35,9 @@ RecomputeCell read_recompute(const std::string& cell);
 // The same from free notes, where only explicit statements count (`use_checkpoint=true`).
 RecomputeCell read_recompute_notes(const std::string& notes);
 
+// Whether the notes count a cell among those that nobody stated: `inferred: seq 2048, precision`.
+bool inferred(const std::string& notes, std::string_view cell);
+
 struct ShardingCell {
   std::optional<int64_t> zero;
   bool fsdp = false;                   // named as FSDP or ZeRO-3: a stack of that family is meant

@@ -71,6 +71,11 @@ TEST(Cells, Recompute) {
     EXPECT_EQ(cell.kind, row.kind) << row.text;
     EXPECT_EQ(cell.fraction.value_or(1), row.fraction) << row.text;
   }
+  EXPECT_TRUE(inferred("x; inferred: seq 2048 (script), precision, shape; y", "precision"));
+  EXPECT_FALSE(inferred("inferred: precision per family", "precision"));
+  EXPECT_FALSE(inferred("inferred: seq; precision", "precision"));
+  EXPECT_FALSE(inferred("inferred:", "precision"));
+  EXPECT_FALSE(inferred("", "precision"));
   EXPECT_EQ(read_recompute("full, 12 layers").layer_count, 12);
   EXPECT_EQ(read_recompute("block 4").layer_count, 4);
   EXPECT_EQ(read_recompute("full (early_stop)").early_stop, true);

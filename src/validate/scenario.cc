@@ -30,8 +30,13 @@ std::string free_text(const Run& run) {
 
 // --- policy: precision, recompute, sharding, overlap -------------------------------------------
 
+bool single(Precision p) { return p == Precision::kFp32 || p == Precision::kTf32; }
+
 void apply_precision(const Run& run, Scenario& s) {
-  const PrecisionCell cell = read_precision(run.precision);
+  PrecisionCell cell = read_precision(run.precision);
+  // Where the row's own notes say that the precision was inferred, a stack whose code trains in
+  // single precision knows better.
+  if (single(s.plan.precision) && inferred(run.notes, "precision")) cell = PrecisionCell{};
   if (s.plan.precision == Precision::kBf16 && s.setting.cluster.accelerator.bf16.v <= 0) {
     s.plan.precision = Precision::kFp16;  // what stacks did on hardware without bf16
   }
@@ -46,7 +51,7 @@ void apply_precision(const Run& run, Scenario& s) {
         fmt::format("of several precisions, {}",
                     enum_names(Precision{})[static_cast<size_t>(s.plan.precision)]));
   }
-  if (s.plan.precision == Precision::kFp32 || s.plan.precision == Precision::kTf32) {
+  if (single(s.plan.precision)) {
     // Single precision keeps no second copy of the weights. The memory model counts every word
     // twice as long, so these are half of what is resident.
     Stack& stack = s.setting.stack;

@@ -208,6 +208,18 @@ TEST(Scenario, NoBf16WhereTheHardwareHasNone) {
   EXPECT_EQ(mapped(r).plan.precision, Precision::kFp16);
 }
 
+TEST(Scenario, InferredPrecisionYieldsToCodeThatTrainsInSinglePrecision) {
+  TrainingRun r = base();
+  r.framework = "Megatron-DeepSpeed (Sailor)";
+  r.precision = "fp16";
+  EXPECT_EQ(mapped(r).plan.precision, Precision::kFp16);
+  r.notes = "inferred: seq 2048 (run script), precision, model shape";
+  EXPECT_EQ(mapped(r).plan.precision, Precision::kTf32);
+  EXPECT_TRUE(assumes(mapped(r), "precision tf32"));
+  r.framework = "Megatron-DeepSpeed";  // documents mixed precision: the row's guess is as good
+  EXPECT_EQ(mapped(r).plan.precision, Precision::kFp16);
+}
+
 TEST(Scenario, NetworksOfNodes) {
   TrainingRun r = base();
   Scenario s = mapped(r);
