@@ -57,10 +57,10 @@ Command help_command() {
 }
 
 const std::vector<Command>& commands() {
-  static const std::vector<Command> all{plan_command(),     compare_command(),  scale_command(),
-                                        explain_command(),  check_command(),    catalog_command(),
-                                        validate_command(), diagnose_command(), simulate_command(),
-                                        help_command()};
+  static const std::vector<Command> all{plan_command(),     compare_command(), scale_command(),
+                                        simulate_command(), review_command(),  explain_command(),
+                                        check_command(),    catalog_command(), validate_command(),
+                                        diagnose_command(), help_command()};
   return all;
 }
 

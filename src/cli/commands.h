@@ -10,6 +10,7 @@ const std::vector<Command>& commands();
 Command plan_command();
 Command compare_command();
 Command scale_command();
+Command review_command();
 Command explain_command();
 Command check_command();
 Command catalog_command();

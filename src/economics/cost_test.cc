@@ -104,13 +104,13 @@ TEST(Review, MissingThingsAreNamedAndAFullSitePasses) {
   site.documented.assign(kDocuments.begin(), kDocuments.end());
   site.data = {"here", {"EU"}, Bytes(1e12), Bandwidth(1e9)};
   const Review full = review(site, cluster, {}, {});
-  EXPECT_EQ(answer(full, "observe").verdict, Verdict::kYes);
-  EXPECT_EQ(answer(full, "documented").verdict, Verdict::kYes);
-  EXPECT_EQ(answer(full, "data").verdict, Verdict::kYes);
+  EXPECT_EQ(answer(full, "observe").verdict, Verdict::kGood);
+  EXPECT_EQ(answer(full, "documented").verdict, Verdict::kGood);
+  EXPECT_EQ(answer(full, "data").verdict, Verdict::kGood);
   EXPECT_TRUE(full.passes);
   site.data.jurisdictions = {"US"};
   const Review abroad = review(site, cluster, {}, {});
-  EXPECT_EQ(answer(abroad, "data").verdict, Verdict::kNo);
+  EXPECT_EQ(answer(abroad, "data").verdict, Verdict::kBad);
   EXPECT_FALSE(abroad.passes);
 }
 

@@ -6,11 +6,14 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "site/rejection.h"
+
 namespace assay {
 namespace {
 
 constexpr double kStoragePerGpu = 0.1e9;  // B/s of reads that training wants at least; a usual rule
 constexpr double kDaysToStage = 7;        // staging that takes longer delays a project
+constexpr double kRacksPerLoop = 3;       // of one coolant unit, as on Frontier (ExaDigiT/RAPS)
 constexpr double kFewCents = 0.02;        // of a bill; below it a shift is not worth the idle hours
 
 std::string mw(Watts w) { return fmt::format("{:.3g} MW", w.v / 1e6); }
@@ -55,13 +58,18 @@ class Reviewer {
     return at != origins_.end() && at->first.starts_with(path);
   }
   Answer& ask(const char* id, const char* question) {
-    out_.answers.push_back({id, question, Verdict::kUnknown, {}, {}});
+    out_.answers.push_back({id, question, Verdict::kUnknown, "", {}, {}});
     return out_.answers.back();
   }
   static void fact(Answer& a, char mark, std::string text) {
     a.facts.push_back({std::move(text), mark});
   }
 
+  // Of the cluster, in one full rack.
+  double rack_share() const {
+    const auto nodes = static_cast<double>(std::max<int64_t>(1, cluster_.nodes));
+    return std::min(1.0, static_cast<double>(out_.density.rack.nodes) / nodes);
+  }
   void failures();
   void cooling_failures();
   void scale();
@@ -90,10 +98,10 @@ void Reviewer::failures() {
         {"the only feed", fmt::format("everything stops; {}", site_.tier.name), 1, false});
   }
   const int64_t per_rack = std::max<int64_t>(1, out_.density.rack.nodes);
-  const double rack = std::min(1.0, static_cast<double>(per_rack) /
-                                        static_cast<double>(std::max<int64_t>(1, cluster_.nodes)));
+  const double rack = rack_share();
   out_.failures.push_back({"one rack's power",
-                           fmt::format("{} nodes leave; the job restarts without them", per_rack),
+                           fmt::format("{} node{} out; the job restarts without", per_rack,
+                                       per_rack == 1 ? " is" : "s are"),
                            rack, rack < 0.05});
   cooling_failures();
   const double hours = site_.tier.outage_mean.v / kSecondsPerHour;
@@ -124,21 +132,31 @@ void Reviewer::cooling_failures() {
   }
   const double clock = 1 - out_.year.clock;
   if (out_.year.hottest_coolant_c > site_.cooling.supply_c + 0.1) {
-    out_.failures.push_back({"a mean hot afternoon",
-                             fmt::format("coolant {:.1f} C instead of {:.1f}",
-                                         out_.year.hottest_coolant_c, site_.cooling.supply_c),
-                             clock, clock < 0.01});
+    out_.failures.push_back(
+        {"a usual hot afternoon",
+         fmt::format("coolant {:.1f} C instead of {:.1f}; clocks over the year fall by {:.2f} %",
+                     out_.year.hottest_coolant_c, site_.cooling.supply_c, 100 * clock),
+         0, clock < 0.01});
+  }
+  const WeatherHour worst = design_hour(Weather(site_.climate));
+  const Watts heat = node_power(cluster_).training * static_cast<double>(cluster_.nodes);
+  const PlantState hot = plant_at(site_.cooling, worst, heat, heat);
+  if (hot.heat_share < 1) {
+    out_.failures.push_back({"the hottest 35 hours",
+                             fmt::format("at {:.1f} C outside the plant takes {:.0f} % of the heat",
+                                         worst.dry_c, 100 * hot.heat_share),
+                             1 - hot.heat_share, false});
   }
 }
 
 void Reviewer::scale() {
   Answer& a = ask("scale", "Does it scale?");
   const Density& d = out_.density;
-  a.verdict = !d.any_stated ? Verdict::kUnknown : d.fits() ? Verdict::kYes : Verdict::kNo;
+  a.verdict = !d.any_stated ? Verdict::kUnknown : d.fits() ? Verdict::kGood : Verdict::kBad;
   if (d.any_stated) {
     fact(a, 'c',
-         fmt::format("{} nodes fit, {} are asked for; {} binds", d.nodes, d.asked_nodes,
-                     limit_name(d.binding)));
+         fmt::format("{} of {} nodes fit; {} binds", std::min(d.nodes, d.asked_nodes),
+                     d.asked_nodes, limit_name(d.binding)));
   }
   for (const Bottleneck& b : d.limits) {
     if (b.stated) continue;
@@ -156,7 +174,7 @@ void Reviewer::scale() {
   const Fabric& f = cluster_.fabric;
   if (cluster_.nodes > 1) {
     fact(a, 's', fmt::format("fabric {:g}:1 above {} nodes", f.oversubscription, f.nodes_per_leaf));
-    if (f.oversubscription > 1 && a.verdict == Verdict::kYes) a.verdict = Verdict::kPartly;
+    if (f.oversubscription > 1 && a.verdict == Verdict::kGood) a.verdict = Verdict::kPartly;
   }
   const double gpus = static_cast<double>(cluster_.accelerators());
   if (site_.storage.read.v > 0) {
@@ -164,7 +182,7 @@ void Reviewer::scale() {
     fact(a, 's',
          fmt::format("storage reads {:.3g} GB/s, {:.3g} MB/s an accelerator",
                      site_.storage.read.v / 1e9, each / 1e6));
-    if (each < kStoragePerGpu && a.verdict == Verdict::kYes) a.verdict = Verdict::kPartly;
+    if (each < kStoragePerGpu && a.verdict == Verdict::kGood) a.verdict = Verdict::kPartly;
   } else {
     a.missing.emplace_back("site.storage");
   }
@@ -182,9 +200,11 @@ void Reviewer::observe() {
     return;
   }
   fact(a, 's', fmt::format("{} of {} are measured and kept", seen, kObservable.size()));
-  for (const std::string& item : absent) a.missing.push_back("site.observed: " + item);
+  if (!absent.empty()) {
+    a.missing.push_back(fmt::format("site.observed ({})", fmt::join(absent, ", ")));
+  }
   const bool heat = has(site_.observed, "coolant") && has(site_.observed, "gpu-telemetry");
-  a.verdict = absent.empty() ? Verdict::kYes : heat ? Verdict::kPartly : Verdict::kNo;
+  a.verdict = absent.empty() ? Verdict::kGood : heat ? Verdict::kPartly : Verdict::kBad;
   if (!heat) fact(a, 'c', "a throttled node cannot be told from a slow one");
 }
 
@@ -205,13 +225,14 @@ void Reviewer::shifting(Answer& a) {
 void Reviewer::power_bill() {
   Answer& a = ask("bill", "What is the power bill?");
   const FacilityTotals& y = out_.year;
-  a.verdict = y.highest <= site_.power.contracted ? Verdict::kYes : Verdict::kNo;
+  a.verdict = y.highest <= site_.power.contracted ? Verdict::kGood : Verdict::kBad;
   fact(a, 'c',
        fmt::format("{} a year for {:.3g} GWh at PUE {:.2f}; {} at the most", money(y.energy_cost.v),
                    y.facility_kwh / 1e6, y.pue, mw(y.highest)));
   fact(a, 'c',
-       fmt::format("{:.3g} kt of CO2, {:.3g} M litres of water a year", y.carbon_kg / 1e6,
-                   y.water_l / 1e6));
+       fmt::format(
+           "{:.3g} kt of CO2 and {} a year", y.carbon_kg / 1e6,
+           y.water_l > 0 ? fmt::format("{:.3g} M litres of water", y.water_l / 1e6) : "no water"));
   const Bill& b = out_.bill;
   if (b.rented && b.price_known) {
     fact(a, 's',
@@ -233,6 +254,9 @@ void Reviewer::power_bill() {
          fmt::format("power and cooling let {:.1f} % of the cluster run on average",
                      100 * y.running));
   }
+  a.word = a.verdict == Verdict::kGood     ? money(y.energy_cost.v) + " a year"
+           : a.verdict == Verdict::kPartly ? "within the contract, by shedding load"
+                                           : "above the contract";
   if (!b.price_known) a.missing.emplace_back("site.offer");
   if (!stated("site.power.tariff")) a.missing.emplace_back("site.power.tariff");
   if (out_.job && out_.job->mfu > 0 && b.price_known) {
@@ -248,17 +272,20 @@ void Reviewer::failing() {
   Answer& a = ask("failure", "What happens when X fails?");
   bool all = true;
   for (const FailureCase& f : out_.failures) all = all && f.tolerated;
-  a.verdict = all ? Verdict::kYes : Verdict::kPartly;
-  if (site_.power.feeds < 2 && !site_.tier.maintainable) a.verdict = Verdict::kNo;
+  a.verdict = all ? Verdict::kGood : Verdict::kPartly;
+  if (site_.power.feeds < 2 && !site_.tier.maintainable) a.verdict = Verdict::kBad;
   fact(
       a, 's',
-      fmt::format("tier {} promises {:.3f} %: {:.0f} minutes a year, {} of accelerator time",
-                  site_.tier.name.empty() ? "of the site" : site_.tier.name,
+      fmt::format("{} promises {:.3f} %: {:.0f} minutes a year, {} of accelerator time",
+                  site_.tier.name.empty() ? "the site" : site_.tier.name,
                   100 * site_.tier.availability, downtime_minutes(site_.tier),
                   money(downtime_cost(site_.tier, cluster_.accelerators(), out_.bill.per_hour).v)));
+  a.word = a.verdict == Verdict::kGood     ? "it goes on"
+           : a.verdict == Verdict::kPartly ? "it goes on, but for those marked !"
+                                           : "it stops";
   if (!stated("site.tier")) a.missing.emplace_back("site.tier");
   if (!has(site_.documented, "failure-drills"))
-    a.missing.emplace_back("site.documented: failure-drills");
+    a.missing.emplace_back("site.documented (failure-drills)");
 }
 
 void Reviewer::data() {
@@ -287,9 +314,9 @@ void Reviewer::data() {
   if (!here && (d.size.v <= 0 || d.link.v <= 0)) a.missing.emplace_back("site.data.{size,link}");
   const bool near = here || (days > 0 && days <= kDaysToStage);
   if (known && !allowed) {
-    a.verdict = Verdict::kNo;
+    a.verdict = Verdict::kBad;
   } else if (known && near) {
-    a.verdict = Verdict::kYes;
+    a.verdict = Verdict::kGood;
   } else if (known || near || days > 0) {
     a.verdict = Verdict::kPartly;
   }
@@ -308,15 +335,17 @@ void Reviewer::documented() {
   fact(a, 's',
        fmt::format("{} of {} are written down", kDocuments.size() - absent.size(),
                    kDocuments.size()));
-  for (const std::string& item : absent) a.missing.push_back("site.documented: " + item);
-  a.verdict = absent.empty() ? Verdict::kYes : Verdict::kPartly;
+  if (!absent.empty()) {
+    a.missing.push_back(fmt::format("site.documented ({})", fmt::join(absent, ", ")));
+  }
+  a.verdict = absent.empty() ? Verdict::kGood : Verdict::kPartly;
 }
 
 void Reviewer::conclude() {
   const Density& d = out_.density;
   size_t no = 0, missing = 0;
   for (const Answer& a : out_.answers) {
-    no += a.verdict == Verdict::kNo ? 1 : 0;
+    no += a.verdict == Verdict::kBad ? 1 : 0;
     missing += a.missing.size();
   }
   out_.passes = d.fits() && no == 0;
@@ -340,11 +369,11 @@ void Reviewer::conclude() {
 
 const char* verdict_name(Verdict v) {
   switch (v) {
-    case Verdict::kYes:
+    case Verdict::kGood:
       return "yes";
     case Verdict::kPartly:
       return "partly";
-    case Verdict::kNo:
+    case Verdict::kBad:
       return "no";
     case Verdict::kUnknown:
       return "unknown";

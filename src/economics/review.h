@@ -10,7 +10,7 @@
 
 namespace assay {
 
-enum class Verdict { kYes, kPartly, kNo, kUnknown };
+enum class Verdict { kGood, kPartly, kBad, kUnknown };
 const char* verdict_name(Verdict);
 
 struct Fact {
@@ -22,6 +22,7 @@ struct Answer {
   std::string id;  // `scale`, `observe`, `bill`, `failure`, `data`, `documented`
   std::string question;
   Verdict verdict = Verdict::kUnknown;
+  std::string word;  // in place of yes or no, where neither fits the question
   std::vector<Fact> facts;
   std::vector<std::string> missing;  // keys that would answer it: `site.hall.floor_kg_m2`
 };

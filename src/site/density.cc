@@ -94,21 +94,13 @@ class Series {
     const double ratio = pue(plant, it, site_.power.ups_loss);
     const Power& p = site_.power;
     add(Limit::kContracted, p.contracted.v > 0, whole(p.contracted.v / (peak_.v * ratio)),
-        fmt::format("{:.3g} MW / ({} x PUE {:.2f} on the hottest day)", p.contracted.v / 1e6,
-                    kw(peak_), ratio));
+        fmt::format("{:.3g} MW / ({} x PUE {:.2f} when hottest)", p.contracted.v / 1e6, kw(peak_),
+                    ratio));
     add(Limit::kDistribution, p.distribution.v > 0, whole(p.distribution.v / peak_.v),
         fmt::format("{:.3g} MW / {}", p.distribution.v / 1e6, kw(peak_)));
     const Watts heat = plant_capacity(site_.cooling, worst, it);
-    const bool stated = site_.cooling.capacity.v > 0 || heat < it;
-    add(Limit::kCooling, stated, whole(heat.v / peak_.v),
-        fmt::format("{:.3g} MW of heat at {:.1f} C outside / {}", heat.v / 1e6, worst.dry_c,
-                    kw(peak_)));
-  }
-
-  // What 99.6 % of a year's hours stay below, as ASHRAE's design conditions do.
-  static WeatherHour design_hour(const Weather& weather) {
-    constexpr double kDesign = 0.996;
-    return {weather.quantile(kDesign, false), weather.quantile(kDesign, true)};
+    add(Limit::kCooling, site_.cooling.capacity.v > 0, whole(heat.v / peak_.v),
+        fmt::format("{:.3g} MW of heat at {:.1f} C / {}", heat.v / 1e6, worst.dry_c, kw(peak_)));
   }
 
   void per_rack_limits(int64_t by_circuit, int64_t by_cooling, int64_t by_floor) {
@@ -127,13 +119,13 @@ class Series {
     };
     const Hall& h = site_.hall;
     hold(Limit::kRackPower, h.rack_power.v > 0, by_circuit,
-         fmt::format("{} at {} nameplate: {}", kw(h.rack_power * site_.power.breaker),
+         fmt::format("{} / {} nameplate: {}", kw(h.rack_power * site_.power.breaker),
                      kw(power_.nameplate), nodes(std::min(by_circuit, out_.rack.by_height))));
     hold(Limit::kRackCooling, site_.cooling.rack_max.v > 0, by_cooling,
-         fmt::format("{} of heat at {} peak: {}", kw(site_.cooling.rack_max), kw(peak_),
+         fmt::format("{} / {} peak: {}", kw(site_.cooling.rack_max), kw(peak_),
                      nodes(std::min(by_cooling, out_.rack.by_height))));
     hold(Limit::kFloorLoad, h.floor_kg_m2 > 0, by_floor,
-         fmt::format("{:.0f} kg/m2, nodes of {:.0f} kg: {}", h.floor_kg_m2, weight_,
+         fmt::format("{:.0f} kg/m2, {:.0f} kg a node: {}", h.floor_kg_m2, weight_,
                      nodes(std::min(by_floor, out_.rack.by_height))));
   }
 
@@ -167,7 +159,14 @@ class Series {
       }
     }
     const int64_t each = std::max<int64_t>(out_.rack.nodes, 1);
-    for (Bottleneck& b : out_.limits) b.racks = b.nodes >= kUnlimited ? kUnlimited : b.nodes / each;
+    for (Bottleneck& b : out_.limits) {
+      const bool floor = b.limit == Limit::kSpace || b.limit == Limit::kReach;
+      const bool in_rack = b.limit == Limit::kRackPower || b.limit == Limit::kRackCooling ||
+                           b.limit == Limit::kFloorLoad;
+      const int64_t per_rack = floor ? each : out_.rack.by_height;
+      b.racks = b.nodes >= kUnlimited ? kUnlimited : b.nodes / per_rack;
+      if (in_rack) b.racks = b.nodes > 0 ? positions_ : 0;
+    }
     out_.nodes = least;
     out_.racks = least >= kUnlimited ? kUnlimited : least / each;
     out_.asked_racks = (cluster_.nodes + each - 1) / each;

@@ -26,7 +26,7 @@ struct Bottleneck {
   Limit limit = Limit::kContracted;
   bool stated = false;  // else it cannot bind, and the review asks for it
   int64_t nodes = 0;    // that it would allow alone
-  int64_t racks = 0;    // to hold them as the racks below
+  int64_t racks = 0;    // for those nodes, packed as tightly as this limit allows
   std::string why;      // `24.0 MW / (8.40 kW x PUE 1.32)`
 };
 

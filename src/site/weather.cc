@@ -117,4 +117,8 @@ double Weather::quantile(double share, bool wet) const {
   return high;
 }
 
+WeatherHour design_hour(const Weather& weather) {
+  return {weather.quantile(kPercentile, false), weather.quantile(kPercentile, true)};
+}
+
 }  // namespace assay

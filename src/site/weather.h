@@ -43,6 +43,9 @@ class Weather {
   double warmest_ = 15;
 };
 
+// What 99.6 % of a year's hours stay below, as ASHRAE's design conditions are.
+WeatherHour design_hour(const Weather&);
+
 int month_of(int64_t hour);     // 0 to 11
 int hour_of_day(int64_t hour);  // 0 to 23
 

@@ -198,6 +198,9 @@ TEST(Reader, WhatIsWrittenIsReadBack) {
   for (const Accelerator& a : catalog().accelerators) round_trip(a);
   for (const Node& n : catalog().nodes) round_trip(n);
   for (const Model& m : catalog().models) round_trip(m);
+  for (const Cooling& c : catalog().cooling) round_trip(c);
+  for (const Storage& s : catalog().storage) round_trip(s);
+  for (const Tier& t : catalog().tiers) round_trip(t);
 }
 
 }  // namespace

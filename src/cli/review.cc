@@ -1,0 +1,77 @@
+// assay review: how much a site holds, and what a design review asks before a cluster goes live.
+#include "cli/commands.h"
+#include "cli/inputs.h"
+#include "plan/study.h"
+#include "report/review_report.h"
+
+#include <fmt/format.h>
+
+namespace assay {
+namespace {
+
+tl::expected<Description, InputRefusal> describe_site(const Arguments& args) {
+  if (const Result<bool> exist = inputs_exist(args.operands); !exist) {
+    return tl::unexpected(InputRefusal{{}, {}, exist.error()});
+  }
+  tl::expected<Request, UsageError> request = make_request(args, args.operands);
+  if (!request) return tl::unexpected(InputRefusal{request.error(), {}, {"", 0}});
+  request->needs_workload = false;
+  request->needs_site = true;
+  tl::expected<Description, Diagnostics> described = describe(*request, catalog());
+  if (!described) return tl::unexpected(InputRefusal{{}, described.error(), {"", 0}});
+  return std::move(*described);
+}
+
+// What the workload's best plan reaches; nothing where none was given or none fits.
+std::optional<JobFigures> job_figures(const Context& context, const Description& d) {
+  if (!d.has_workload) return std::nullopt;
+  Progress progress(context, "review");
+  StudyOptions options;
+  options.what_ifs = false;
+  options.progress = progress.callback();
+  const PlanResult result = study(d, catalog(), options);
+  if (!result.fits) return std::nullopt;
+  JobFigures job;
+  job.name = d.workload_name;
+  job.mfu = result.prediction.mfu;
+  job.days = result.run.time_s.value / kSecondsPerDay;
+  job.accelerators = static_cast<double>(d.setting.cluster.accelerators());
+  return job;
+}
+
+int run(const Context& context, const Arguments& args) {
+  if (args.operands.empty())
+    return reject(UsageError{"review needs a site and a cluster", "assay review -h"});
+  tl::expected<Description, InputRefusal> description = describe_site(args);
+  if (!description) return refuse(context, description.error());
+  print_error(render(description->warnings));
+  const Cluster& cluster = description->setting.cluster;
+  const std::optional<JobFigures> job = job_figures(context, *description);
+  const Review result = review(description->site, cluster, description->origins, job);
+  const ReviewInput input{&description->site, &cluster, &description->assumed};
+  return deliver(context, review_text(result, input, context.style, context.stamp),
+                 review_json(result, input, context.stamp), result.passes ? kYes : kNo);
+}
+
+}  // namespace
+
+Command review_command() {
+  return {"review",
+          "SITE CLUSTER [WORKLOAD]",
+          "design review of a site: what binds, what it costs, what fails, what is missing",
+          "Inputs are catalog names (`assay catalog list sites`) or YAML files with the sections "
+          "site, cluster and workload, in any order.\n"
+          "First the density as a series of bottlenecks: contracted power, distribution, cooling, "
+          "rack power, floor load, space, network reach; which one binds and how many nodes it "
+          "leaves. Then the questions that a review asks, answered from the description, with what "
+          "is missing named by its key.\n"
+          "Exit code 1 when something binds below what is asked, or an answer is no.",
+          {{"gpus", 0, "N", "use N accelerators of the cluster", "Default: all of them."},
+           {"tokens", 0, "T", "tokens to train on, e.g. 2T", ""}},
+          {"assay review examples/site-24mw.yaml h100-8192",
+           "assay review phoenix h100-1024 llama-3.1-70b --json",
+           "assay review examples/site-24mw.yaml h100-8192 --set site.hall.floor_kg_m2=1220"},
+          run};
+}
+
+}  // namespace assay
