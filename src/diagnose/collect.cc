@@ -1,6 +1,8 @@
 #include "diagnose/collect.h"
 
 #include <algorithm>
+#include <chrono>
+#include <filesystem>
 
 #include <fmt/format.h>
 
@@ -101,6 +103,13 @@ void collect_dump(const std::string& text, const std::string& path, Collected& c
     return;
   }
   take_problems(dump->problems, file, d);
+  std::error_code error;
+  const auto written = std::filesystem::last_write_time(path, error);
+  if (!error) {
+    dump->written_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(
+                           std::chrono::file_clock::to_sys(written).time_since_epoch())
+                           .count();
+  }
   file.summary =
       fmt::format("rank {}, {}", dump->rank, many(dump->entries.size(), "operation", "operations"));
   if (file.used) collected.dumps.push_back(std::move(*dump));

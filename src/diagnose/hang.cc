@@ -95,7 +95,10 @@ class Judge {
     }
     last_ns_ = last;
     out_.hung = out_.waiting > 0;
-    soon_ = all_written && last >= 0 && written - last < kQuietNs;
+    // A file older than what it tells has a date that means nothing.
+    const int64_t quiet =
+        model_.timeout_ms > 0 ? std::min(kQuietNs, model_.timeout_ms * (1'000'000 / 2)) : kQuietNs;
+    soon_ = all_written && last >= 0 && written >= last && written - last < quiet;
   }
 
   bool absent(int index) const { return rank(index).dump < 0; }
@@ -104,8 +107,7 @@ class Judge {
     for (size_t r = 0; r < count(); ++r) {
       const HangRank& one = model_.ranks[r];
       if (one.dump < 0 || one.early || waited_by_[r].empty() || !one.in_flight.empty()) continue;
-      convict(static_cast<int>(r), Confidence::kHigh,
-              "has nothing in flight, and others wait for it");
+      convict(static_cast<int>(r), Confidence::kHigh, "nothing in flight while others wait");
     }
   }
   void convict(int index, Confidence confidence, std::string why) {
@@ -146,7 +148,7 @@ class Judge {
       }
       if (all) {
         convict(static_cast<int>(r), Confidence::kMedium,
-                "has only sends in flight, to ranks that wait for it");
+                "only sends in flight, to ranks that wait in turn");
       }
     }
   }
@@ -160,8 +162,8 @@ class Judge {
       if (one.dump < 0 || one.early || one.in_flight.empty() || waited_by_[r].empty()) continue;
       if (verdicts_.count(static_cast<int>(r)) == 0 && odd(one, waited_by_[r])) {
         convict(static_cast<int>(r), Confidence::kMedium,
-                "is alone in a collective while the others are in one that lacks only it: it "
-                "skipped theirs, or stopped with its own in flight");
+                "alone in a collective while the others are in one that lacks no one else: theirs "
+                "was skipped, or the rank stopped with its own in flight");
       }
     }
   }
@@ -201,7 +203,7 @@ class Judge {
       if (!started || !sure || unstarted.size() * 2 >= op.waiting.size()) continue;
       for (const int r : unstarted) {
         convict(r, Confidence::kMedium,
-                "enqueued the collective its peers are in, but its device never started it");
+                "enqueued what the others are in, but the device never started it");
       }
     }
   }
@@ -228,7 +230,7 @@ class Judge {
       if (!absent(static_cast<int>(r)) && model_.ranks[r].in_flight.empty()) return;
     }
     if (candidates.size() == 1) {
-      convict(candidates[0], Confidence::kMedium, "left no dump, and all others wait for it");
+      convict(candidates[0], Confidence::kMedium, "no dump, and all others wait");
     }
   }
 
@@ -313,12 +315,13 @@ class Judge {
       const Device state = device(*known);
       if (const RankEvidence::Xid* xid = fatal_xid(*known)) {
         convict(index, xid->at_ns ? Confidence::kHigh : Confidence::kMedium,
-                fmt::format("its device reported XID {}", xid->code));
+                fmt::format("the device reported XID {}", xid->code));
       } else if (state == Device::kSilent && !rank(index).in_flight.empty()) {
         convict(index, Confidence::kHigh,
-                "has collectives in flight, yet its device does nothing while its peers' spin");
+                "collectives in flight, yet the device does nothing while the others spin");
       } else if (suspects_.count(index) && first_to_fall_silent(index)) {
-        convict(index, Confidence::kMedium, "its recorder stopped, and it fell silent first");
+        convict(index, Confidence::kMedium,
+                "the recorder stopped, and the process fell silent first");
       } else if (suspects_.count(index) && known->kernel_log_read && state == Device::kBusy) {
         acquit(index);
         continue;

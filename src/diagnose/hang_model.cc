@@ -297,7 +297,12 @@ class Builder {
         // Dumps of active operations alone leave a gap where a group has sends: a collective that
         // is not listed may be done.
         const bool sure = !group.point_to_point || rank.lists_completed;
-        const bool known = group.enqueued[i] >= 0 && rank.dump >= 0 && !rank.early && sure;
+        // But nobody can be done with a symmetric one that is in flight elsewhere: whoever lists
+        // what is in flight and not this has not enqueued it.
+        const bool listed = rank.dump >= 0 && symmetric_collective(op.name) &&
+                            dumps_[static_cast<size_t>(rank.dump)].lists_entries;
+        const bool known =
+            rank.dump >= 0 && !rank.early && (listed || (group.enqueued[i] >= 0 && sure));
         (known ? op.lacks : op.unknown).push_back(group.members[i]);
       }
     }

@@ -144,7 +144,7 @@ TEST(HangGenerated, StoppedHosts) {
     test::Simulation simulation(job, random_stops(job, random, false));
     simulation.run();
     const std::vector<int> stopped = simulation.stopped();
-    const bool only_active = random() % 2, status = only_active || random() % 2;
+    const bool only_active = random() % 2, status = random() % 2;
     std::vector<FlightDump> dumps = simulation.dumps(only_active, status);
     const HangReport report = diagnose_hang(dumps);
     EXPECT_TRUE(within(report.convicted, stopped)) << trial;
@@ -159,7 +159,7 @@ TEST(HangGenerated, StoppedHosts) {
   RecordProperty("culprits", static_cast<int>(culprits));
   RecordProperty("found", static_cast<int>(found));
   EXPECT_GT(culprits, 400u);
-  EXPECT_GE(static_cast<double>(found), 0.9 * static_cast<double>(culprits));
+  EXPECT_GE(static_cast<double>(found), 0.93 * static_cast<double>(culprits));
 }
 
 // The culprit's own dump is missing.

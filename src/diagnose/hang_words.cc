@@ -1,6 +1,7 @@
 #include "diagnose/hang_words.h"
 
 #include <algorithm>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -93,22 +94,34 @@ class Writer {
     std::string names = ranks(indices);
     names[0] = 'R';
     finding.title = fmt::format("{} stopped; {} ranks wait", names, held_up().size());
-    for (const Blamed& one : view_.blamed) {
-      if (finding.detail.size() > 600) break;
-      if (!finding.detail.empty()) finding.detail += ' ';
-      finding.detail += fmt::format("Rank {} {}", rank(one.index).rank, one.why);
-      const int id = weightiest(view_.waited_by[static_cast<size_t>(one.index)]);
-      if (id >= 0) {
-        const HangOp& op = view_.model.ops[static_cast<size_t>(id)];
-        finding.detail += fmt::format("; {} of {} lacks it on {}", op_text(op),
-                                      group_text(op.group), ranks(op.waiting));
-      }
-      finding.detail += '.';
-    }
+    finding.detail = blame_text();
     finding.fix = fix();
     finding.evidence.push_back(blamed_rows());
     finding.evidence.push_back(waiting_rows());
     out_.findings.push_back(std::move(finding));
+  }
+  // Ranks that hold up the same operation for the same reason share a sentence.
+  std::string blame_text() const {
+    std::map<std::pair<int, std::string>, std::vector<int>> by_op;
+    for (const Blamed& one : view_.blamed) {
+      by_op[{weightiest(view_.waited_by[static_cast<size_t>(one.index)]), one.why}].push_back(
+          one.index);
+    }
+    std::string out;
+    constexpr size_t kEnough = 600;
+    for (const auto& [key, indices] : by_op) {
+      if (out.size() > kEnough) break;
+      std::string names = ranks(indices);
+      names[0] = 'R';
+      out += fmt::format("{}{}: {}", out.empty() ? "" : " ", names, key.second);
+      if (key.first >= 0) {
+        const HangOp& op = view_.model.ops[static_cast<size_t>(key.first)];
+        out += fmt::format("; {} of {} lacks {} on {}", op_text(op), group_text(op.group),
+                           indices.size() == 1 ? "it" : "them", ranks(op.waiting));
+      }
+      out += '.';
+    }
+    return out;
   }
   std::string fix() const {
     std::string out;

@@ -41,7 +41,8 @@ class Reader {
     out_.nccl_version = text(in_.root, "nccl_version");
     read_groups();
     PlainId entries = 0;
-    if (in_.find(in_.root, "entries", entries)) {
+    out_.lists_entries = in_.find(in_.root, "entries", entries);
+    if (out_.lists_entries) {
       const std::vector<PlainId>& all = in_.items(entries);
       if (all.size() > kMaxEntries) warn(fmt::format("only the last {} entries", kMaxEntries));
       const size_t from = all.size() > kMaxEntries ? all.size() - kMaxEntries : 0;

@@ -66,6 +66,7 @@ struct FlightDump {
   std::string version, nccl_version;
   std::vector<FlightGroup> groups;
   std::vector<FlightEntry> entries;  // in the order of record_id
+  bool lists_entries = true;         // false: the dump has no such field, so nothing is known
   std::vector<std::string> strings;  // 0 is empty
   // When the file was written, where the caller knows (a copy's time is later, never earlier).
   std::optional<int64_t> written_ns;
