@@ -26,6 +26,7 @@ target_compile_definitions(golden_test PRIVATE ASSAY_ROOT="${CMAKE_SOURCE_DIR}"
 add_dependencies(golden_test assay)
 add_test(NAME golden COMMAND golden_test)
 
+include(cmake/stories.cmake)
 include(cmake/fuzz.cmake)
 
 add_executable(calibrate tools/calibrate.cc)

@@ -59,7 +59,7 @@ Command scale_command() {
        {"tokens", 0, "T", "tokens to train on, e.g. 2T", ""},
        {"fix-plan", 0, "", "keep one plan, let only data parallelism grow", ""}},
       {"assay scale llama-3.1-70b examples/h100-128.yaml --gpus 64..8192",
-       "assay scale examples/story-ddp-16.yaml --gpus 16..128 --fix-plan"},
+       "assay scale examples/stories/sixteen.yaml --gpus 16..128 --fix-plan"},
       run};
 }
 

@@ -1,0 +1,191 @@
+// Stories of whole clusters: two teams, growth that does not pay, images from afar, the checkpoint.
+#include <fmt/format.h>
+
+#include "economics/cost.h"
+#include "runs.h"
+#include "story.h"
+
+namespace assay {
+namespace {
+
+constexpr int kRuns = 12;
+constexpr double kTeamTokens = 2e12;
+constexpr double kTeamDaysMost = 3650;
+
+double days(const StoryRun& r) { return r.many.period.mean / kSecondsPerDay; }
+
+double busy(const StoryRun& r) {
+  double steps = 0;
+  for (int i = 0; i <= static_cast<int>(Account::kHostCopy); ++i)
+    steps += r.many.mean[static_cast<Account>(i)].v;
+  return steps / r.many.paid.mean;
+}
+
+Change spares(int64_t nodes) {
+  return [nodes](Description& d) { d.operations.spares = nodes; };
+}
+
+}  // namespace
+
+Story team_story(const std::string& folder) {
+  Story s;
+  s.name = "team";
+  s.claim = "The same model on 8,192 GPUs is done in days on one cluster and never on another.";
+  const auto run = [&](const char* file, const Change& change = nullptr) {
+    return story_run(folder + file, kTeamDaysMost, kTeamTokens, kRuns, change);
+  };
+  const StoryRun a = run("/team-a.yaml"), b = run("/team-b.yaml");
+  const StoryRun none = run("/team-b.yaml", spares(0));
+  const StoryRun mended =
+      run("/team-b.yaml", [&a](Description& d) { d.operations = a.description.operations; });
+  s.inputs = {{"Team A, fabric and ports", "400G a GPU, non-blocking", 's', ""},
+              {"Team B, fabric and ports", "200G for two GPUs, spine 4:1", 'a', ""},
+              {"failures", "Llama 3's counts, both teams", 'm', ""},
+              {"Team B, spares", "4 of 1,024 nodes", 'a',
+               survives({0, 2, 4, 8, 16, 32}, [&](double n) {
+                 const StoryRun other = run("/team-b.yaml", spares(static_cast<int64_t>(n)));
+                 return days(other) > 1.3 * days(a);
+               }) + " nodes"}};
+  s.figures = {
+      {"Team A", fmt::format("{:.1f} days, goodput {:.1f} %", days(a), 100 * a.many.goodput.mean)},
+      {"Team B", fmt::format("{:.1f} days ({:.0f}-{:.0f}), goodput {:.1f} %", days(b),
+                             b.many.period.p5 / kSecondsPerDay, b.many.period.p95 / kSecondsPerDay,
+                             100 * b.many.goodput.mean)},
+      {"Team B without spares", fmt::format("goodput {:.1f} %", 100 * none.many.goodput.mean)},
+      {"Team B operated like Team A", fmt::format("{:.1f} days", days(mended))}};
+  s.cause =
+      "Not the step (its MFU differs by a few points) but how failures are noticed, mended and "
+      "paid for: watchdog, blocking saves every three hours, too few spares.";
+  s.fix = "Operate it like Team A: inspected machines, peer checkpoints, 2 % spares.";
+  s.symptom = days(b) > 1.3 * days(a);
+  s.without_cause = days(mended) > 1.3 * days(a);
+  s.verdict = "Holds. `Never` needs no spares at all: then a node is always in repair.";
+  s.commands = {
+      "assay compare examples/stories/team-a.yaml examples/stories/team-b.yaml "
+      "--runs 50 --deadline 60"};
+  return s;
+}
+
+Story sixteen_story(const std::string& folder) {
+  Story s;
+  s.name = "sixteen";
+  s.claim = "A cluster grew from 16 to 128 GPUs and got less than twice the speed.";
+  const auto predicted = [](Description d) {
+    Predictor predictor(d.setting);
+    return predictor.predict(d.plan).step.v;
+  };
+  const Description small = story_description(folder + "/sixteen.yaml");
+  Description large = story_description(folder + "/one-hundred-twenty-eight.yaml");
+  const double before = predicted(small), after = predicted(large);
+  const auto faster = [&](double gbps) {
+    Description a = small, b = large;
+    for (Description* d : {&a, &b})
+      d->setting.cluster.node.nic_bandwidth = Bandwidth(gbps / 8 * 1e9);
+    return predicted(a) / predicted(b);
+  };
+  Description free_plan = large;
+  free_plan.plan = free_plan.setting.stack.defaults;
+  free_plan.plan_keys.clear();
+  StudyOptions options;
+  options.what_ifs = false;
+  const PlanResult best = study(free_plan, catalog(), options);
+  s.inputs = {
+      {"port of a node", "25 Gbps", 'a',
+       survives({10, 25, 50, 100, 200, 400}, [&](double g) { return faster(g) < 2; }) + " Gbps"},
+      {"batch", "256 sequences at both sizes", 'a', ""}};
+  s.figures = {
+      {"16 GPUs", fmt::format("{:.2f} s a step", before)},
+      {"128 GPUs, same plan", fmt::format("{:.2f} s: {:.2f} times", after, before / after)},
+      {"128 GPUs, best plan", fmt::format("{:.2f} s: {:.1f} times", best.prediction.step.v,
+                                          before / best.prediction.step.v)},
+      {"128 GPUs, same plan, 400G ports", fmt::format("{:.1f} times", faster(400))}};
+  s.cause = "Plain data parallel: every step moves all gradients over one 25G port, at any size.";
+  s.fix = "The plan that `assay plan` finds, or faster ports.";
+  s.symptom = before / after < 2;
+  s.without_cause = faster(400) < 2;
+  s.verdict = "Holds for slow ports; with a fast fabric the same plan scales.";
+  s.commands = {"assay scale examples/stories/sixteen.yaml --gpus 16..128 --fix-plan"};
+  return s;
+}
+
+Story images_story(const std::string& folder) {
+  Story s;
+  s.name = "images";
+  s.claim =
+      "GPUs were 38 % busy because images were pulled from far away; a local cache made it 72 %.";
+  constexpr double kTokens = 1.2e9;
+  const auto run = [&](const char* file, const Change& change = nullptr) {
+    return busy(story_run(folder + file, 30, kTokens, kRuns, change));
+  };
+  const double afar = run("/images-afar.yaml"), near = run("/images-near.yaml");
+  const double pulled =
+      run("/images-afar.yaml", [](Description& d) { d.operations.prepulled = true; });
+  const auto image = [&](double gb) {
+    return run("/images-afar.yaml",
+               [gb](Description& d) { d.site.registry.image = Bytes(gb * 1e9); });
+  };
+  s.inputs = {
+      {"job", "8B fine-tuning of a quarter of an hour on 128 H100: the length that 38 % imply", 'c',
+       ""},
+      {"link to the registry", "0.3 GB/s for all nodes", 'a', ""},
+      {"image", "25 GB", 'a',
+       survives({5, 10, 25, 50}, [&](double gb) { return image(gb) < 0.6; }) + " GB"}};
+  s.figures = {{"from afar", fmt::format("{:.0f} % busy", 100 * afar)},
+               {"from a cache of 40 GB/s", fmt::format("{:.0f} % busy", 100 * near)},
+               {"pulled before the job", fmt::format("{:.0f} % busy", 100 * pulled)}};
+  s.cause =
+      "Every node of every job pulls the image over one slow link, and the GPUs are paid for.";
+  s.fix = "A registry cache beside the nodes, or images pulled before the job is placed.";
+  s.symptom = afar < 0.5;
+  s.without_cause = pulled < 0.5;
+  s.verdict = "Holds for short jobs; a run of a day would not notice.";
+  s.commands = {"assay simulate examples/stories/images-afar.yaml --tokens 1.2B",
+                "assay simulate examples/stories/images-near.yaml --tokens 1.2B"};
+  return s;
+}
+
+Story tier_story(const std::string& folder) {
+  Story s;
+  s.name = "tier";
+  s.claim =
+      "The better tier of a building is worth 31,000 dollars a year; the checkpoint, millions.";
+  constexpr int64_t kGpus = 8192;
+  constexpr DollarRate kPrice{3.29 / kSecondsPerHour};
+  constexpr double kHoursPerYearPaid = 8760;
+  const auto cost = [&](const char* tier) {
+    for (const Tier& t : catalog().tiers) {
+      if (t.name == tier) return downtime_cost(t, kGpus, kPrice).v;
+    }
+    return 0.0;
+  };
+  const double tier = cost("tier-iii") - cost("tier-iv");
+  const auto lost = [&](const char* file, const Change& change = nullptr) {
+    const StoryRun r = story_run(folder + file, 30, 0, kRuns, change);
+    return (1 - r.many.goodput.mean) * kGpus * kHoursPerYearPaid * kPrice.v * kSecondsPerHour;
+  };
+  const double naive = lost("/checkpoint-millions.yaml"), usual = lost("/checkpoint-minutes.yaml");
+  s.inputs = {{"GPUs and price", "8,192 at $3.29/h", 's', ""},
+              {"tiers", "availability as quoted for III and IV", 's', ""},
+              {"naive saves", "blocking, every 3 h", 'a',
+               survives({0.5, 1, 3, 6}, [&](double h) {
+                 return lost("/checkpoint-millions.yaml",
+                             [h](Description& d) {
+                               d.operations.checkpoint.interval = Seconds(h * 3600);
+                             }) -
+                            usual >
+                        30 * tier;
+               }) + " h"}};
+  s.figures = {{"tier III to IV", fmt::format("${:.0f} a year", tier)},
+               {"lost to failures, naive", fmt::format("${:.1f} M a year", naive / 1e6)},
+               {"lost to failures, good practice", fmt::format("${:.1f} M a year", usual / 1e6)}};
+  s.cause = "Failures of nodes interrupt the job every few hours, whatever the building promises.";
+  s.fix = "Asynchronous saves every few minutes and machines that are inspected.";
+  s.symptom = naive > 30 * tier;
+  s.without_cause = usual > 0.3 * naive;
+  s.verdict = "Holds: the building's tier is noise beside the checkpoint.";
+  s.commands = {"assay simulate examples/stories/checkpoint-millions.yaml --days 30",
+                "assay simulate examples/stories/checkpoint-minutes.yaml --days 30"};
+  return s;
+}
+
+}  // namespace assay
