@@ -99,7 +99,8 @@ Nanoseconds time_of_work(const SaveSchedule& s, const Segment& g, double work) {
                           : g.from.stall + walk + s.stalls(g.from.saves, g.from.saves + n);
 }
 
-bool History::find(size_t tier, Nanoseconds time, double work_most, Found& found) const {
+bool History::find(size_t tier, Nanoseconds time, double work_least, double work_most,
+                   Found& found) const {
   const SaveTier& t = schedule_.tiers[tier];
   const bool last = tier + 1 == schedule_.tiers.size();
   int64_t newer = 0;
@@ -107,7 +108,7 @@ bool History::find(size_t tier, Nanoseconds time, double work_most, Found& found
     const Segment& g = segments_[i];
     if (g.forced) {
       if (!last || g.begin > time || g.kept < g.from.work) continue;
-      if (g.begin <= lost_at_[tier]) return false;
+      if (g.begin <= lost_at_[tier] || g.from.work <= work_least) return false;
       if (g.from.work <= work_most) {
         found = {g.from.work, g.from.saves, newer};
         return true;
@@ -115,6 +116,8 @@ bool History::find(size_t tier, Nanoseconds time, double work_most, Found& found
       ++newer;
       continue;
     }
+    // What counts is one chain of rising work: older segments hold less.
+    if (g.kept <= work_least) return false;
     if (schedule_.interval <= 0) continue;
     const Nanoseconds upto = std::min(g.end, time - t.persist) - g.begin;
     if (upto < 0) continue;
@@ -148,7 +151,7 @@ SavePoint History::newest(Extent extent, Nanoseconds time, double work_most, int
     const bool last = j + 1 == schedule_.tiers.size();
     const int64_t keeps = last ? kept : 1;
     Found found{};
-    if (!find(j, time, work_most, found)) continue;
+    if (!find(j, time, best.work, work_most, found)) continue;
     if (keeps > 0 && found.newer >= keeps) continue;
     if (found.work > best.work) best = {found.work, found.saves, static_cast<int>(j)};
   }

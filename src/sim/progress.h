@@ -103,7 +103,8 @@ class History {
     int64_t saves;
     int64_t newer;  // saves of the tier between it and the newest durable one
   };
-  bool find(size_t tier, Nanoseconds time, double work_most, Found&) const;
+  // The newest save of a tier with more than `work_least` and at most `work_most`.
+  bool find(size_t tier, Nanoseconds time, double work_least, double work_most, Found&) const;
 
   const SaveSchedule& schedule_;
   std::vector<Segment> segments_;
