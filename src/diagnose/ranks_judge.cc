@@ -31,8 +31,11 @@ struct Judge {
   int64_t replay(const std::function<int64_t(const JobMember&)>& local) const {
     return replay_job_ns(graph, local, [](const JobCollective& c) { return c.wire_ns; });
   }
+  // Of the steps, of which the collectives may cover a part only; of the replay without steps.
   double share(int64_t gain_ns) const {
-    return original_ns <= 0 ? 0 : static_cast<double>(gain_ns) / static_cast<double>(original_ns);
+    const double steps_ns = d.steps * d.step.v * 1e9;
+    const double period_ns = std::max(steps_ns, static_cast<double>(original_ns));
+    return period_ns <= 0 ? 0 : static_cast<double>(gain_ns) / period_ns;
   }
 };
 
