@@ -7,6 +7,7 @@
 
 #include "diagnose/hardware.h"
 #include "diagnose/xid.h"
+#include "ingest/time_text.h"
 
 namespace assay {
 namespace {
@@ -97,8 +98,12 @@ std::string code_words(const KernelEvent& event) {
 }
 
 std::string when_words(const KernelEvent& event) {
-  if (event.uptime_s) return fmt::format("{:.0f} s after boot", *event.uptime_s);
-  return event.at_s ? fmt::format("{:.0f}", *event.at_s) : "-";
+  if (!event.at_s) {
+    return event.uptime_s ? fmt::format("{:.0f} s after boot", *event.uptime_s) : "-";
+  }
+  constexpr size_t kYear = 5;  // syslog has none, so none is shown
+  const std::string date = date_words(*event.at_s);
+  return date.size() > kYear ? date.substr(kYear) : date;
 }
 
 Evidence table_of(const KernelLog& log, const std::vector<const KernelEvent*>& events,

@@ -431,17 +431,6 @@ void add_notes(const TrainingLog& log, const Run& run, const TrainingPeriod& per
   out.notes.push_back(fmt::format("{} iterations of {:.3f} s (scatter {:.1f} %)", period.iterations,
                                   run.usual_s,
                                   run.usual_s > 0 ? 100 * run.sigma_s / run.usual_s : 0.0));
-  if (period.wall.v > 0) {
-    const auto percent = [&](Seconds part) { return 100 * (part / period.wall); };
-    out.notes.push_back(fmt::format(
-        "the log covers {}: {:.1f} % steps that were kept, {:.1f} % slow steps, {:.1f} % warm-up, "
-        "{:.1f} % lost work, {:.1f} % checkpoints and evaluations, {:.1f} % start-up, {:.1f} % not "
-        "explained",
-        minutes(period.wall), percent(period.steps), percent(period.slow_steps),
-        percent(period.warm_up), percent(period.lost_work),
-        percent(period.checkpoint + period.evaluation), percent(period.start_up),
-        percent(period.gaps + period.other)));
-  }
   if (period.restarts > 0) {
     const std::string times =
         period.restarts == 1 ? "once" : fmt::format("{} times", period.restarts);

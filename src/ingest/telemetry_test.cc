@@ -35,6 +35,19 @@ TEST(TimeText, ReadsWhatToolsPrint) {
   EXPECT_FALSE(time_at("Sun Nov 15 06:48"));
 }
 
+// Every day of four centuries comes back as it was.
+TEST(TimeText, DatesRoundTrip) {
+  EXPECT_EQ(date_words(0), "1970-01-01 00:00:00");
+  EXPECT_EQ(date_words(1794725320.9), "2026-11-15 06:48:40");
+  EXPECT_EQ(date_words(-1), "-");
+  EXPECT_EQ(date_words(1e15), "-");
+  EXPECT_EQ(date_words(std::nan("")), "-");
+  for (double day = 0; day < 146097; ++day) {
+    const double at_s = day * 86400 + 3661;
+    ASSERT_DOUBLE_EQ(time_at(date_words(at_s)).value_or(-1), at_s) << date_words(at_s);
+  }
+}
+
 TEST(Metrics, ManyNamesOneMeaning) {
   const char* kTensor[] = {"DCGM_FI_PROF_PIPE_TENSOR_ACTIVE", "DCGM_FI_PROF_TENSOR_UTIL_RATIO"};
   for (const char* name : kTensor) {

@@ -3,6 +3,8 @@
 #include <array>
 #include <cstdint>
 
+#include <fmt/format.h>
+
 #include "ingest/text.h"
 
 namespace assay {
@@ -159,6 +161,26 @@ std::optional<double> syslog_time_at(std::string_view text, int year) {
   t.day = take_day(text);
   if (t.day < 0 || !take(text, " ") || !take_clock(text, t.second_of_day)) return std::nullopt;
   return seconds_of(t, 0);
+}
+
+// The inverse of days_of, by the same eras.
+std::string date_words(double at_s) {
+  constexpr double kEnd = 253402300800.0;  // of the year 9999
+  if (!(at_s >= 0) || at_s >= kEnd) return "-";
+  const int64_t seconds = static_cast<int64_t>(at_s);
+  const int64_t days = seconds / 86400 + 719468;
+  const int64_t era = days / 146097, day_of_era = days % 146097;
+  const int64_t year_of_era =
+      (day_of_era - day_of_era / 1460 + day_of_era / 36524 - day_of_era / 146096) / 365;
+  const int64_t day_of_year =
+      day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+  const int64_t month_from_march = (5 * day_of_year + 2) / 153;
+  const int64_t day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+  const int64_t month = month_from_march < 10 ? month_from_march + 3 : month_from_march - 9;
+  const int64_t year = era * 400 + year_of_era + (month <= 2 ? 1 : 0);
+  const int64_t clock = seconds % 86400;
+  return fmt::format("{:04}-{:02}-{:02} {:02}:{:02}:{:02}", year, month, day, clock / 3600,
+                     clock / 60 % 60, clock % 60);
 }
 
 }  // namespace assay

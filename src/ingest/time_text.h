@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace assay {
@@ -14,5 +15,8 @@ std::optional<double> time_at(std::string_view text);
 
 // `Nov 15 06:48:40` of syslog has no year; this one is given.
 std::optional<double> syslog_time_at(std::string_view text, int year);
+
+// `2026-11-15 06:48:40`. Times outside of the years 1970 to 9999 are `-`.
+std::string date_words(double at_s);
 
 }  // namespace assay
