@@ -35,7 +35,7 @@ struct Hunt {
   std::vector<Priced> found;
 
   Seconds step(const StepGraph& g, double faster = 1) const { return replay(g, {scale / faster}); }
-  bool worth(Seconds gain) const { return gain.v >= kWorthFixing * base.v; }
+  bool worth(Seconds gain) const { return base.v > 0 && gain / base >= kWorthFixing; }
 
   // A device that waits less draws more power. Kernels that change keep the clock they were priced
   // at.
