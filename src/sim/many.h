@@ -44,7 +44,8 @@ struct ManyResult {
   Band spares_empty, longest_run;  // times; seconds
   double finished = 0;             // share of runs that reached the token target
   std::vector<CauseBand> causes;
-  std::vector<SeriesBand> series;  // as far as the shortest run goes
+  // By day (longer runs: in 400 parts), as far as the shortest run goes.
+  std::vector<SeriesBand> series;
 };
 
 ManyResult simulate_many(const RunSpec&, const ManyOptions&);

@@ -272,7 +272,7 @@ struct RunResult {
   double goodput = 0;       // accelerator time in kept steps / the job's accelerator time (ETTR)
   double useful_share = 0;  // the same steps at their nominal time / paid, spares included
   double tokens = 0;
-  int64_t interruptions = 0;
+  int64_t interruptions = 0;       // without planned maintenance
   std::vector<CauseCount> causes;  // in the order of the spec; then the built-in ones
   std::vector<SeriesPoint> series;
   std::vector<RunEvent> events;  // only with RunOptions::trace, by begin
