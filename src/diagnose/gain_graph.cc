@@ -22,6 +22,9 @@ constexpr int64_t kQueueSeen = 256;  // a limit below this has never been seen: 
 // (H200, our own traces: 7 to 11 us and 1.1 to 1.6 us).
 constexpr int64_t kLatency = 8'000, kGap = 1'500;
 constexpr size_t kFewSamples = 20;
+// Real traces have a dozen streams; a file with more than this many has them share the last lane,
+// so that no pass over all lanes takes long.
+constexpr size_t kLanesMost = 256;
 // Delays beyond launch and stream order that are worth an explanation by another stream, and how
 // soon after that stream's operation the start must be.
 constexpr int64_t kUnexplained = 5'000, kFollows = 10'000, kJitter = 2'000;
@@ -98,8 +101,9 @@ void collect_lanes(Context& c) {
   c.before.resize(t.device.size(), -1);
   for (size_t i = 0; i < t.device.size(); ++i) {
     const auto key = std::make_pair(t.device[i].device, t.device[i].stream);
-    const auto [it, fresh] = lanes.try_emplace(key, static_cast<int32_t>(lanes.size()));
-    if (fresh) c.in_lane.emplace_back();
+    const size_t next = std::min(lanes.size(), kLanesMost - 1);
+    const auto [it, fresh] = lanes.try_emplace(key, static_cast<int32_t>(next));
+    if (fresh && next == c.in_lane.size()) c.in_lane.emplace_back();
     std::vector<int32_t>& lane = c.in_lane[static_cast<size_t>(it->second)];
     c.lane[i] = it->second;
     if (!lane.empty()) c.before[i] = lane.back();

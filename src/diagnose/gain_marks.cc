@@ -35,14 +35,21 @@ std::vector<char> launching_threads(const Trace& t) {
   return launching;
 }
 
-// True when the first device work launched at or after `at` is a copy from the host: what came
-// before it made a batch.
-bool leads_to_input(const Trace& t, const std::vector<int32_t>& by_launch, int64_t at) {
-  auto it = std::lower_bound(by_launch.begin(), by_launch.end(), at, [&](int32_t e, int64_t when) {
-    const DeviceEvent& event = t.device[static_cast<size_t>(e)];
-    return t.runtime[static_cast<size_t>(event.launch)].start_ns < when;
-  });
+// True when the first device work launched after a silence is a copy from the host, in the same
+// step: what came before it made a batch. Work at the end of a step (a collection, a log) is not
+// the next step's input.
+bool leads_to_input(const Trace& t, const std::vector<int32_t>& by_launch, const Interval64& hole) {
+  auto launched = [&](int32_t e) {
+    return t.runtime[static_cast<size_t>(t.device[static_cast<size_t>(e)].launch)].start_ns;
+  };
+  auto it = std::lower_bound(by_launch.begin(), by_launch.end(), hole.end_ns,
+                             [&](int32_t e, int64_t when) { return launched(e) < when; });
   if (it == by_launch.end()) return false;
+  auto begins = [&](int32_t step) { return t.host[static_cast<size_t>(step)].start_ns; };
+  const auto step =
+      std::upper_bound(t.steps.begin(), t.steps.end(), hole.start_ns + 1,
+                       [&](int64_t when, int32_t index) { return when < begins(index); });
+  if (step != t.steps.end() && begins(*step) <= launched(*it)) return false;
   const DeviceEvent& next = t.device[static_cast<size_t>(*it)];
   const std::string_view name = t.text(next.name);
   return next.kind == DeviceKind::kCopy && (has(name, "HtoD") || has(name, "Host -> Device"));
@@ -128,7 +135,7 @@ HostMarks host_marks(const Trace& t) {
     const Interval64 hole{busy[i - 1].end_ns, busy[i].start_ns};
     if (hole.end_ns - hole.start_ns < kPauseLeast) continue;
     if (overlap(data, hole.start_ns, hole.end_ns) * 2 > hole.end_ns - hole.start_ns) continue;
-    const bool input = marks.host_recorded && leads_to_input(t, by_launch, hole.end_ns);
+    const bool input = marks.host_recorded && leads_to_input(t, by_launch, hole);
     (input ? data : pauses).push_back(hole);
   }
   marks.data = union_of(std::move(data));

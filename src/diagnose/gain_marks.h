@@ -4,7 +4,7 @@
 // The loader is known by its annotation (`enumerate(DataLoader)#...__next__`) or Python frame, the
 // collector by its frame. A stretch of more than a millisecond in which no thread that launches
 // work records an operator, a runtime call or an annotation is a pause: input work when the next
-// thing to reach the device is a copy from the host, else the interpreter's own.
+// thing to reach the device, in the same step, is a copy from the host, else the interpreter's own.
 #pragma once
 
 #include <cstdint>

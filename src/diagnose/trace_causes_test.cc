@@ -188,6 +188,14 @@ TEST(TraceCauses, GarbageCollection) {
   expect_found(d, Cause::kGarbageCollection, kStep);
   EXPECT_EQ(d.analysis.findings.front().confidence, Confidence::kLow);
 
+  // At the end of a step it is no input work, though the next thing is a copy of the next batch.
+  const TraceDiagnosis with_input = diagnose_steps([](TraceBuilder& b) {
+    b.copy("Memcpy HtoD (Pinned -> Device)", 131072, 10, false);
+    for (int i = 0; i < kLayers; ++i) layer(b);
+    b.pause(25'000);
+  });
+  expect_found(with_input, Cause::kGarbageCollection, kStep);
+
   // A pause that the queue outlasts costs nothing.
   expect_healthy(diagnose_steps([](TraceBuilder& b) {
     for (int i = 0; i < kLayers; ++i) layer(b);
