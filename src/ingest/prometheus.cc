@@ -134,6 +134,14 @@ bool read_point(std::string_view line, Point& out) {
   return true;
 }
 
+// The unit of field 203 is percent, but its name in DCGM 4.6 ends in RATIO, and an exporter may
+// take that at its word: a fraction under that name is one.
+double scaled(std::string_view name, const MetricName& metric, double value) {
+  const bool ratio = metric.metric == Metric::kGpuUtilisation && name.size() > 6 &&
+                     name.substr(name.size() - 6) == "_RATIO";
+  return ratio && value > 0 && value < 1 ? value : value * metric.scale;
+}
+
 // `nvidia_smi_gpu_info{...} 1`: the labels of a GPU whose other metrics carry the UUID alone.
 bool is_info(std::string_view name) { return name == "nvidia_smi_gpu_info"; }
 
@@ -153,7 +161,7 @@ void add_point(TelemetryBuilder& builder, const Point& point, std::vector<size_t
     sample = newest = builder.new_sample(series, 0);
   }
   const double before = builder.edit(series).at(sample, metric->metric);
-  const double value = point.value * metric->scale;
+  const double value = scaled(point.name, *metric, point.value);
   // The same metric again: several pages were written into one file.
   const bool twice = !std::isnan(before) && point.at_s <= 0 && before != value &&
                      metric->metric != Metric::kPowerW && metric->metric != Metric::kPowerLimitW;
@@ -204,7 +212,7 @@ bool add_result(TelemetryBuilder& builder, simdjson::dom::element result, size_t
     double at_s = 0, value = 0;
     if (!read_pair(pair, at_s, value)) return true;
     return builder.set(series, builder.sample_at(series, at_s), known->metric,
-                       value * known->scale);
+                       scaled(name, *known, value));
   };
   simdjson::dom::element single;
   if (result["value"].get(single) == simdjson::SUCCESS) return add(single);

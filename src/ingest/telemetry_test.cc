@@ -169,6 +169,10 @@ TEST(PrometheusText, LabelsDriftAndPagesRepeat) {
   EXPECT_TRUE(std::isnan(t.gpus[0].last(Metric::kSmClockMhz)));
   ASSERT_EQ(t.problems.size(), 1u);
   EXPECT_EQ(t.problems[0].at.line, 8);
+  const Telemetry ratio = read_prometheus_text("DCGM_FI_DEV_GPU_UTIL_RATIO{gpu=\"0\"} 0.98\n", "p");
+  EXPECT_DOUBLE_EQ(ratio.gpus[0].last(Metric::kGpuUtilisation), 0.98);
+  const Telemetry percent = read_prometheus_text("DCGM_FI_DEV_GPU_UTIL_RATIO{gpu=\"0\"} 98\n", "p");
+  EXPECT_DOUBLE_EQ(percent.gpus[0].last(Metric::kGpuUtilisation), 0.98);
   const Telemetry twice = read_prometheus_text(
       "DCGM_FI_DEV_GPU_UTIL{gpu=\"0\"} 98\nDCGM_FI_DEV_GPU_UTIL{gpu=\"0\"} 97\n", "page");
   ASSERT_EQ(twice.gpus.size(), 1u);
