@@ -104,7 +104,7 @@ class Group {
 
  private:
   double supply() const {
-    return s_.loop.supply_c + s_.loop.swing_k * std::sin(2 * kPi * now_ / kSecondsPerDay);
+    return s_.loop.supply_c + s_.loop.swing_k / 2 * std::sin(2 * kPi * now_ / kSecondsPerDay);
   }
 
   void take_changes() {
