@@ -381,6 +381,65 @@ TEST(Ranks, AStageWithMoreWorkIsAStraggler) {
   EXPECT_NEAR(f->gain.v, gain, 0.05 * gain);
 }
 
+// Pairs that reduce tensors after every computation, and then gradients over all ranks of the same
+// place in their pair; no sequence numbers, and a clock for each node of four.
+TEST(Ranks, GroupsWithinGroupsAndTheirClocks) {
+  Job job;
+  job.clock_ns = [](int rank) { return rank < 4 ? 0 : 3'000'000'000; };
+  std::vector<Trace> traces;
+  for (int r = 0; r < 8; ++r) {
+    traces.push_back(empty_rank(job, r));
+    traces.back().strings.insert(traces.back().strings.end(),
+                                 {fmt::format("tp_{}", r / 2), fmt::format("dp_{}", r % 2)});
+  }
+  std::vector<int64_t> now(8, 1'000'000);
+  const auto reduce = [&](const std::vector<size_t>& members, uint32_t group) {
+    int64_t last = 0;
+    for (const size_t r : members) last = std::max(last, now[r]);
+    for (const size_t r : members) {
+      DeviceEvent e;
+      e.start_ns = now[r];
+      e.duration_ns = last + 20'000 - now[r];
+      e.stream = group == 8 ? 20 : 24;
+      e.name = kAllReduce;
+      e.role = Role::kCommunication;
+      e.collective = static_cast<int32_t>(traces[r].collectives.size());
+      CollectiveInfo info;
+      info.name = kName;
+      info.group = group;
+      traces[r].collectives.push_back(info);
+      traces[r].device.push_back(e);
+      now[r] = last + 20'000;
+    }
+  };
+  for (int round = 0; round < 30; ++round) {
+    for (int layer = 0; layer < 4; ++layer) {
+      for (size_t r = 0; r < 8; ++r) {
+        DeviceEvent e;
+        e.start_ns = now[r];
+        e.duration_ns = r == 5 ? 1'300'000 : 1'000'000;
+        e.stream = 7;
+        e.name = kKernel;
+        traces[r].device.push_back(e);
+        now[r] += e.duration_ns;
+      }
+      for (size_t pair = 0; pair < 4; ++pair) reduce({2 * pair, 2 * pair + 1}, 8);
+    }
+    reduce({0, 2, 4, 6}, 9);
+    reduce({1, 3, 5, 7}, 9);
+  }
+  const RanksDiagnosis d = diagnose_ranks(summaries(traces));
+  EXPECT_EQ(d.collectives.size(), 30u * (4 * 4 + 2));
+  EXPECT_EQ(d.unmatched, 0u);
+  EXPECT_EQ(d.ranks[7].clock_offset_ns - d.ranks[0].clock_offset_ns, 3'000'000'000);
+  for (const MatchedCollective& c : d.collectives) EXPECT_EQ(c.end_skew_ns, 0);
+  const Finding* f = find(d, Cause::kStraggler);
+  ASSERT_NE(f, nullptr);
+  EXPECT_EQ(f->where, std::vector<std::string>{"rank 5"});
+  EXPECT_NE(f->title.find("same kernels slower"), std::string::npos) << f->title;
+  EXPECT_NEAR(f->gain.v, 30 * 4 * 0.0003, 0.001);
+}
+
 TEST(Ranks, OddInputsAreHarmless) {
   EXPECT_TRUE(diagnose_ranks({}).analysis.findings.empty());
   EXPECT_TRUE(diagnose_ranks({RankSummary{}}).analysis.findings.empty());
