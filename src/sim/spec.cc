@@ -163,6 +163,7 @@ void Maker::recovery() {
 void Maker::storage() {
   const Cluster& c = setting_.cluster;
   Bandwidth write, read;
+  if (in_.site != nullptr) out_.storage_capacity = in_.site->storage.capacity;
   if (in_.site != nullptr && in_.site->storage.write.v > 0) {
     write = in_.site->storage.write;
     read = in_.site->storage.read.v > 0 ? in_.site->storage.read : write;
@@ -277,6 +278,16 @@ SpecResult make_spec(const SpecInput& in) { return Maker(in).make(); }
 
 Diagnostics spec_problems(const SpecResult& r) {
   Diagnostics problems;
+  const Bytes kept =
+      r.checkpoint * static_cast<double>(std::max<int64_t>(1, r.spec.kept_checkpoints));
+  if (r.storage_capacity.v > 0 && kept > r.storage_capacity) {
+    Diagnostic d;
+    d.message =
+        fmt::format("{} checkpoints of {:.3g} TB do not fit into storage of {:.3g} TB",
+                    r.spec.kept_checkpoints, r.checkpoint.v / 1e12, r.storage_capacity.v / 1e12);
+    d.help = "state a larger `site.storage.capacity`";
+    problems.push_back(std::move(d));
+  }
   for (const SpecProblem& p : check(r.spec)) {
     Diagnostic d;
     d.message = fmt::format("run.{}: {}", p.path, p.message);
