@@ -211,7 +211,8 @@ void Maker::checkpoints() {
     peer.restore = share / Bandwidth(port);
     spec_.checkpoints.push_back(peer);
   }
-  if (c.local_disk && setting_.cluster.node.disk_bandwidth.v > 0) {
+  // A peer has all that a local disk has, and survives the node.
+  if (c.local_disk && !c.peer_memory && setting_.cluster.node.disk_bandwidth.v > 0) {
     CheckpointTier local;
     local.name = "local disk";
     local.survives = Extent::kProcess;
@@ -278,13 +279,12 @@ SpecResult make_spec(const SpecInput& in) { return Maker(in).make(); }
 
 Diagnostics spec_problems(const SpecResult& r) {
   Diagnostics problems;
-  const Bytes kept =
-      r.checkpoint * static_cast<double>(std::max<int64_t>(1, r.spec.kept_checkpoints));
+  const int64_t kept_count = std::max<int64_t>(1, r.spec.kept_checkpoints);
+  const Bytes kept = r.checkpoint * static_cast<double>(kept_count);
   if (r.storage_capacity.v > 0 && kept > r.storage_capacity) {
     Diagnostic d;
-    d.message =
-        fmt::format("{} checkpoints of {:.3g} TB do not fit into storage of {:.3g} TB",
-                    r.spec.kept_checkpoints, r.checkpoint.v / 1e12, r.storage_capacity.v / 1e12);
+    d.message = fmt::format("{} checkpoint(s) of {:.3g} TB do not fit into storage of {:.3g} TB",
+                            kept_count, r.checkpoint.v / 1e12, r.storage_capacity.v / 1e12);
     d.help = "state a larger `site.storage.capacity`";
     problems.push_back(std::move(d));
   }
