@@ -91,7 +91,8 @@ class Gatherer {
     Value value;
     if (!set_value(*source, value)) return;
     // A setting alone makes no workload or cluster, but it is all that a stack, plan or run needs.
-    section->given = section->given || parts[0] == "stack" || parts[0] == "plan" || parts[0] == "run";
+    section->given =
+        section->given || parts[0] == "stack" || parts[0] == "plan" || parts[0] == "run";
     expand(parts[0], *section);
     Value* at = &section->value;
     for (size_t i = 1; i + 1 < parts.size(); ++i) at = &child(*at, parts[i], {source});
