@@ -13,8 +13,8 @@ namespace {
 
 constexpr double kWorstWorkers = 0.03;  // the share that the study calls the worst workers
 
-// Operations replayed for one list of slices (each slice twice): about a second.
-constexpr size_t kReplayedOperations = size_t{100} << 20;
+// Operations replayed for one list of slices (each slice twice): about half a second.
+constexpr size_t kReplayedOperations = size_t{32} << 20;
 constexpr size_t kLeastSlices = 8;
 
 // One operation as the scenarios see it: flat, in the order of the replay.
