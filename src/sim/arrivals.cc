@@ -41,6 +41,25 @@ struct Clock {
   double shape = 1;   // Weibull
 };
 
+// A lemon is a lemon for every cause: one draw a machine, read through each cause's gamma. The
+// exact factor costs two transcendental functions, and most machines never fail whatever it is: so
+// it is computed only where a bound, looked up in the draw's cell, cannot rule a failure out.
+class Lemons {
+ public:
+  Lemons(uint64_t seed, int64_t machines) : family_(Stream::family(seed, cause_id("lemon"))) {
+    cell_.reserve(static_cast<size_t>(machines));
+    for (int64_t m = 0; m < machines; ++m) cell_.push_back(Frailty::cell(quality(m)));
+  }
+  double most(const Frailty& f, int64_t m) const { return f.most[cell_[static_cast<size_t>(m)]]; }
+  double exact(const Frailty& f, int64_t m) const { return f.factor(quality(m)); }
+
+ private:
+  double quality(int64_t m) const { return Stream(family_, static_cast<uint64_t>(m)).uniform(); }
+
+  Stream::Family family_;
+  std::vector<uint16_t> cell_;
+};
+
 class Drawer {
  public:
   Drawer(const PreparedRun& run, uint64_t seed, std::vector<Arrival>& out)
@@ -48,9 +67,9 @@ class Drawer {
     horizon_ = to_seconds(run.horizon).v;
   }
 
-  // `frailty(e)` multiplies the rate of entity e.
-  template <class Frailty>
-  void draw(const Clock& c, Arrival kind, int64_t entities, bool ages, Frailty&& frailty) {
+  // `rate(e)` multiplies the rate of entity e and is at most `most(e)`.
+  template <class Most, class Rate>
+  void draw(const Clock& c, Arrival kind, int64_t entities, bool ages, Most&& most, Rate&& rate) {
     if (c.per_second <= 0) return;
     const Ageing& ageing = ages ? ageing_ : steady_;
     const double span = ageing.operational(horizon_);
@@ -58,17 +77,20 @@ class Drawer {
     const double scale = 1 / (c.per_second * std::tgamma(1 + 1 / c.shape));
     const Stream::Family family = Stream::family(seed_, c.id);
     const double expected = span / scale;  // with shape 1
+    // Most machines never fail within the run. e^-x >= 1 - x decides it for most of them.
+    fails_.clear();
     for (int64_t e = 0; e < entities; ++e) {
+      const double u = Stream(family, static_cast<uint64_t>(e)).uniform();
+      if (c.shape == 1 && u < 1 - expected * most(e)) continue;
+      fails_.push_back(static_cast<int32_t>(e));
+    }
+    for (const int32_t e : fails_) {
       Stream luck(family, static_cast<uint64_t>(e));
-      const double rate = frailty(e);
-      kind.entity = static_cast<int32_t>(e);
+      const double own = scale / rate(e);
+      kind.entity = e;
       kind.ordinal = 0;
-      // Most machines never fail within the run. e^-x >= 1 - x decides it for most of them.
-      double u = luck.uniform();
-      if (c.shape == 1 && u < 1 - expected * rate) continue;
-      const double own = scale / rate;
-      for (double at = 0;; u = luck.uniform()) {
-        const double gap = -std::log(u);
+      for (double at = 0;;) {
+        const double gap = -std::log(luck.uniform());
         at += own * (c.shape == 1 ? gap : std::pow(gap, 1 / c.shape));
         if (!(at < span)) break;
         kind.time = to_ns(Seconds(ageing.calendar(at)));
@@ -83,6 +105,7 @@ class Drawer {
   std::vector<Arrival>& out_;
   Ageing ageing_, steady_;
   double horizon_;
+  std::vector<int32_t> fails_;  // entities that may, of one cause
 };
 
 }  // namespace
@@ -91,32 +114,19 @@ std::vector<Arrival> draw_arrivals(const PreparedRun& run, uint64_t seed) {
   std::vector<Arrival> out;
   Drawer drawer(run, seed, out);
   const auto alike = [](int64_t) { return 1.0; };
-  // A lemon is a lemon for every cause: one draw a machine, read through each cause's gamma.
-  std::vector<double> quality;  // a normal score
-  if (!run.frailties.empty()) {
-    for (int64_t m = 0; m < run.machines; ++m) {
-      const double u = Stream(seed, cause_id("lemon"), static_cast<uint64_t>(m)).uniform();
-      quality.push_back(normal_quantile(u));
-    }
-  }
-  std::map<const GammaTable*, std::vector<double>> factors;
-  for (const auto& [shape, table] : run.frailties) {
-    std::vector<double>& f = factors[&table];
-    f.reserve(quality.size());
-    for (const double q : quality) f.push_back(std::max(table.at_score(q), 1e-9));
-  }
-  const auto draw = [&](const Clock& clock, Arrival kind, const GammaTable* table, bool ages) {
-    if (table == nullptr) return drawer.draw(clock, kind, run.machines, ages, alike);
-    const std::vector<double>& f = factors[table];
-    drawer.draw(clock, kind, run.machines, ages,
-                [&](int64_t m) { return f[static_cast<size_t>(m)]; });
+  const Lemons lemons(seed, run.frailties.empty() ? 0 : run.machines);
+  const auto draw = [&](const Clock& clock, Arrival kind, const Frailty* frailty, bool ages) {
+    if (frailty == nullptr) return drawer.draw(clock, kind, run.machines, ages, alike, alike);
+    drawer.draw(
+        clock, kind, run.machines, ages, [&](int64_t m) { return lemons.most(*frailty, m); },
+        [&](int64_t m) { return lemons.exact(*frailty, m); });
   };
   for (size_t i = 0; i < run.processes.size(); ++i) {
     const PreparedProcess& p = run.processes[i];
     const Clock clock{p.id, p.per_second, p.spec.shape};
     const Arrival kind{0, ArrivalKind::kFailure, static_cast<uint16_t>(i), 0, 0};
     if (p.whole_job)
-      drawer.draw(clock, kind, 1, false, alike);
+      drawer.draw(clock, kind, 1, false, alike, alike);
     else
       draw(clock, kind, p.frailty, true);
   }
@@ -124,7 +134,8 @@ std::vector<Arrival> draw_arrivals(const PreparedRun& run, uint64_t seed) {
     const ShockProcess& s = run.spec.shocks[i];
     const int64_t domains = s.nodes > 0 ? (run.machines + s.nodes - 1) / s.nodes : 1;
     drawer.draw({cause_id(s.name), s.per_year / kSecondsPerYear, 1},
-                {0, ArrivalKind::kShock, static_cast<uint16_t>(i), 0, 0}, domains, false, alike);
+                {0, ArrivalKind::kShock, static_cast<uint16_t>(i), 0, 0}, domains, false, alike,
+                alike);
   }
   const SilentCorruption& c = run.spec.corruption;
   const double per_machine = static_cast<double>(run.node_gpus) / kSecondsPerHour;
@@ -139,15 +150,15 @@ std::vector<Arrival> draw_arrivals(const PreparedRun& run, uint64_t seed) {
   return out;
 }
 
-std::vector<uint32_t> in_order(const std::vector<Arrival>& arrivals) {
+std::vector<Arrival> by_time(const std::vector<Arrival>& arrivals) {
   std::vector<std::pair<Nanoseconds, uint32_t>> keys;
   keys.reserve(arrivals.size());
   for (const Arrival& a : arrivals) keys.emplace_back(a.time, static_cast<uint32_t>(keys.size()));
   std::sort(keys.begin(), keys.end());
-  std::vector<uint32_t> order;
-  order.reserve(keys.size());
-  for (const auto& [time, index] : keys) order.push_back(index);
-  return order;
+  std::vector<Arrival> sorted;
+  sorted.reserve(arrivals.size());
+  for (const auto& [time, index] : keys) sorted.push_back(arrivals[index]);
+  return sorted;
 }
 
 Stream attributes(uint64_t seed, uint64_t cause, const Arrival& a) {

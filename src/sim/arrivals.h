@@ -24,8 +24,8 @@ struct Arrival {
 // All of them within the horizon, cause by cause.
 std::vector<Arrival> draw_arrivals(const PreparedRun&, uint64_t seed);
 
-// Their indices by time; at the same time in the order in which they were drawn.
-std::vector<uint32_t> in_order(const std::vector<Arrival>&);
+// The same by time; at the same time in the order in which they were drawn.
+std::vector<Arrival> by_time(const std::vector<Arrival>&);
 
 // A stream for what else is to be drawn about an arrival; tied to it, whenever it is asked for.
 Stream attributes(uint64_t seed, uint64_t cause, const Arrival&);

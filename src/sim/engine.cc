@@ -34,18 +34,16 @@ RunResult Engine::run() {
 }
 
 bool Engine::next(Event& event) {
-  const bool arrivals_left = next_arrival_ < arrival_order_.size();
+  const bool arrivals_left = next_arrival_ < arrivals_.size();
   if (queue_.empty() && !arrivals_left) return false;
   if (arrivals_left) {
-    const uint32_t index = arrival_order_[next_arrival_];
-    const Nanoseconds time = arrivals_[index].time;
+    const Nanoseconds time = arrivals_[next_arrival_].time;
     const bool first = queue_.empty() || time < queue_.top().time ||
                        (time == queue_.top().time &&
                         static_cast<uint8_t>(Kind::kArrival) < queue_.top().priority());
     if (first) {
-      ++next_arrival_;
       now_ = time;
-      event = {Kind::kArrival, static_cast<int32_t>(index), 0};
+      event = {Kind::kArrival, static_cast<int32_t>(next_arrival_++), 0};
       return time < run_.horizon;
     }
   }
@@ -69,11 +67,11 @@ void Engine::begin() {
       pool_.insert(m);
     }
   }
-  arrivals_ = draw_arrivals(run_, seed_);
-  arrival_order_ = in_order(arrivals_);
+  arrivals_ = by_time(draw_arrivals(run_, seed_));
   const Stragglers& s = run_.spec.stragglers;
+  const Stream::Family slow_nodes = Stream::family(seed_, cause_id("slow node"));
   for (int32_t m = 0; s.slow_nodes > 0 && m < static_cast<int32_t>(run_.machines); ++m) {
-    Stream luck(seed_, cause_id("slow node"), static_cast<uint64_t>(m));
+    Stream luck(slow_nodes, static_cast<uint64_t>(m));
     const bool is_slow = luck.uniform() < s.slow_nodes;
     if (is_slow) slow_.push_back({m, exponential_quantile(luck.uniform(), s.slow_by), 0, kTimeMax});
   }
@@ -86,6 +84,8 @@ void Engine::begin() {
   }
   Segment start;
   start.forced = true;
+  // About what it will take: an arrival or a change of the hour ends one and begins another.
+  history_.segments().reserve(arrivals_.size() + run_.spec.site.hours.size() + 64);
   history_.segments().push_back(start);
 
   const StartUp& up = run_.spec.start;

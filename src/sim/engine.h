@@ -145,8 +145,7 @@ class Engine {
   const RunOptions& options_;
   Nanoseconds now_ = 0;
   EventQueue<Event> queue_;
-  std::vector<Arrival> arrivals_;
-  std::vector<uint32_t> arrival_order_;  // beside the queue: they are known from the start
+  std::vector<Arrival> arrivals_;  // by time, beside the queue: they are known from the start
   size_t next_arrival_ = 0;
 
   std::vector<Machine> machines_;

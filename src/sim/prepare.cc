@@ -30,6 +30,17 @@ FailureProcess memory_process(const HostMemory& m, int64_t gpus_per_node) {
 
 }  // namespace
 
+Frailty::Frailty(double shape) : table_(shape) {
+  // The table rises with the quality, so a cell's upper end bounds it; the margin covers rounding.
+  constexpr double kMargin = 1 + 1e-9, kQualityMost = 1 - 0x1p-53;
+  for (size_t i = 1; i <= kCells; ++i) {
+    const double upper = static_cast<double>(i) / kCells;
+    most.push_back(kMargin * factor(std::min(upper, kQualityMost)));
+  }
+}
+
+double Frailty::factor(double quality) const { return std::max(table_(quality), 1e-9); }
+
 PreparedRun::PreparedRun(RunSpec s) : spec(std::move(s)) {
   node_gpus = std::min(spec.gpus, spec.gpus_per_node);
   nodes = spec.gpus / node_gpus;

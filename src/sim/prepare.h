@@ -9,13 +9,27 @@
 
 namespace assay {
 
+// How machines' rates scatter: a gamma with mean 1, read at a machine's quality in (0, 1).
+struct Frailty {
+  explicit Frailty(double shape);
+  double factor(double quality) const;
+
+  // The same from above, by cells of the quality: a look-up instead of two functions.
+  static constexpr size_t kCells = 1024;
+  static uint16_t cell(double quality) { return static_cast<uint16_t>(quality * kCells); }
+  std::vector<double> most;
+
+ private:
+  GammaTable table_;
+};
+
 // One source of failures of single machines, or (`whole_job`) of the job as a program.
 struct PreparedProcess {
   FailureProcess spec;
   uint64_t id = 0;
   bool whole_job = false;
-  double per_second = 0;                // of one machine, or of the job
-  const GammaTable* frailty = nullptr;  // null: all alike
+  double per_second = 0;             // of one machine, or of the job
+  const Frailty* frailty = nullptr;  // null: all alike
 };
 
 struct PreparedRun {
@@ -29,7 +43,7 @@ struct PreparedRun {
   Nanoseconds horizon = 0;
   double target_work = 0;  // zero: none
 
-  std::map<double, GammaTable> frailties;  // by shape
+  std::map<double, Frailty> frailties;  // by shape
   std::vector<PreparedProcess> processes;
   // Causes by index: processes, then shocks, then these.
   size_t cause_corruption = 0, cause_maintenance = 0, cause_site = 0;
