@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "diagnose/collect_slurm.h"
+#include "diagnose/critical_path.h"
 #include "diagnose/fleet.h"
 #include "diagnose/hang_evidence.h"
 #include "diagnose/hardware.h"
@@ -67,6 +68,14 @@ std::string many(size_t n, std::string_view one, std::string_view more) {
   return fmt::format("{} {}", count(static_cast<int64_t>(n)), n == 1 ? one : more);
 }
 
+PathAccount path_account(const Trace& trace) {
+  const CriticalPath path = trace.steps.empty()
+                                ? critical_path(trace)
+                                : critical_path_of_step(trace, trace.steps.size() > 1 ? 1 : 0);
+  return {path.total_ns, path.of(PathKind::kHost), path.of(PathKind::kDevice),
+          path.of(PathKind::kLaunch), path.of(PathKind::kBetween)};
+}
+
 void collect_trace(const std::string& path, const DiagnoseOptions& options, Collected& collected,
                    Diagnosis& d, FileRead& file) {
   const Result<Trace> trace = read_kineto(path, d.problems);
@@ -80,7 +89,10 @@ void collect_trace(const std::string& path, const DiagnoseOptions& options, Coll
   TraceContext context;
   context.accelerator = options.accelerator;
   context.kernels = options.kernels;
-  fold(diagnose_trace(*trace, context), trace->rank, collected.traces);
+  const TraceDiagnosis diagnosis = diagnose_trace(*trace, context);
+  fold(diagnosis, trace->rank, collected.traces);
+  file.device = diagnosis.whole;
+  file.path_of_step = path_account(*trace);
   collected.traces.world_size = std::max(collected.traces.world_size, trace->world_size);
   collected.ranks.push_back(summarise(*trace));
 }
@@ -240,9 +252,30 @@ void add(Analysis analysis, Diagnosis& d) {
   std::move(analysis.notes.begin(), analysis.notes.end(), std::back_inserter(d.notes));
 }
 
+std::optional<JobPath> job_path(const RanksDiagnosis& d) {
+  if (d.path.empty()) return std::nullopt;
+  JobPath path;
+  std::map<int, double> local;
+  for (const JobSegment& s : d.path) {
+    const Seconds length(static_cast<double>(s.duration_ns) * 1e-9);
+    path.total += length;
+    if (s.wire) {
+      path.wire += length;
+    } else {
+      local[d.ranks[static_cast<size_t>(s.rank)].rank] += length.v;
+    }
+  }
+  for (const auto& [rank, seconds] : local) path.ranks.emplace_back(rank, Seconds(seconds));
+  std::stable_sort(path.ranks.begin(), path.ranks.end(),
+                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  return path;
+}
+
 // One rank alone cannot tell waiting from wire time; where several say more, its guess is dropped.
 void analyse_ranks(std::vector<RankSummary> ranks, Diagnosis& d) {
-  Analysis together = diagnose_ranks(std::move(ranks)).analysis;
+  RanksDiagnosis diagnosis = diagnose_ranks(std::move(ranks));
+  d.job_path = job_path(diagnosis);
+  Analysis together = std::move(diagnosis.analysis);
   const bool says =
       std::any_of(together.findings.begin(), together.findings.end(), [](const Finding& f) {
         return f.cause == Cause::kExposedCommunication || f.cause == Cause::kStraggler;
@@ -310,12 +343,18 @@ void collect(const std::string& path, const DiagnoseOptions& options, Collected&
 void analyse(Collected& c, Diagnosis& d) {
   analyse_traces(c.traces, d);
   if (c.ranks.size() > 1) analyse_ranks(std::move(c.ranks), d);
-  for (const OperationTrace& trace : c.operations)
-    add(diagnose_operations(trace, what_if(trace)), d);
+  for (const OperationTrace& trace : c.operations) {
+    const WhatIf w = what_if(trace);
+    if (w.usable) d.what_ifs.push_back({trace.file, w.slowdown, w.measured, w.original, w.ideal});
+    add(diagnose_operations(trace, w), d);
+  }
   if (!c.dumps.empty()) {
     keep_one_dump_per_rank(c.dumps, d.problems);
     const HangEvidence evidence = hang_evidence(c.dumps, c.kernel_logs, c.telemetry, c.nccl_tests);
-    add(diagnose_hang(c.dumps, evidence).analysis, d);
+    HangReport hang = diagnose_hang(c.dumps, evidence);
+    d.hang = HangAccount{hang.hung,       hang.convicted, hang.by_evidence,
+                         hang.mismatched, hang.undecided, hang.no_dump};
+    add(std::move(hang.analysis), d);
   }
   if (!c.telemetry.empty()) add(diagnose_telemetry(c.telemetry, hardware_context(c)).analysis, d);
   if (!c.kernel_logs.empty()) add(diagnose_kernel_logs(c.kernel_logs), d);

@@ -23,11 +23,39 @@
 
 namespace assay {
 
+// The critical path of one step of one rank, by what it runs through.
+struct PathAccount {
+  int64_t total_ns = 0, host_ns = 0, device_ns = 0, launch_ns = 0, between_ns = 0;
+};
+
 struct FileRead {
   std::string path;
   FileKind kind = FileKind::kUnknown;
   std::string summary;  // `3 steps, 81,494 events, rank 0 of 8`, or why it was not read
   bool used = false;
+  // Of a profiler trace: the exact account of the whole file, and the critical path of its second
+  // step (the first is often cut by the profiler), or of all where it has none.
+  std::optional<Breakdown> device;
+  std::optional<PathAccount> path_of_step;
+};
+
+// What a job's operation trace comes to (diagnose/what_if.h).
+struct WhatIfAccount {
+  std::string file;
+  double slowdown = 1;
+  Seconds measured, original, ideal;
+};
+
+// Ranks of a hang, by how they were found (diagnose/hang.h).
+struct HangAccount {
+  bool hung = false;
+  std::vector<int> convicted, by_evidence, mismatched, undecided, no_dump;
+};
+
+// The job's way through its ranks: what each worked on it, and the wire.
+struct JobPath {
+  Seconds total, wire;
+  std::vector<std::pair<int, Seconds>> ranks;  // the longest first
 };
 
 // The step of a job as its traces show it: the mean over ranks.
@@ -63,6 +91,9 @@ struct Diagnosis {
   Diagnostics problems;  // warnings and errors of the readers, file by file
   std::optional<MeasuredStep> step;
   std::vector<MeasuredPeriod> periods;
+  std::vector<WhatIfAccount> what_ifs;
+  std::optional<HangAccount> hang;
+  std::optional<JobPath> job_path;
   // By urgency, then by gain; evidence is numbered e1, e2, ... in that order. Never empty when
   // anything was measured: `healthy` where nothing is worth fixing.
   std::vector<Finding> findings;

@@ -173,8 +173,28 @@ std::string findings_text(const Diagnosis& d, const Style& style) {
   return out;
 }
 
+// Where the time cannot be saved elsewhere: one line for a rank alone, one for a job.
+std::string paths_text(const Diagnosis& d, const Style& style) {
+  std::string line;
+  if (d.job_path && d.job_path->total.v > 0) {
+    line = fmt::format("Critical path of the job: {}, on the wire {}", seconds(d.job_path->total.v),
+                       seconds(d.job_path->wire.v));
+    for (size_t i = 0; i < d.job_path->ranks.size() && i < 4; ++i)
+      line += fmt::format(", rank {} {}", d.job_path->ranks[i].first,
+                          seconds(d.job_path->ranks[i].second.v));
+  } else if (d.files.size() == 1 && d.files[0].path_of_step &&
+             d.files[0].path_of_step->total_ns > 0) {
+    const PathAccount& p = *d.files[0].path_of_step;
+    const auto time = [](int64_t ns) { return seconds(static_cast<double>(ns) * 1e-9); };
+    line = fmt::format("Critical path: {}: host {}, device {}, launches {}, between kernels {}",
+                       time(p.total_ns), time(p.host_ns), time(p.device_ns), time(p.launch_ns),
+                       time(p.between_ns));
+  }
+  return line.empty() ? "" : wrap(line, style.width, 15) + "\n";
+}
+
 std::string open_text(const Diagnosis& d, const Style& style) {
-  std::string out;
+  std::string out = paths_text(d, style);
   for (const OpenQuestion& q : d.open) {
     out +=
         wrap("Undecided: " + q.text + ". It would take " + q.needed + ".", style.width, 11) + "\n";
@@ -235,6 +255,48 @@ Json breakdown_json(const Breakdown& b) {
           {"copies", b.copies},
           {"streams", b.streams},
           {"negative_durations", b.negative_durations}};
+}
+
+Json file_json(const FileRead& f) {
+  Json j{{"path", sanitize(f.path)},
+         {"kind", kind_name(f.kind)},
+         {"summary", f.summary},
+         {"used", f.used}};
+  if (f.device) j["device"] = breakdown_json(*f.device);
+  if (f.path_of_step) {
+    j["critical_path"] = {{"total_ns", f.path_of_step->total_ns},
+                          {"host_ns", f.path_of_step->host_ns},
+                          {"device_ns", f.path_of_step->device_ns},
+                          {"launch_ns", f.path_of_step->launch_ns},
+                          {"between_ns", f.path_of_step->between_ns}};
+  }
+  return j;
+}
+
+// What has a document of its own beside findings: what-ifs, hangs, the way through the ranks.
+void add_accounts(const Diagnosis& d, Json& doc) {
+  for (const WhatIfAccount& w : d.what_ifs) {
+    doc["what_if"].push_back({{"file", sanitize(w.file)},
+                              {"slowdown", w.slowdown},
+                              {"measured_s", w.measured.v},
+                              {"original_s", w.original.v},
+                              {"ideal_s", w.ideal.v}});
+  }
+  if (d.hang) {
+    doc["hang"] = {{"hung", d.hang->hung},
+                   {"convicted", d.hang->convicted},
+                   {"by_evidence", d.hang->by_evidence},
+                   {"mismatched", d.hang->mismatched},
+                   {"undecided", d.hang->undecided},
+                   {"no_dump", d.hang->no_dump}};
+  }
+  if (d.job_path) {
+    Json ranks = Json::array();
+    for (const auto& [rank, time] : d.job_path->ranks)
+      ranks.push_back({{"rank", rank}, {"local_s", time.v}});
+    doc["job_path"] = {
+        {"total_s", d.job_path->total.v}, {"wire_s", d.job_path->wire.v}, {"ranks", ranks}};
+  }
 }
 
 Json finding_json(const Finding& f) {
@@ -313,15 +375,11 @@ std::string diagnose_json(const DiagnoseResult& r, const Stamp& stamp) {
   const Diagnosis& d = r.diagnosis;
   Json doc = start_document("assay.diagnose/1", stamp);
   doc["files"] = Json::array();
-  for (const FileRead& f : d.files) {
-    doc["files"].push_back({{"path", sanitize(f.path)},
-                            {"kind", kind_name(f.kind)},
-                            {"summary", f.summary},
-                            {"used", f.used}});
-  }
+  for (const FileRead& f : d.files) doc["files"].push_back(file_json(f));
   if (d.step) doc["measured"] = step_json(r);
   doc["periods"] = Json::array();
   for (const MeasuredPeriod& p : d.periods) doc["periods"].push_back(period_json(p));
+  add_accounts(d, doc);
   doc["findings"] = Json::array();
   for (const Finding& f : d.findings) doc["findings"].push_back(finding_json(f));
   doc["open"] = Json::array();
