@@ -99,9 +99,8 @@ void check_recovery(const RunSpec& s, Checker& c) {
   if (r.policy != RecoveryPolicy::kElastic) return;
   const int64_t per_node = std::min(s.gpus, s.gpus_per_node);
   const int64_t nodes = per_node > 0 ? s.gpus / per_node : 0;
-  if (r.replicas < 2 || nodes % std::max<int64_t>(1, r.replicas) != 0) {
-    c.add("recovery.replicas",
-          fmt::format("{} nodes cannot be {} equal replicas", nodes, r.replicas),
+  if (r.replicas < 2 || nodes < r.replicas) {
+    c.add("recovery.replicas", fmt::format("{} nodes cannot be {} replicas", nodes, r.replicas),
           "elastic recovery needs two or more replicas of whole nodes");
   }
   c.within("recovery.replicas_least", static_cast<double>(r.replicas_least), 1,

@@ -152,11 +152,12 @@ void Engine::enter(Phase phase, Account account, Nanoseconds duration) {
 void Engine::leave() {
   if (phase_ == Phase::kStepping || phase_begin_ == now_) return;
   const int64_t all = run_.spec.gpus;
-  const int64_t each = all / static_cast<int64_t>(replicas_.size());
   int64_t away = 0;
   if (phase_ == Phase::kStalled || phase_ == Phase::kPaused) {
-    for (const Replica& r : replicas_) {
+    for (size_t i = 0; i < replicas_.size(); ++i) {
+      const Replica& r = replicas_[i];
       if (r.state == Replica::State::kUp) continue;
+      const int64_t each = replica_gpus(i);
       const bool replacing = r.state == Replica::State::kReplacing;
       chronicle_.slices.push_back({phase_begin_, now_,
                                    replacing ? Account::kReplacement : Account::kRestart, each,
@@ -358,9 +359,8 @@ void Engine::begin_segment() {
   const RunHour& h = hour();
   g.excess = excess(h);
   g.clock = h.thermal_clock * h.facility_clock;
-  const int64_t each = run_.spec.gpus / static_cast<int64_t>(replicas_.size());
-  g.replacing = replicas_in(Replica::State::kReplacing) * each;
-  g.restarting = replicas_in(Replica::State::kRestarting) * each;
+  g.replacing = gpus_in(Replica::State::kReplacing);
+  g.restarting = gpus_in(Replica::State::kRestarting);
   const int64_t up = run_.spec.gpus - g.replacing - g.restarting;
   g.active = std::clamp<int64_t>(std::llround(static_cast<double>(up) * h.powered), 0, up);
   g.curtailed = up - g.active;
@@ -389,10 +389,10 @@ void Engine::end_segment() {
     history_.segments().pop_back();
     return;
   }
-  const int64_t each = run_.spec.gpus / static_cast<int64_t>(replicas_.size());
-  for (const Replica& r : replicas_) {
+  for (size_t i = 0; i < replicas_.size(); ++i) {
+    const Replica& r = replicas_[i];
     if (r.state == Replica::State::kUp || r.cause < 0) continue;
-    chronicle_.by_cause[static_cast<size_t>(r.cause)] += GpuNanoseconds{elapsed} * each;
+    chronicle_.by_cause[static_cast<size_t>(r.cause)] += GpuNanoseconds{elapsed} * replica_gpus(i);
   }
 }
 

@@ -128,8 +128,12 @@ class Engine {
 
   // Elastic recovery.
   bool elastic() const { return replicas_.size() > 1; }
-  int32_t replica_slots() const;
+  // Replica r has the slots [first_slot(r), first_slot(r + 1)): sizes differ by one node at most.
+  int32_t first_slot(size_t replica) const;
+  size_t replica_of(int32_t slot) const;
+  int64_t replica_gpus(size_t replica) const;
   int64_t replicas_in(Replica::State) const;
+  int64_t gpus_in(Replica::State) const;  // of such replicas
   bool complete(size_t replica) const;
   bool enough() const;
   void lose_replicas(const Blow&);

@@ -1,14 +1,32 @@
 // Elastic recovery: a replica that loses a node leaves, the others go on with its share of the
 // batch missing, and it comes back with a copy of a healthy replica's state. Nothing is rolled back
-// as long as one replica lives.
+// as long as one replica lives. The others' step takes as long as before: a smaller group's differs
+// by a thousandth or so (docs/models/goodput.md).
 #include <algorithm>
 
 #include "sim/engine.h"
 
 namespace assay {
 
-int32_t Engine::replica_slots() const {
-  return static_cast<int32_t>(slots_.size() / replicas_.size());
+int32_t Engine::first_slot(size_t replica) const {
+  return static_cast<int32_t>(replica * slots_.size() / replicas_.size());
+}
+
+size_t Engine::replica_of(int32_t slot) const {
+  // The largest r with r N / R <= slot, where N slots are shared by R replicas.
+  return ((static_cast<size_t>(slot) + 1) * replicas_.size() - 1) / slots_.size();
+}
+
+int64_t Engine::replica_gpus(size_t replica) const {
+  return (first_slot(replica + 1) - first_slot(replica)) * run_.node_gpus;
+}
+
+int64_t Engine::gpus_in(Replica::State state) const {
+  int64_t gpus = 0;
+  for (size_t r = 0; r < replicas_.size(); ++r) {
+    if (replicas_[r].state == state) gpus += replica_gpus(r);
+  }
+  return gpus;
 }
 
 int64_t Engine::replicas_in(Replica::State state) const {
@@ -17,9 +35,8 @@ int64_t Engine::replicas_in(Replica::State state) const {
 }
 
 bool Engine::complete(size_t replica) const {
-  const int32_t first = static_cast<int32_t>(replica) * replica_slots();
-  const auto vacant = vacant_.lower_bound(first);
-  return vacant == vacant_.end() || *vacant >= first + replica_slots();
+  const auto vacant = vacant_.lower_bound(first_slot(replica));
+  return vacant == vacant_.end() || *vacant >= first_slot(replica + 1);
 }
 
 // Whether the job can start with the nodes it has.
@@ -33,7 +50,7 @@ bool Engine::enough() const {
 void Engine::lose_replicas(const Blow& blow) {
   std::vector<size_t> hit;
   for (const int32_t slot : blow.slots) {
-    const size_t r = std::min(static_cast<size_t>(slot / replica_slots()), replicas_.size() - 1);
+    const size_t r = replica_of(slot);
     if (hit.empty() || hit.back() != r) hit.push_back(r);
   }
   std::sort(hit.begin(), hit.end());
@@ -77,7 +94,8 @@ void Engine::recover_replica(size_t index) {
   const Replica::State before = r.state;
   const size_t vacant_before = vacant_.size();
   ++r.generation;
-  const bool whole = fill(static_cast<int32_t>(index) * replica_slots(), replica_slots());
+  const int32_t first = first_slot(index);
+  const bool whole = fill(first, first_slot(index + 1) - first);
   const Replica::State after = whole ? Replica::State::kRestarting : Replica::State::kReplacing;
   if (after != before) {  // what it did until now is written down as that
     const bool stepping = phase_ == Phase::kStepping;
@@ -92,8 +110,7 @@ void Engine::recover_replica(size_t index) {
     if (!waited) ++chronicle_.spares_empty;
     return;
   }
-  const int64_t each = run_.spec.gpus / static_cast<int64_t>(replicas_.size());
-  Seconds away = run_.restart_time(each, 0, false);
+  Seconds away = run_.restart_time(replica_gpus(index), 0, false);
   if (waited || vacant_before != vacant_.size()) away += run_.spec.recovery.swap;
   if (before == Replica::State::kUp) away += run_.spec.recovery.leave_stall;
   push(now_ + to_ns(away), Kind::kReplica, static_cast<int32_t>(index), r.generation);

@@ -49,7 +49,7 @@ RunSpec random_spec(uint64_t seed) {
   s.repair.median = c.time(50000);
   s.repair.mean = s.repair.median * c.between(1, 10);
   const int64_t nodes = s.gpus / 8;
-  s.recovery.replicas = nodes % 4 == 0 && nodes > 4 ? 4 : nodes;
+  s.recovery.replicas = nodes > 4 ? c.whole(2, nodes) : nodes;
   s.recovery.policy = static_cast<RecoveryPolicy>(c.whole(0, s.recovery.replicas > 1 ? 2 : 1));
   s.recovery.replicas_least = c.whole(1, s.recovery.replicas);
   s.recovery.leave_stall = c.time(600);

@@ -120,7 +120,8 @@ struct Recovery {
   double standby_share = 1;  // kWarmStandby, kElastic: share of the initialisation still paid
   Seconds compile{0};
   Seconds warmup{0};
-  // kElastic: `replicas` of equal size; one that loses a node leaves and comes back.
+  // kElastic: `replicas` of whole nodes, sizes differ by one at most; one that loses a node leaves
+  // and comes back.
   int64_t replicas = 1;
   int64_t replicas_least = 1;  // below it the job stops and waits
   Seconds leave_stall{0};      // everyone, when a replica is lost (instead of detection)

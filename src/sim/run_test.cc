@@ -102,7 +102,7 @@ TEST(Run, StormsAreSound) {
     s.corruption.per_gpu_hour *= 1000;
     s.spares.nodes = 1;
     s.recovery.policy = policy;
-    s.recovery.replicas = 16;
+    s.recovery.replicas = 13;  // of four and of five nodes
     s.recovery.leave_stall = Seconds(30);
     s.site.hours[3].outage = true;
     s.site.hours[4].powered = 0;
@@ -455,7 +455,7 @@ TEST(Run, CheckFindsEverythingAtOnce) {
   s.period = Seconds(NAN);
   s.site.hours[5].thermal_clock = 0;
   s.recovery.policy = RecoveryPolicy::kElastic;
-  s.recovery.replicas = 7;
+  s.recovery.replicas = 1025;
   const std::vector<SpecProblem> problems = check(s);
   std::map<std::string, int> paths;
   for (const SpecProblem& p : problems) ++paths[p.path];

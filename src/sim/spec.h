@@ -33,7 +33,7 @@ struct SpecResult {
   RunSpec spec;
   Bytes checkpoint;  // of the whole job
   Bandwidth storage_write, storage_read;
-  Bytes storage_capacity;  // zero: not stated
+  Bytes storage_capacity;           // zero: not stated
   std::vector<Assumption> assumed;  // what neither the descriptions nor the catalog say
 };
 
