@@ -322,6 +322,17 @@ TEST(Spec, ColderCoolantNeverHurts) {
     EXPECT_LE(useful, last) << approach;
     last = useful;
   }
+  // Nor does a colder setpoint, also where the plant cannot hold it.
+  last = 2;
+  for (const double setpoint : {20.0, 30.0, 40.0, 46.0}) {
+    Case c;
+    c.description.site.cooling.supply_c = setpoint;
+    c.description.site.cooling.approach_k = 18;
+    c.series = july(c);
+    const double useful = many(c.make().spec).useful_share.mean;
+    EXPECT_LE(useful, last) << setpoint;
+    last = useful;
+  }
   Case cold;
   cold.description.site.cooling.approach_k = 2;
   cold.series = july(cold);

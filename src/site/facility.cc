@@ -13,6 +13,13 @@ constexpr double kAirRiseK = 52;    // junction over inlet at the limit: 0.075 K
 constexpr double kOutageSigma = 1;  // of ln duration; assumed, outages span minutes to days
 constexpr double kHoursInYear = 8760;
 
+// Kelvin that a junction is above its coolant, per watt.
+double rise_k_per_w(const GpuThermal& g, CoolingMethod method) {
+  const bool liquid = method == CoolingMethod::kDirectLiquid || method == CoolingMethod::kImmersion;
+  return liquid ? g.die_k_per_w + g.plate_k_per_w + 1 / (2 * g.coolant_w_per_k)
+                : kAirRiseK / g.tdp.v;
+}
+
 bool within(int64_t x, int64_t from, int64_t to) {
   return from < to ? x >= from && x < to : x >= from || x < to;
 }
@@ -29,6 +36,7 @@ class Hours {
         prices_(price_profile(site.power.tariff)),
         carbon_(carbon_profile(site.power.tariff)) {
     for (int m = 0; m < 12; ++m) windows_[m] = chosen_window(site, m);
+    reference_c_ = coolant_like_air(cluster.accelerator, site.cooling.method, cluster.inlet_c);
     full_ = node_.training * nodes_;
     dynamic_ = node_.training - node_.idle;
   }
@@ -44,8 +52,8 @@ class Hours {
     out.running = out.scheduled ? 1 : 0;
     const PlantState cool = plant_at(site_.cooling, w, full_, full_);
     out.coolant_c = cool.supply_c;
-    out.thermal_clock = clock_at_coolant(cluster_.accelerator, site_.cooling.method, cool.supply_c,
-                                         site_.cooling.supply_c);
+    out.thermal_clock =
+        clock_at_coolant(cluster_.accelerator, site_.cooling.method, cool.supply_c, reference_c_);
     out.running *= cool.heat_share;
     fit_power(out, w, at);
     const PlantState state = settle(out, w);
@@ -106,6 +114,7 @@ class Hours {
   std::vector<double> prices_, carbon_;
   HourWindow windows_[12];
   Watts full_, dynamic_;
+  double reference_c_ = 25;  // coolant at which the clocks are those of the step
 };
 
 }  // namespace
@@ -121,13 +130,16 @@ double power_left(const Power& p, int64_t hour_of_year) {
   return left;
 }
 
+double coolant_like_air(const Accelerator& a, CoolingMethod method, double inlet_c) {
+  const GpuThermal g = thermal_of(a);
+  return inlet_c + kAirRiseK - rise_k_per_w(g, method) * g.tdp.v;
+}
+
 double clock_at_coolant(const Accelerator& a, CoolingMethod method, double coolant_c,
                         double reference_c) {
   const GpuThermal g = thermal_of(a);
   const double warm = std::min(1.0, speed_at(std::max(coolant_c, reference_c), reference_c));
-  const bool liquid = method == CoolingMethod::kDirectLiquid || method == CoolingMethod::kImmersion;
-  const double rise =
-      liquid ? g.die_k_per_w + g.plate_k_per_w + 1 / (2 * g.coolant_w_per_k) : kAirRiseK / g.tdp.v;
+  const double rise = rise_k_per_w(g, method);
   // A board holds its power limit, so leakage at the limit is paid by clocks, not by heat.
   const Watts allowed((g.max_c - coolant_c) / rise);
   if (allowed >= g.tdp) return warm;

@@ -37,6 +37,11 @@ double power_left(const Power&, int64_t hour_of_year);
 // junction's limit.
 double clock_at_coolant(const Accelerator&, CoolingMethod, double coolant_c, double reference_c);
 
+// The coolant that keeps a junction as warm as air at `inlet_c` does: 25 C in air is about 42 C on
+// a cold plate. A step is predicted in air at Cluster::inlet_c, so an hour's clocks are relative to
+// this, and a colder supply is never worse, whatever the plant's setpoint.
+double coolant_like_air(const Accelerator&, CoolingMethod, double inlet_c);
+
 // Availability of the tier as its outages make it: 1 - rate x mean duration.
 double availability(const OutageProcess&);
 OutageProcess outages_of(const Tier&);

@@ -16,7 +16,7 @@ namespace assay {
 struct SiteHour {
   double outside_c = 0;         // dry-bulb
   double coolant_c = 0;         // supply at the accelerators: Cluster::inlet_c of that hour
-  double thermal_clock = 1;     // clocks over those at the plant's setpoint, held down by heat
+  double thermal_clock = 1;     // clocks over those in air at Cluster::inlet_c, held down by heat
   double cap_clock = 1;         // and by the facility's power cap; both multiply
   double running = 1;           // share of the accelerators that power and cooling allow
   bool scheduled = true;        // the policy uses this hour
