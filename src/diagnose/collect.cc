@@ -90,8 +90,16 @@ void collect_trace(const std::string& path, const DiagnoseOptions& options, Coll
   context.accelerator = options.accelerator;
   context.kernels = options.kernels;
   const TraceDiagnosis diagnosis = diagnose_trace(*trace, context);
-  fold(diagnosis, trace->rank, collected.traces);
   file.device = diagnosis.whole;
+  if (diagnosis.step_median.v <= 0 || trace->device.empty()) {
+    Diagnostic problem;
+    problem.severity = Severity::kWarning;
+    problem.message = "the trace has no device events: nothing to diagnose";
+    problem.at.file = sanitize(path);
+    d.problems.push_back(std::move(problem));
+    return;
+  }
+  fold(diagnosis, trace->rank, collected.traces);
   file.path_of_step = path_account(*trace);
   collected.traces.world_size = std::max(collected.traces.world_size, trace->world_size);
   collected.ranks.push_back(summarise(*trace));

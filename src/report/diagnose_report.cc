@@ -357,7 +357,7 @@ std::string diagnose_text(const DiagnoseResult& r, const Style& style, const Sta
   std::string out = files_text(d, style);
   if (d.step) out += step_line(r, style) + "\n" + ledger_table(r, style);
   for (const MeasuredPeriod& p : d.periods) out += "\n" + period_text(p, style);
-  out += "\n" + findings_text(d, style);
+  if (!d.findings.empty()) out += "\n" + findings_text(d, style);
   const std::string open = open_text(d, style);
   if (!open.empty()) out += "\n" + open;
   const auto shown = std::find_if(d.findings.begin(), d.findings.end(),

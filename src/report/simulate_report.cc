@@ -138,7 +138,10 @@ std::string series_text(const SimulateResult& r, const Style& style) {
   if (high - low < 0.01) low = std::max(0.0, high - 0.01);
   const size_t columns =
       std::min(series.size(), static_cast<size_t>(std::max(20, style.width - 12)));
-  std::string out = "Goodput by day, %  (* mean, : p5 to p95)\n";
+  const double days = r.many.bucket.v / kSecondsPerDay;
+  std::string out = days > 1 ? fmt::format("Goodput by {} days, %", significant(days))
+                             : std::string("Goodput by day, %");
+  out += "  (* mean, : p5 to p95)\n";
   for (int row = kPlotRows - 1; row >= 0; --row) {
     const double from = low + (high - low) * row / kPlotRows;
     const double to = low + (high - low) * (row + 1) / kPlotRows;
@@ -151,7 +154,7 @@ std::string series_text(const SimulateResult& r, const Style& style) {
     out += line + "\n";
   }
   out += "       +" + std::string(columns, '-') + "\n";
-  return out + fmt::format("        day 1 to {}\n", series.size());
+  return out + fmt::format("        day 1 to {:.0f}\n", static_cast<double>(series.size()) * days);
 }
 
 std::string levers_text(const SimulateResult& r, const Style& style) {
@@ -162,8 +165,10 @@ std::string levers_text(const SimulateResult& r, const Style& style) {
   });
   const double price = r.money.usd_per_gpu_hour;
   const size_t width = static_cast<size_t>(style.width);
-  std::string out = left("Best levers (same seeds, paired)", width - 40) + right("useful", 12) +
-                    right("p5 to p95", 16) + right(price > 0 ? "worth" : "", 12) + "\n";
+  const std::string head = left("Best levers (same seeds, paired)", width - 40) +
+                           right("useful", 12) + right("p5 to p95", 16) +
+                           right(price > 0 ? "worth" : "", 12) + "\n";
+  std::string out;
   for (const LeverResult& l : levers) {
     if (l.useful_share.mean <= 0.0001) continue;
     const std::string range =
@@ -174,7 +179,7 @@ std::string levers_text(const SimulateResult& r, const Style& style) {
                  12) +
            "\n";
   }
-  return out;
+  return out.empty() ? "" : head + out;
 }
 
 std::string money_text(const SimulateResult& r, const Style& style) {
@@ -321,6 +326,7 @@ std::string simulate_json(const SimulateResult& r, const Stamp& stamp) {
                                           {"persist_s", t.persist.v},
                                           {"restore_s", t.restore.v}});
   }
+  doc["series_bucket_s"] = m.bucket.v;
   doc["series"] = Json::array();
   for (const SeriesBand& s : m.series) {
     doc["series"].push_back({{"goodput", band_json(s.goodput)},

@@ -11,8 +11,11 @@ namespace {
 
 constexpr double kGpusMost = 1e8;
 constexpr double kPeriodMost = 100 * 365.25 * kSecondsPerDay;
-constexpr double kRateMost = 10;     // per accelerator and hour; a run of nothing but failures
-constexpr double kEventsMost = 2e7;  // expected arrivals of one run
+constexpr double kRateMost = 10;  // per accelerator and hour; a run of nothing but failures
+// Expected arrivals of one run: some seconds, and some thousand times what is published.
+constexpr double kEventsMost = 2e6;
+// Arrivals times the machines that are slow at once, each of which is looked at: some seconds.
+constexpr double kLooksMost = 2e9;
 constexpr size_t kHoursMost = 1000000;
 
 class Checker {
@@ -230,7 +233,20 @@ void check_cost(const RunSpec& s, Checker& c) {
   }
   if (!(events <= kEventsMost)) {
     c.add("failures", fmt::format("{:.3g} failures in one run", events),
-          "check the rates: published ones are about 2e-5 per GPU-hour");
+          "lower the rates (published ones are about 2e-5 per GPU-hour) or the days");
+    return;
+  }
+  const Stragglers& g = s.stragglers;
+  // A log-uniform duration has the mean (most - least) / ln(most / least).
+  const double ratio = std::log(g.fail_slow_most.v / g.fail_slow_least.v);
+  const double lasts =
+      ratio > 0 ? (g.fail_slow_most - g.fail_slow_least).v / ratio : g.fail_slow_least.v;
+  const double slow = machines * (g.slow_nodes + (g.fail_slow_per_node_day * lasts +
+                                                  g.slow_link_per_node_day * g.slow_link_mean.v) /
+                                                     kSecondsPerDay);
+  if (!(events * slow <= kLooksMost)) {
+    c.add("stragglers", fmt::format("{:.3g} slow machines at once", slow),
+          "lower `slow_nodes` or `fail_slow_per_node_day`, or the days");
   }
 }
 

@@ -53,13 +53,15 @@ int threads_of(const ManyOptions& o) {
   return static_cast<int>(std::clamp<int64_t>(o.runs, 1, wanted));
 }
 
+// A century by days would be 36,500 points a run; a longer bucket keeps it to some hundreds.
+Seconds bucket_of(const RunSpec& spec) { return std::max(RunOptions{}.bucket, spec.period / 400); }
+
 // Runs 0 .. runs-1 on all threads; `take(k, result)` is called by one thread at a time. Which runs
 // are complete after a cancel depends on the threads; what each of them holds does not.
 template <class Take>
 void run_all(const Simulator& simulator, const ManyOptions& o, Take&& take) {
-  // A century by days would be 36,500 points a run; a longer bucket keeps it to some hundreds.
   RunOptions options;
-  options.bucket = std::max(options.bucket, simulator.spec().period / 400);
+  options.bucket = bucket_of(simulator.spec());
   std::atomic<int64_t> next{0};
   std::mutex mutex;
   int64_t done = 0;
@@ -126,6 +128,7 @@ ManyResult simulate_many(const RunSpec& spec, const ManyOptions& o) {
   }
   ManyResult r;
   r.requested = o.runs;
+  r.bucket = bucket_of(spec);
   r.done = static_cast<int64_t>(runs.size());
   if (runs.empty()) return r;
   for (size_t a = 0; a < static_cast<size_t>(kAccounts); ++a) {

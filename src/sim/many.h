@@ -46,6 +46,7 @@ struct ManyResult {
   std::vector<CauseBand> causes;
   // By day (longer runs: in 400 parts), as far as the shortest run goes.
   std::vector<SeriesBand> series;
+  Seconds bucket{kSecondsPerDay};  // of the series
 };
 
 ManyResult simulate_many(const RunSpec&, const ManyOptions&);
