@@ -35,7 +35,8 @@ int run(const Context& context, const Arguments& args) {
   if (args.has("trace") && !write_trace(*r, *ask, args.get("trace")))
     return fail(Failure{sanitize(args.get("trace")) + ": cannot be written"});
   return deliver(context, simulate_text(*r, context.style, context.stamp),
-                 simulate_json(*r, context.stamp), r->many.partial() ? kInterrupted : kYes);
+                 simulate_json(*r, context.stamp),
+                 r->many.partial() || r->levers_cut ? kInterrupted : kYes);
 }
 
 }  // namespace

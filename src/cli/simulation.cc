@@ -84,6 +84,9 @@ void run_all(const Context& context, const SimulationAsk& ask, SimulateResult& r
     options.runs = std::min(ask.runs, kLeverRuns);
     options.progress = nullptr;
     r.levers = measure_levers(r.spec.spec, standard_levers(r.spec.spec), options);
+    // A lever of which no pair is complete says nothing.
+    std::erase_if(r.levers, [](const LeverResult& l) { return l.pairs == 0; });
+    r.levers_cut = cancelled().load();
   }
   std::signal(SIGINT, SIG_DFL);
 }

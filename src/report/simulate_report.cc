@@ -158,7 +158,7 @@ std::string series_text(const SimulateResult& r, const Style& style) {
 }
 
 std::string levers_text(const SimulateResult& r, const Style& style) {
-  if (r.levers.empty()) return "";
+  if (r.levers.empty() && !r.levers_cut) return "";
   std::vector<LeverResult> levers = r.levers;
   std::stable_sort(levers.begin(), levers.end(), [](const LeverResult& a, const LeverResult& b) {
     return a.useful_share.mean > b.useful_share.mean;
@@ -179,6 +179,7 @@ std::string levers_text(const SimulateResult& r, const Style& style) {
                  12) +
            "\n";
   }
+  if (r.levers_cut) out += "  (PARTIAL: interrupted while levers were measured)\n";
   return out.empty() ? "" : head + out;
 }
 
@@ -297,7 +298,8 @@ std::string simulate_json(const SimulateResult& r, const Stamp& stamp) {
   doc["plan"] = candidate_json(r.plan.plan, r.plan.prediction, r.plan.description.setting);
   doc["site"] = r.site_name;
   doc["run"] = r.operations_name;
-  doc["runs"] = {{"requested", m.requested}, {"done", m.done}, {"partial", m.partial()}};
+  doc["runs"] = {
+      {"requested", m.requested}, {"done", m.done}, {"partial", m.partial() || r.levers_cut}};
   doc["period_s"] = band_json(m.period);
   doc["paid_gpu_s"] = band_json(m.paid);
   doc["goodput"] = band_json(m.goodput);

@@ -23,6 +23,7 @@ struct SimulateResult {
   SpecResult spec;
   ManyResult many;
   std::vector<LeverResult> levers;
+  bool levers_cut = false;         // Ctrl-C came while they were measured: some are missing
   std::vector<Seconds> intervals;  // of the checkpoint tiers, as used
   Seconds mtbf;
   RunMoney money;
