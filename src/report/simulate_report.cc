@@ -268,6 +268,18 @@ Json causes_json(const ManyResult& m) {
   return all;
 }
 
+Json levers_json(const std::vector<LeverResult>& levers) {
+  Json all = Json::array();
+  for (const LeverResult& l : levers) {
+    all.push_back({{"name", l.name},
+                   {"change", l.change},
+                   {"useful_share", band_json(l.useful_share)},
+                   {"goodput", band_json(l.goodput)},
+                   {"period_s", band_json(l.period)}});
+  }
+  return all;
+}
+
 }  // namespace
 
 std::string simulate_text(const SimulateResult& r, const Style& style, const Stamp& stamp) {
@@ -335,14 +347,7 @@ std::string simulate_json(const SimulateResult& r, const Stamp& stamp) {
                              {"busy", band_json(s.busy)},
                              {"clock", band_json(s.clock)}});
   }
-  doc["levers"] = Json::array();
-  for (const LeverResult& l : r.levers) {
-    doc["levers"].push_back({{"name", l.name},
-                             {"change", l.change},
-                             {"useful_share", band_json(l.useful_share)},
-                             {"goodput", band_json(l.goodput)},
-                             {"period_s", band_json(l.period)}});
-  }
+  doc["levers"] = levers_json(r.levers);
   doc["usd_per_gpu_hour"] = r.money.usd_per_gpu_hour;
   doc["kwh_per_gpu_hour"] = r.money.kwh_per_gpu_hour;
   doc["kg_co2_per_gpu_hour"] = r.money.kg_co2_per_gpu_hour;
