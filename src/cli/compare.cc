@@ -73,11 +73,6 @@ Parts split(const std::vector<Operand>& operands) {
   return parts;
 }
 
-std::string file_name(const std::string& path) {
-  const size_t slash = path.rfind('/');
-  return slash == std::string::npos ? path : path.substr(slash + 1);
-}
-
 tl::expected<Side, int> make_side(const Context& context, const Arguments& args,
                                   const std::string& input,
                                   const std::vector<std::string>& shared) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/file.h"
+#include "cli/inputs.h"
 #include "cli/simulation.h"
 #include "report/diagnose_compare.h"
 #include "report/offers_report.h"
@@ -11,11 +12,6 @@ namespace assay {
 namespace {
 
 constexpr size_t kDiagnosisBytes = size_t{64} << 20;
-
-std::string file_name(const std::string& path) {
-  const size_t slash = path.rfind('/');
-  return slash == std::string::npos ? path : path.substr(slash + 1);
-}
 
 }  // namespace
 

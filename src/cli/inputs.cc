@@ -89,4 +89,9 @@ Diagnostics impossible_problem(const Impossible& why) {
   return {d};
 }
 
+std::string file_name(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  return slash == std::string::npos ? path : path.substr(slash + 1);
+}
+
 }  // namespace assay

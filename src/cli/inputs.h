@@ -28,4 +28,7 @@ bool any_tripped(const std::vector<Gate>&, const Prediction&, const RunFigures&)
 
 Diagnostics impossible_problem(const Impossible&);
 
+// The last part of a path: what a side of a comparison is called.
+std::string file_name(const std::string& path);
+
 }  // namespace assay

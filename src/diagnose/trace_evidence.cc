@@ -20,19 +20,6 @@ std::string at(const FindingInput& in, int64_t ns) {
 }
 std::string length(int64_t ns) { return fmt::format("{:.1f} us", static_cast<double>(ns) * 1e-3); }
 
-Cause belongs_to(const HostCall& call) {
-  switch (call.kind) {
-    case CallKind::kSync:
-      return call.after_copy ? Cause::kPageableCopies : Cause::kHostSync;
-    case CallKind::kCopy:
-      return call.small_copy ? Cause::kHostSync : Cause::kPageableCopies;
-    case CallKind::kAllocate:
-      return Cause::kAllocator;
-    default:
-      return Cause::kLaunchBound;
-  }
-}
-
 }  // namespace
 
 std::string op_chain(const Trace& t, int32_t thread, int64_t at_ns) {
@@ -126,7 +113,7 @@ Evidence call_evidence(const FindingInput& in, Cause cause) {
   e.columns = {"at", "held", "call", "bytes", "operators"};
   std::vector<const HostCall*> calls;
   for (const HostCall& call : in.graph.calls) {
-    if (call.runtime >= 0 && belongs_to(call) == cause) calls.push_back(&call);
+    if (call.runtime >= 0 && cause_of(call) == cause) calls.push_back(&call);
   }
   auto held = [&](const HostCall* call) {
     return in.trace.runtime[static_cast<size_t>(call->runtime)].duration_ns;

@@ -26,19 +26,6 @@ struct HostPiece {
   bool holds;  // the host was held: its queue is empty afterwards
 };
 
-Cause cause_of(const HostCall& call) {
-  switch (call.kind) {
-    case CallKind::kSync:
-      return call.after_copy ? Cause::kPageableCopies : Cause::kHostSync;
-    case CallKind::kCopy:
-      return call.small_copy ? Cause::kHostSync : Cause::kPageableCopies;
-    case CallKind::kAllocate:
-      return Cause::kAllocator;
-    default:
-      return Cause::kLaunchBound;
-  }
-}
-
 void add_between(const HostMarks& marks, int64_t from, int64_t to, std::vector<HostPiece>& out) {
   if (to <= from) return;
   const Intervals between = {{from, to}};
@@ -179,6 +166,19 @@ void settle_pace(const Trace& t, const StepGraph& g, const std::vector<HostPiece
 }
 
 }  // namespace
+
+Cause cause_of(const HostCall& call) {
+  switch (call.kind) {
+    case CallKind::kSync:
+      return call.after_copy ? Cause::kPageableCopies : Cause::kHostSync;
+    case CallKind::kCopy:
+      return call.small_copy ? Cause::kHostSync : Cause::kPageableCopies;
+    case CallKind::kAllocate:
+      return Cause::kAllocator;
+    default:
+      return Cause::kLaunchBound;
+  }
+}
 
 IdleSplit idle_split(const Trace& t, const StepView& view, const StepGraph& g) {
   IdleSplit split;

@@ -33,6 +33,9 @@ struct IdleSplit {
   std::vector<IdleGap> gaps;   // the longest first, at most kEvidenceRows
 };
 
+// What holds the host in a call of that kind.
+Cause cause_of(const HostCall&);
+
 // by_cause and unexplained sum exactly to the window's length less its busy time.
 IdleSplit idle_split(const Trace&, const StepView&, const StepGraph&);
 

@@ -169,11 +169,10 @@ void Describer::read_operations() {
     reader_.read_name(scalar_value("usual", {}), run, "run");
     Assumptions(result_.assumed, result_.origins).add("run", "usual", "good practice of 2026");
   }
-  const size_t before = problems_.size();
   if (inputs_.run.given) reader_.read_struct(value, run, "run");
   result_.operations_name = take_name(value, run.name);
   result_.has_operations = inputs_.run.given;
-  if (clean_since(before)) check_operations(run, value, problems_);
+  check_operations(run, value, problems_);
 }
 
 void Describer::read_stack() {
