@@ -3,7 +3,6 @@ import gc
 import os
 import sys
 import time
-import tarfile
 
 sys.path.insert(0, os.path.dirname(__file__))
 import numpy as np
@@ -11,27 +10,10 @@ import torch
 import torch.nn as nn
 import torch.nn.functional as F
 
+import harness
 import traces
-from traces import DEVICE, LARGE, SMALL, TINY, Block, Llama, make_step, rope, trace
+from traces import DEVICE, LARGE, SMALL, TINY, Block, Llama, make_step, rope
 from launch import Norm
-
-traces.STEPS = 6
-
-
-def seconds(step):
-    gc.disable()
-    for _ in range(4):
-        step()
-    torch.cuda.synchronize()
-    best = []
-    for _ in range(3):
-        begin = time.perf_counter()
-        for _ in range(6):
-            step()
-        torch.cuda.synchronize()
-        best.append((time.perf_counter() - begin) / 6)
-    return sorted(best)[1]
-
 
 class Bottleneck(nn.Module):
     def __init__(self, cin, mid, stride):
@@ -225,39 +207,5 @@ def cases():
     yield "x_graphed", "healthy", lambda: make_step(SMALL, 8, compiled=True, graph=True), None, False
 
 
-def main():
-    folder = os.environ.get("OUT", ".")
-    work = "/tmp/heldout"
-    os.makedirs(work, exist_ok=True)
-    tar = tarfile.open(os.path.join(folder, "heldout.tar"), "w")
-    with open(os.path.join(folder, "heldout.csv"), "w") as out:
-        for name, label, sick, twin, shapes in cases():
-            try:
-                torch.backends.cuda.matmul.allow_tf32 = False
-                step = sick()
-                step_s = seconds(step)
-                if name == "x_churn":
-                    gc.enable()
-                trace(step, f"{work}/{name}.json", shapes)
-                gc.disable()
-                gc.set_threshold(700, 10, 10)
-                del step
-                torch.cuda.empty_cache()
-                os.system(f"gzip -6 -f {work}/{name}.json")
-                tar.add(f"{work}/{name}.json.gz", arcname=f"{name}.json.gz")
-                twin_s = seconds(twin()) if twin else step_s
-            except Exception as error:
-                print(name, "failed:", repr(error)[:300], flush=True)
-                continue
-            line = f"{name},{label},{step_s:.6f},{twin_s:.6f}"
-            out.write(line + "\n")
-            out.flush()
-            print(line, os.path.getsize(f"{work}/{name}.json.gz"), flush=True)
-            gc.collect()
-            torch.cuda.empty_cache()
-            torch._dynamo.reset()
-    tar.close()
-
-
 if __name__ == "__main__":
-    main()
+    harness.run("heldout", cases(), steps=6, rounds=3, collecting=("x_churn",))

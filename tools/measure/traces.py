@@ -4,21 +4,17 @@ Writes under $OUT: NAME.json.gz (3 steps each, PyTorch profiler) packed into tra
 name, label, step_s without the profiler, twin, twin_s: the same step without the cause, measured here.
 """
 import gc
-import os
-import statistics
-import tarfile
 import time
 
 import torch
 import torch.nn.functional as F
-from torch.profiler import ProfilerActivity, profile, schedule
 
+import harness
 from launch import DEVICE, Block, Llama, rope
 
 SMALL = dict(hidden=1024, layers=12, heads=16, ffn=2816, vocab=32000, seq=2048)
 LARGE = dict(hidden=2048, layers=8, heads=16, ffn=5504, vocab=32000, seq=2048)
 TINY = dict(hidden=768, layers=12, heads=12, ffn=2048, vocab=32000, seq=256)
-STEPS = 12
 
 
 class UnfusedBlock(Block):
@@ -165,31 +161,6 @@ def garbage(count):
     return collect
 
 
-def seconds(step):
-    gc.disable()
-    for _ in range(6):
-        step()
-    torch.cuda.synchronize()
-    times = []
-    for _ in range(4):
-        begin = time.perf_counter()
-        for _ in range(STEPS):
-            step()
-        torch.cuda.synchronize()
-        times.append((time.perf_counter() - begin) / STEPS)
-    return statistics.median(times)
-
-
-def trace(step, path, shapes):
-    with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA], record_shapes=shapes,
-                 schedule=schedule(wait=1, warmup=1, active=3)) as p:
-        for _ in range(5):
-            step()
-            p.step()
-        torch.cuda.synchronize()
-    p.export_chrome_trace(path)
-
-
 def cases():
     bf16, fp32 = torch.bfloat16, torch.float32
     wide = dict(LARGE, vocab=50257)
@@ -220,41 +191,8 @@ def cases():
     yield ("healthy_loader", "healthy", lambda: make_step(LARGE, 8, loader=loader(LARGE, 8, 8, 0.002)), None, False)
 
 
-def main():
-    folder = os.environ.get("OUT", ".")
-    only = os.environ.get("ONLY", "").split()
-    work = "/tmp/traces"
-    os.makedirs(work, exist_ok=True)
-    with open(os.path.join(folder, "traces.csv"), "w") as out:
-        out.write("name,label,step_s,twin_s\n")
-        for name, label, sick, twin, shapes in cases():
-            if only and name not in only:
-                continue
-            try:
-                step = sick()
-                step_s = seconds(step)
-                trace(step, f"{work}/{name}.json", shapes)
-                del step
-                torch.cuda.empty_cache()
-                os.system(f"gzip -9 -f {work}/{name}.json")
-                twin_s = seconds(twin()) if twin else step_s
-            except Exception as error:  # one case that fails must not lose the others
-                print(name, "failed:", repr(error)[:300], flush=True)
-                continue
-            line = f"{name},{label},{step_s:.6f},{twin_s:.6f}"
-            out.write(line + "\n")
-            out.flush()
-            print(line, os.path.getsize(f"{work}/{name}.json.gz"), flush=True)
-            gc.collect()
-            torch.cuda.empty_cache()
-            torch._dynamo.reset()
+if __name__ == "__main__":
+    harness.run("traces", cases())
     # Once more with 32-bit matmuls on tensor cores: what the smallest remedy for fp32 gives.
     torch.backends.cuda.matmul.allow_tf32 = True
-    print("fp32 with tf32:", seconds(make_step(LARGE, 2, dtype=torch.float32)), flush=True)
-    with tarfile.open(os.path.join(folder, "traces.tar"), "w") as tar:
-        for file in sorted(os.listdir(work)):
-            tar.add(os.path.join(work, file), arcname=file)
-
-
-if __name__ == "__main__":
-    main()
+    print("fp32 with tf32:", harness.seconds(make_step(LARGE, 2, dtype=torch.float32)), flush=True)
