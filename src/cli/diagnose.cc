@@ -92,6 +92,10 @@ bool fails(const Diagnosis& d, double share) {
   return false;
 }
 
+bool any_missing(const Diagnosis& d) {
+  return std::any_of(d.files.begin(), d.files.end(), [](const FileRead& f) { return f.missing; });
+}
+
 int show(const DiagnoseResult& result, const Context& context, const std::string& id) {
   const std::optional<std::string> text = evidence_text(result.diagnosis, id, context.style);
   if (!text) {
@@ -107,7 +111,8 @@ bool write_trace(const Diagnosis& d, const Known& known, const std::string& path
     return f.used && f.kind == FileKind::kKinetoTrace;
   });
   if (file == d.files.end()) return false;
-  Diagnostics ignored;  // told when it was read for the diagnosis
+  if (file->path == "-") return false;  // gone by now
+  Diagnostics ignored;                  // told when it was read for the diagnosis
   const Result<Trace> trace = read_kineto(file->path, ignored);
   if (!trace) return false;
   TraceContext context;
@@ -123,8 +128,7 @@ int run(const Context& context, const Arguments& args) {
     return reject(UsageError{"diagnose needs files or folders", "assay diagnose -h"});
   const tl::expected<double, UsageError> limit = fail_on(args);
   if (!limit) return reject(limit.error());
-  const Result<std::vector<std::string>> files = list_files(args.operands);
-  if (!files) return fail(files.error());
+  FileList list = list_files(args.operands);
   tl::expected<Known, int> known = describe_known(context, args);
   if (!known) return known.error();
 
@@ -135,21 +139,27 @@ int run(const Context& context, const Arguments& args) {
     options.accelerator = known->accelerator ? &*known->accelerator : nullptr;
     options.kernels = known->accelerator ? &known->kernels : nullptr;
     options.progress = progress.callback();
-    result.diagnosis = diagnose(*files, options);
+    result.diagnosis = diagnose(list.files, options);
   }
-  print_error(render(result.diagnosis.problems));
+  const bool incomplete = has_errors(list.problems) || any_missing(result.diagnosis);
+  Diagnostics& problems = result.diagnosis.problems;
+  problems.insert(problems.begin(), list.problems.begin(), list.problems.end());
+  print_error(render(problems));
   const Diagnosis& d = result.diagnosis;
   if (std::none_of(d.files.begin(), d.files.end(), [](const FileRead& f) { return f.used; })) {
-    return reject(
+    const int code = reject(
         UsageError{"none of the files could be read", "assay diagnose --help lists what can be"});
+    return incomplete ? kWorldWrong : code;
   }
   predict(*known, result);
   if (args.has("trace") && !write_trace(d, *known, args.get("trace")))
     return fail(Failure{sanitize(args.get("trace")) +
-                        ": cannot be written, or no profiler trace was given"});
+                        ": cannot be written, or no profiler trace was given as a file"});
   if (args.has("show")) return show(result, context, args.get("show"));
+  // What could not be opened is told by the exit code even though the rest was diagnosed.
+  const int answer = fails(d, *limit) ? kNo : kYes;
   return deliver(context, diagnose_text(result, context.style, context.stamp),
-                 diagnose_json(result, context.stamp), fails(d, *limit) ? kNo : kYes);
+                 diagnose_json(result, context.stamp), incomplete ? kWorldWrong : answer);
 }
 
 }  // namespace
@@ -159,7 +169,9 @@ Command diagnose_command() {
       "diagnose",
       "FILE...",
       "traces, telemetry, logs in; the measured ledger, causes, and fixes ranked by gain",
-      "Files are recognised by content, plain or gzip, in any mix; a folder stands for its files:\n"
+      "Files are recognised by content, plain or gzip, in any mix; a folder stands for its files, "
+      "- "
+      "for standard input:\n"
       "PyTorch profiler traces, NCCL Flight Recorder dumps, nvidia-smi, DCGM and Prometheus pages, "
       "nccl-tests, topologies, kernel logs, Slurm accounting, training logs.\n"
       "With --workload and --cluster the measured ledger stands beside the predicted one. A "

@@ -56,11 +56,26 @@ void take_problems(Diagnostics& from, FileRead& file, Diagnosis& d) {
   from.clear();
 }
 
-void not_read(const std::string& path, const std::string& why, FileRead& file, Diagnosis& d) {
+// Failures begin with the file's name, which the place says already.
+std::string without_name(const std::string& message, const std::string& name) {
+  const std::string prefix = name + ": ";
+  return message.starts_with(prefix) ? message.substr(prefix.size()) : message;
+}
+
+void not_read(const std::string& name, const std::string& message, FileRead& file, Diagnosis& d) {
+  const std::string why = without_name(message, name);
   file.summary = "not read: " + why;
   Diagnostic problem;
   problem.message = why;
-  problem.at.file = sanitize(path);
+  problem.at.file = name;
+  d.problems.push_back(std::move(problem));
+}
+
+void warn(const std::string& name, const std::string& what, Diagnosis& d) {
+  Diagnostic problem;
+  problem.severity = Severity::kWarning;
+  problem.message = what;
+  problem.at.file = name;
   d.problems.push_back(std::move(problem));
 }
 
@@ -76,10 +91,11 @@ PathAccount path_account(const Trace& trace) {
           path.of(PathKind::kLaunch), path.of(PathKind::kBetween)};
 }
 
-void collect_trace(const std::string& path, const DiagnoseOptions& options, Collected& collected,
+void collect_trace(ByteSource source, const DiagnoseOptions& options, Collected& collected,
                    Diagnosis& d, FileRead& file) {
-  const Result<Trace> trace = read_kineto(path, d.problems);
-  if (!trace) return not_read(path, trace.error().message, file, d);
+  const std::string name = source.name();
+  const Result<Trace> trace = read_kineto(std::move(source), d.problems);
+  if (!trace) return not_read(name, trace.error().message, file, d);
   file.used = true;
   file.summary =
       trace->steps.empty() ? "no steps marked" : many(trace->steps.size(), "step", "steps");
@@ -92,11 +108,7 @@ void collect_trace(const std::string& path, const DiagnoseOptions& options, Coll
   const TraceDiagnosis diagnosis = diagnose_trace(*trace, context);
   file.device = diagnosis.whole;
   if (diagnosis.step_median.v <= 0 || trace->device.empty()) {
-    Diagnostic problem;
-    problem.severity = Severity::kWarning;
-    problem.message = "the trace has no device events: nothing to diagnose";
-    problem.at.file = sanitize(path);
-    d.problems.push_back(std::move(problem));
+    warn(name, "the trace has no device events: nothing to diagnose", d);
     return;
   }
   fold(diagnosis, trace->rank, collected.traces);
@@ -105,10 +117,10 @@ void collect_trace(const std::string& path, const DiagnoseOptions& options, Coll
   collected.ranks.push_back(summarise(*trace));
 }
 
-void collect_operations(const std::string& path, Collected& collected, Diagnosis& d,
-                        FileRead& file) {
-  Result<OperationTrace> trace = read_operations(path);
-  if (!trace) return not_read(path, trace.error().message, file, d);
+void collect_operations(ByteSource source, Collected& collected, Diagnosis& d, FileRead& file) {
+  const std::string name = source.name();
+  Result<OperationTrace> trace = read_operations(std::move(source));
+  if (!trace) return not_read(name, trace.error().message, file, d);
   take_problems(trace->problems, file, d);
   file.summary = many(trace->operations.size(), "operation", "operations");
   if (file.used) collected.operations.push_back(std::move(*trace));
@@ -319,31 +331,46 @@ void analyse_training(const TrainingLog& log, Diagnosis& d) {
 
 }  // namespace
 
+namespace {
+
+// One file that is open; the kind decides the reader.
+void collect_source(ByteSource source, const DiagnoseOptions& options, Collected& collected,
+                    Diagnosis& d, FileRead& file) {
+  const std::string name = source.name();
+  const Result<FileKind> kind = recognise(source);
+  if (!kind) return not_read(name, kind.error().message, file, d);
+  file.kind = *kind;
+  if (*kind == FileKind::kKinetoTrace) {
+    return collect_trace(std::move(source), options, collected, d, file);
+  }
+  if (*kind == FileKind::kStragglerCsv) {
+    return collect_operations(std::move(source), collected, d, file);
+  }
+  if (*kind == FileKind::kUnknown) {
+    const std::string damage = source.damage();
+    not_read(name, damage.empty() ? why_unknown(source.peek(64).value_or("")) : damage, file, d);
+    d.problems.back().severity = Severity::kWarning;
+    return;
+  }
+  const Result<std::string> text = read_rest(source);
+  if (!text) return not_read(name, text.error().message, file, d);
+  if (!source.damage().empty()) warn(name, source.damage() + "; what came before is read", d);
+  collect_text(*kind, *text, file.path == "-" ? name : file.path, collected, d, file);
+}
+
+}  // namespace
+
 void collect(const std::string& path, const DiagnoseOptions& options, Collected& collected,
              Diagnosis& d) {
   FileRead file;
   file.path = path;
   collected.accelerator = options.accelerator;
-  const Result<FileKind> kind = recognise_file(path);
-  if (!kind) {
-    not_read(path, kind.error().message, file, d);
+  Result<ByteSource> source = ByteSource::open(path, KinetoLimits().json_bytes);
+  if (source) {
+    collect_source(std::move(*source), options, collected, d, file);
   } else {
-    file.kind = *kind;
-    if (*kind == FileKind::kKinetoTrace) {
-      collect_trace(path, options, collected, d, file);
-    } else if (*kind == FileKind::kStragglerCsv) {
-      collect_operations(path, collected, d, file);
-    } else if (*kind == FileKind::kUnknown) {
-      not_read(path, "not a kind of file that is known here", file, d);
-      d.problems.back().severity = Severity::kWarning;
-    } else {
-      const Result<std::string> text = read_text(path);
-      if (text) {
-        collect_text(*kind, *text, path, collected, d, file);
-      } else {
-        not_read(path, text.error().message, file, d);
-      }
-    }
+    file.missing = true;
+    not_read(sanitize(path, 4096), source.error().message, file, d);
   }
   d.files.push_back(std::move(file));
 }

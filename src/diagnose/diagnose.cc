@@ -1,7 +1,6 @@
 #include "diagnose/diagnose.h"
 
 #include <algorithm>
-#include <filesystem>
 
 #include <fmt/format.h>
 
@@ -10,30 +9,6 @@
 namespace assay {
 namespace {
 
-constexpr size_t kFilesMost = 100'000;
-constexpr int kFolderDepth = 2;
-
-// The files of a folder in the order of their names; hidden ones are left out.
-void list_folder(const std::filesystem::path& folder, int depth, std::vector<std::string>& files) {
-  std::vector<std::filesystem::path> entries;
-  std::error_code error;
-  for (std::filesystem::directory_iterator it(folder, error), end; !error && it != end;
-       it.increment(error)) {
-    if (it->path().filename().string().starts_with(".")) continue;
-    entries.push_back(it->path());
-    if (entries.size() > kFilesMost) break;
-  }
-  std::sort(entries.begin(), entries.end());
-  for (const std::filesystem::path& entry : entries) {
-    if (files.size() >= kFilesMost) return;
-    if (std::filesystem::is_directory(entry, error)) {
-      if (depth > 1) list_folder(entry, depth - 1, files);
-    } else if (std::filesystem::is_regular_file(entry, error)) {
-      files.push_back(entry.string());
-    }
-  }
-}
-
 bool earlier(const Finding& a, const Finding& b) {
   if (a.urgent != b.urgent) return a.urgent;
   if (a.share != b.share) return a.share > b.share;
@@ -41,24 +16,6 @@ bool earlier(const Finding& a, const Finding& b) {
 }
 
 }  // namespace
-
-Result<std::vector<std::string>> list_files(const std::vector<std::string>& operands) {
-  std::vector<std::string> files;
-  for (const std::string& operand : operands) {
-    std::error_code error;
-    if (std::filesystem::is_directory(operand, error)) {
-      const size_t before = files.size();
-      list_folder(operand, kFolderDepth, files);
-      if (files.size() == before)
-        return tl::unexpected(Failure{sanitize(operand) + ": the folder holds no file"});
-    } else if (operand == "-" || std::filesystem::exists(operand, error)) {
-      files.push_back(operand);
-    } else {
-      return tl::unexpected(Failure{sanitize(operand) + ": no such file or folder"});
-    }
-  }
-  return files;
-}
 
 void rank_findings(Diagnosis& d, bool measured) {
   std::erase_if(d.findings, [](const Finding& f) {

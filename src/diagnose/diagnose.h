@@ -3,8 +3,7 @@
 // The passes, in order:
 //   1. list_files   folders become their files; nothing is opened.
 //   2. read         each file is recognised by content and read by its own reader. Traces are
-//   large,
-//                   so each is diagnosed and reduced to a summary before the next is opened.
+//                   large, so each is diagnosed and reduced to a summary before the next is opened.
 //   3. analyse      one analysis per kind of evidence: traces of single ranks, ranks together,
 //                   operation traces, hangs, telemetry, fleets, training logs, accounting. Evidence
 //                   of one kind helps another (the kernel log decides a hang).
@@ -33,6 +32,7 @@ struct FileRead {
   FileKind kind = FileKind::kUnknown;
   std::string summary;  // `3 steps, 81,494 events, rank 0 of 8`, or why it was not read
   bool used = false;
+  bool missing = false;  // it could not be opened: no such file, no permission, not a file
   // Of a profiler trace: the exact account of the whole file, and the critical path of its second
   // step (the first is often cut by the profiler), or of all where it has none.
   std::optional<Breakdown> device;
@@ -107,8 +107,15 @@ struct DiagnoseOptions {
   std::function<void(double)> progress;
 };
 
-// Files of operands: a folder stands for its files, in the order of their names, two levels deep.
-Result<std::vector<std::string>> list_files(const std::vector<std::string>& operands);
+// Files of operands: a folder stands for its files and those of its folders, in the order of their
+// names, without hidden ones. A file that is reached twice (named twice, a link in a circle) is
+// listed once. Operands that are nothing are listed too: opening them will tell. Problems are
+// errors for what cannot be listed, warnings for what was left out.
+struct FileList {
+  std::vector<std::string> files;
+  Diagnostics problems;
+};
+FileList list_files(const std::vector<std::string>& operands);
 
 Diagnosis diagnose(const std::vector<std::string>& files, const DiagnoseOptions&);
 

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -15,11 +16,14 @@
 namespace assay {
 
 struct ByteState {
-  std::string name;
+  std::string name, path;
   uint64_t most_bytes = 0;
   int fd = -1;  // -1: `memory` is the input
   bool owned = false;
-  std::string_view memory;
+  std::string_view memory, whole;  // what is left, and all of it
+
+  std::string peeked;  // decoded, but not delivered yet: from `peeked_at` on
+  size_t peeked_at = 0;
 
   std::vector<unsigned char> input;  // the piece of the file being looked at
   size_t input_at = 0, input_end = 0;
@@ -42,6 +46,7 @@ struct ByteState {
 namespace {
 
 constexpr size_t kPiece = size_t{256} << 10;
+constexpr size_t kNameMost = 4096;  // PATH_MAX
 
 Failure failure(const std::string& name, const std::string& what) {
   return Failure{fmt::format("{}: {}", name, what)};
@@ -54,6 +59,7 @@ ByteSource::ByteSource(ByteSource&&) noexcept = default;
 ByteSource& ByteSource::operator=(ByteSource&&) noexcept = default;
 ByteSource::~ByteSource() = default;
 
+const std::string& ByteSource::name() const { return state_->name; }
 const std::string& ByteSource::damage() const { return state_->damage; }
 uint64_t ByteSource::bytes_out() const { return state_->out; }
 bool ByteSource::compressed() const { return state_->gzip; }
@@ -62,26 +68,33 @@ ByteSource ByteSource::over(std::string_view bytes, const std::string& name, uin
   auto state = std::make_unique<ByteState>();
   state->name = name;
   state->most_bytes = most_bytes;
-  state->memory = bytes;
+  state->memory = state->whole = bytes;
   return ByteSource(std::move(state));
 }
 
 Result<ByteSource> ByteSource::open(const std::string& path, uint64_t most_bytes) {
-  const std::string name = path == "-" ? "standard input" : sanitize(path);
+  const std::string name = path == "-" ? "standard input" : sanitize(path, kNameMost);
   if (path.empty()) return tl::unexpected(Failure{"an empty file name was given"});
   if (path.find('\0') != std::string::npos) {
     return tl::unexpected(failure(name, "a file name cannot hold a NUL byte"));
   }
   auto state = std::make_unique<ByteState>();
   state->name = name;
+  state->path = path;
   state->most_bytes = most_bytes;
-  state->fd = path == "-" ? STDIN_FILENO : ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY);
+  // Without O_NONBLOCK a pipe that nobody writes to would be waited for in open() itself.
+  constexpr int kFlags = O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
+  state->fd = path == "-" ? STDIN_FILENO : ::open(path.c_str(), kFlags);
   state->owned = path != "-";
   struct stat info {};
   if (state->fd < 0 || ::fstat(state->fd, &info) != 0) {
     return tl::unexpected(failure(name, std::strerror(errno)));
   }
-  if (S_ISDIR(info.st_mode)) return tl::unexpected(failure(name, "is a directory, not a file"));
+  if (S_ISDIR(info.st_mode)) return tl::unexpected(failure(name, "a directory, not a file"));
+  if (state->owned && !S_ISREG(info.st_mode)) {
+    return tl::unexpected(failure(
+        name, "a pipe or a device, not a file: hand it over as standard input (`- < FILE`)"));
+  }
   state->input.resize(kPiece);
   return ByteSource(std::move(state));
 }
@@ -189,8 +202,9 @@ Result<size_t> inflate_some(ByteState& s, char* into, size_t size) {
 
 }  // namespace
 
-Result<size_t> ByteSource::read(char* into, size_t size) {
-  ByteState& s = *state_;
+namespace {
+
+Result<size_t> decode(ByteState& s, char* into, size_t size) {
   if (!s.started) {
     const Result<bool> begun = start(s);
     if (!begun) return tl::unexpected(begun.error());
@@ -211,6 +225,42 @@ Result<size_t> ByteSource::read(char* into, size_t size) {
                             used >> 20, s.out >> 20, kBombRatio)));
   }
   return got;
+}
+
+}  // namespace
+
+Result<size_t> ByteSource::read(char* into, size_t size) {
+  ByteState& s = *state_;
+  const size_t waiting = s.peeked.size() - s.peeked_at;
+  if (waiting == 0) return decode(s, into, size);
+  const size_t part = std::min(waiting, size);
+  std::memcpy(into, s.peeked.data() + s.peeked_at, part);
+  s.peeked_at += part;
+  if (part == waiting) {
+    s.peeked = std::string();
+    s.peeked_at = 0;
+  }
+  return part;
+}
+
+Result<std::string_view> ByteSource::peek(size_t bytes) {
+  ByteState& s = *state_;
+  s.peeked.erase(0, std::exchange(s.peeked_at, 0));
+  while (s.peeked.size() < bytes) {
+    const size_t had = s.peeked.size();
+    s.peeked.resize(bytes);
+    const Result<size_t> got = decode(s, s.peeked.data() + had, bytes - had);
+    s.peeked.resize(had + got.value_or(0));
+    if (!got && had == 0) return tl::unexpected(got.error());
+    if (!got || *got == 0) break;
+  }
+  return std::string_view(s.peeked).substr(0, bytes);
+}
+
+Result<ByteSource> ByteSource::again() const {
+  if (state_->fd < 0) return over(state_->whole, state_->name, state_->most_bytes);
+  if (!state_->owned) return tl::unexpected(failure(state_->name, "cannot be read twice"));
+  return open(state_->path, state_->most_bytes);
 }
 
 }  // namespace assay

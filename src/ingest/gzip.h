@@ -7,6 +7,9 @@
 // Limits, because a gzip of 10 MB can hold 10 GB: a text over `most_bytes`, or one that is over
 // kBombBytes and more than kBombRatio times its compressed size, is a Failure. A damaged or cut
 // gzip is not: what was decoded before the damage is delivered, and `damage()` says what happened.
+//
+// Only regular files are opened, and standard input: a pipe or a device named as a file could keep
+// a reader waiting for ever.
 #pragma once
 
 #include <cstddef>
@@ -39,9 +42,18 @@ class ByteSource {
   // Fills `into` with up to `size` bytes and returns how many; 0: the end.
   Result<size_t> read(char* into, size_t size);
 
+  // The next `bytes` of the text (fewer where it ends before), which read() still delivers: to tell
+  // what a file is without opening it twice. Valid until the next call. A text that cannot be read
+  // as far as that shows what can be.
+  Result<std::string_view> peek(size_t bytes);
+
+  // The same bytes from the beginning; fails for standard input, which is gone.
+  Result<ByteSource> again() const;
+
+  const std::string& name() const;  // for messages, fit for a terminal
   // Empty, or why the text ends early: `gzip data end in the middle`.
   const std::string& damage() const;
-  uint64_t bytes_out() const;  // delivered so far
+  uint64_t bytes_out() const;  // of text, decoded so far
   bool compressed() const;
 
  private:

@@ -1,8 +1,8 @@
 #include "ingest/kineto.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -12,6 +12,7 @@
 #include "ingest/kineto_join.h"
 #include "ingest/kineto_roles.h"
 #include "ingest/kineto_window.h"
+#include "ingest/text_file.h"
 
 namespace assay {
 namespace {
@@ -28,31 +29,12 @@ enum class Ended {
   kStop,  // nothing after this can be read; a warning says why
 };
 
-// What a file that is not JSON is packed with, by its first bytes; empty: nothing known.
-std::string_view packed_with(std::string_view head) {
-  struct Magic {
-    std::string_view bytes, name;
-  };
-  constexpr std::array<Magic, 5> kMagics = {{{"\x28\xb5\x2f\xfd", "zstd"},
-                                             {"PK\x03\x04", "zip"},
-                                             {"\xfd"
-                                              "7zXZ",
-                                              "xz"},
-                                             {"BZh", "bzip2"},
-                                             {"\x04\x22\x4d\x18", "lz4"}}};
-  for (const Magic& m : kMagics) {
-    if (head.substr(0, m.bytes.size()) == m.bytes) return m.name;
-  }
-  return {};
-}
-
 // Reads the file once, front to back. A method that returns kWell has consumed its part.
 class Reader {
  public:
-  Reader(ByteSource source, const std::string& name, Diagnostics& warnings,
-         const KinetoLimits& limits)
+  Reader(ByteSource source, Diagnostics& warnings, const KinetoLimits& limits)
       : window_(std::move(source), std::min(limits.event_bytes, kEventBytesMost)),
-        name_(name),
+        name_(window_.source().name()),
         warnings_(warnings),
         limits_(limits),
         columns_(trace_) {}
@@ -61,12 +43,17 @@ class Reader {
 
  private:
   Failure failure(const std::string& what) const { return {fmt::format("{}: {}", name_, what)}; }
-  void warn(const std::string& what) {
+  void warn(const std::string& what, std::optional<uint64_t> byte = std::nullopt) {
     Diagnostic d;
     d.severity = Severity::kWarning;
     d.message = what;
     d.at.file = name_;
+    if (byte) places_.push_back({warnings_.size(), {*byte}});
     warnings_.push_back(std::move(d));
+  }
+  std::string at_byte(uint64_t byte) const {
+    return fmt::format("at byte {}{}", byte,
+                       window_.source().compressed() ? " of the decompressed text" : "");
   }
 
   // Remembers where a count left zero: the event that begins the window.
@@ -84,6 +71,7 @@ class Reader {
   Result<Ended> read_one_event();
   Result<Ended> resume_at_next_event();
   void report();
+  void place_warnings();
 
   Window window_;
   std::string name_;
@@ -93,6 +81,7 @@ class Reader {
   Columns columns_;
   RawEvent event_;
   bool has_events_ = false;
+  std::vector<std::pair<size_t, BytePlace>> places_;  // of which of the warnings
   size_t broken_ = 0, broken_head_ = 0;
   // Bytes of the text; zero: none, as no event begins there in a file that has one.
   uint64_t first_broken_ = 0, first_repaired_ = 0, first_without_time_ = 0, first_negative_ = 0;
@@ -138,8 +127,9 @@ Result<Ended> Reader::skip_value() {
         ++p;
         if (depth > scan::kDepthMost) {
           window_.consume_to(p);
-          warn(fmt::format("nested deeper than {} at byte {}: the rest was not read",
-                           scan::kDepthMost, window_.offset()));
+          warn(fmt::format("nested deeper than {} {}: the rest was not read", scan::kDepthMost,
+                           at_byte(window_.offset())),
+               window_.offset());
           return Ended::kStop;
         }
       }
@@ -203,7 +193,8 @@ Result<Ended> Reader::read_member() {
       return head_key(name) ? read_head_value(name) : skip_value();
     }
     if (scanned == Scan::kBad || window_.full()) {
-      if (broken_head_++ == 0) warn(fmt::format("malformed JSON at byte {}", window_.offset()));
+      const uint64_t here = window_.offset();
+      if (broken_head_++ == 0) warn("malformed JSON " + at_byte(here), here);
       window_.consume_to(std::min(window_.begin() + 1, window_.end()));  // never here again
       return find_events();
     }
@@ -225,12 +216,7 @@ Result<Ended> Reader::read_root() {
   if (*c == '\0' && window_.size() == 0) return tl::unexpected(failure("is empty"));
   if (*c == '[') return read_events();
   if (*c != '{') {
-    const std::string_view packed = packed_with({window_.begin(), window_.size()});
-    if (packed.empty()) {
-      return tl::unexpected(failure("is not JSON: it begins with neither { nor ["));
-    }
-    return tl::unexpected(
-        failure(fmt::format("is packed with {}: unpack it, or pack it with gzip", packed)));
+    return tl::unexpected(failure("is not JSON: it begins with neither { nor ["));
   }
   window_.consume_to(window_.begin() + 1);
   for (;;) {
@@ -295,8 +281,9 @@ Result<Ended> Reader::read_one_event() {
       return resume_at_next_event();
     }
     if (window_.full()) {
-      warn(fmt::format("an event of more than {} MB at byte {}: the rest was not read",
-                       limits_.event_bytes >> 20, window_.offset()));
+      warn(fmt::format("an event of more than {} MB {}: the rest was not read",
+                       limits_.event_bytes >> 20, at_byte(window_.offset())),
+           window_.offset());
       return Ended::kStop;
     }
     const Result<bool> more = window_.more();
@@ -339,23 +326,38 @@ Result<Ended> Reader::read_events() {
 
 void Reader::report() {
   if (broken_ > 0) {
-    warn(fmt::format("malformed JSON at byte {}: {} {} left out", first_broken_, broken_,
-                     broken_ == 1 ? "event was" : "events were"));
+    warn(fmt::format("malformed JSON {}: {} {} left out", at_byte(first_broken_), broken_,
+                     broken_ == 1 ? "event was" : "events were"),
+         first_broken_);
   }
   if (columns_.without_time() > 0) {
-    warn(fmt::format("{} events without a usable time were left out, the first at byte {}",
-                     columns_.without_time(), first_without_time_));
+    warn(fmt::format("{} events without a usable time were left out, the first {}",
+                     columns_.without_time(), at_byte(first_without_time_)),
+         first_without_time_);
   }
   if (columns_.texts().repaired() > 0) {
-    warn(
-        fmt::format("{} texts hold control characters or invalid UTF-8, shown as `?`, the first "
-                    "in the event at byte {}",
-                    columns_.texts().repaired(), first_repaired_));
+    warn(fmt::format("{} texts hold control characters or invalid UTF-8, shown as `?`, the first "
+                     "in the event {}",
+                     columns_.texts().repaired(), at_byte(first_repaired_)),
+         first_repaired_);
   }
   if (trace_.negative_durations > 0) {
-    warn(fmt::format(
-        "{} device events have a negative duration and count in no total, the first at byte {}",
-        trace_.negative_durations, first_negative_));
+    warn(fmt::format("{} device events have a negative duration and count in no total, the first "
+                     "{}",
+                     trace_.negative_durations, at_byte(first_negative_)),
+         first_negative_);
+  }
+}
+
+// Counting lines all along would cost every file what only a broken one needs.
+void Reader::place_warnings() {
+  constexpr uint64_t kSearchedMost = uint64_t{1} << 30;
+  std::vector<BytePlace> places;
+  for (const auto& [warning, place] : places_) places.push_back(place);
+  find_lines(window_.source(), places, kSearchedMost);
+  for (size_t i = 0; i < places.size(); ++i) {
+    warnings_[places_[i].first].at.line = places[i].line;
+    warnings_[places_[i].first].at.column = places[i].column;
   }
 }
 
@@ -363,22 +365,30 @@ Result<Trace> Reader::read() {
   trace_.file = name_;
   const Result<Ended> root = read_root();
   if (!root) return tl::unexpected(root.error());
+  const uint64_t end = window_.source().bytes_out();
   if (!has_events_) {
-    return tl::unexpected(failure(*root == Ended::kCut
-                                      ? "ends before any traceEvents: cut short, or no trace"
-                                      : "has no traceEvents: not a profiler trace"));
+    return tl::unexpected(failure(
+        *root == Ended::kCut
+            ? fmt::format("ends {}, before any traceEvents: cut short, or no trace", at_byte(end))
+            : "has no traceEvents: not a profiler trace"));
   }
   if (columns_.phases() == 0 && (trace_.events > 0 || broken_ > 0)) {
     return tl::unexpected(failure("holds no profiler events: not a profiler trace"));
   }
+  if (*root == Ended::kCut && trace_.events == 0) {
+    return tl::unexpected(
+        failure(fmt::format("ends {}, before its first event: cut short", at_byte(end))));
+  }
   if (*root == Ended::kCut) {
-    warn(fmt::format("the file ends in the middle, at byte {}: the {} events before it were read",
-                     window_.source().bytes_out(), trace_.events));
+    warn(fmt::format("the file ends in the middle, {}: the {} events before it were read",
+                     at_byte(end), trace_.events),
+         end);
   }
   if (!window_.source().damage().empty()) warn(window_.source().damage());
   columns_.finish();
   report();
-  trace_.bytes = window_.source().bytes_out();
+  place_warnings();
+  trace_.bytes = end;
   join(trace_);
   assign_roles(trace_);
   return std::move(trace_);
@@ -386,18 +396,20 @@ Result<Trace> Reader::read() {
 
 }  // namespace
 
+Result<Trace> read_kineto(ByteSource source, Diagnostics& warnings, const KinetoLimits& limits) {
+  return Reader(std::move(source), warnings, limits).read();
+}
+
 Result<Trace> read_kineto(const std::string& path, Diagnostics& warnings,
                           const KinetoLimits& limits) {
   Result<ByteSource> source = ByteSource::open(path, limits.json_bytes);
   if (!source) return tl::unexpected(source.error());
-  const std::string name = path == "-" ? "standard input" : sanitize(path, 4096);
-  return Reader(std::move(*source), name, warnings, limits).read();
+  return read_kineto(std::move(*source), warnings, limits);
 }
 
 Result<Trace> read_kineto_text(std::string_view bytes, const std::string& name,
                                Diagnostics& warnings, const KinetoLimits& limits) {
-  ByteSource source = ByteSource::over(bytes, name, limits.json_bytes);
-  return Reader(std::move(source), name, warnings, limits).read();
+  return read_kineto(ByteSource::over(bytes, name, limits.json_bytes), warnings, limits);
 }
 
 }  // namespace assay

@@ -8,8 +8,10 @@
 //
 // What is wrong with a file is a warning wherever something can still be told: a cut or damaged
 // file keeps what came before, a broken event is left out, control characters and invalid UTF-8 in
-// texts become '?', events with impossible times are left out and counted. A Failure is: no such
-// file, empty, not JSON, no traceEvents, larger than the limits, a decompression bomb.
+// texts become '?', events with impossible times are left out and counted. Warnings have the place:
+// the byte of the decompressed text, and its line and column where the file can be read once more.
+// A Failure is: no such file, empty, not JSON, no traceEvents, cut before the first event, larger
+// than the limits, a decompression bomb.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +19,7 @@
 #include <string_view>
 
 #include "base/diagnostic.h"
+#include "ingest/gzip.h"
 #include "ingest/trace.h"
 
 namespace assay {
@@ -34,6 +37,10 @@ struct KinetoLimits {
 };
 
 Result<Trace> read_kineto(const std::string& path, Diagnostics& warnings,
+                          const KinetoLimits& limits = {});
+
+// The same from a source that was opened already; its name stands in messages.
+Result<Trace> read_kineto(ByteSource source, Diagnostics& warnings,
                           const KinetoLimits& limits = {});
 
 // The same from bytes in memory (plain or gzip); `name` stands for the file in messages.

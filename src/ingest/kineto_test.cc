@@ -321,13 +321,35 @@ TEST(Kineto, NotATrace) {
   EXPECT_EQ(failure(" \n\t "), "t.json: is empty");
   EXPECT_NE(failure("ProfilerStep,1,2").find("not JSON"), std::string::npos);
   EXPECT_NE(failure(std::string("\0\1\2\3", 4)).find("not JSON"), std::string::npos);
-  EXPECT_NE(failure("\x28\xb5\x2f\xfd....").find("packed with zstd"), std::string::npos);
   EXPECT_NE(failure("{}").find("no traceEvents"), std::string::npos);
   EXPECT_NE(failure("{\"a\": [1, 2]}").find("no traceEvents"), std::string::npos);
   EXPECT_NE(failure("[[1, 2, [3]], 4]").find("no profiler events"), std::string::npos);
   EXPECT_NE(failure(R"([{"a": 1}, {"a": 2}])").find("no profiler events"), std::string::npos);
   EXPECT_EQ(good("[]").events, 0u);
   EXPECT_EQ(good("\xEF\xBB\xBF" + events({})).events, 0u);
+}
+
+TEST(Kineto, CutBeforeTheFirstEvent) {
+  EXPECT_EQ(failure(R"({"schemaVersion": 1, "traceEvents": [)"),
+            "t.json: ends at byte 37, before its first event: cut short");
+  EXPECT_EQ(failure(R"({"schemaVersion": 1, "traceEvents": [ {"ph": "X")"),
+            "t.json: ends at byte 48, before its first event: cut short");
+  EXPECT_EQ(failure(R"({"schemaVersion": 1, "devicePro)"),
+            "t.json: ends at byte 31, before any traceEvents: cut short, or no trace");
+}
+
+TEST(Kineto, WarningsHaveLineAndColumn) {
+  Diagnostics warnings;
+  const std::string text =
+      "{\"traceEvents\": [\n" + kernel("1", "2") + ",\n  {\"ph\": }\n, " + kernel("4", "2") + ",\n";
+  ASSERT_TRUE(read_kineto_text(text, "t.json", warnings));
+  ASSERT_EQ(warnings.size(), 2u);
+  EXPECT_NE(warnings[0].message.find("ends in the middle"), std::string::npos);
+  EXPECT_EQ(warnings[0].at.line, 5);
+  EXPECT_EQ(warnings[0].at.column, 1);
+  EXPECT_NE(warnings[1].message.find("malformed JSON"), std::string::npos);
+  EXPECT_EQ(warnings[1].at.line, 3);
+  EXPECT_EQ(warnings[1].at.column, 10);
 }
 
 TEST(Kineto, DeepNestingEndsTheReading) {

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "ingest/text.h"
-#include "ingest/text_file.h"
 
 namespace assay {
 namespace {
@@ -371,7 +370,33 @@ FileKind pickle_kind(std::string_view text) {
   return ours ? FileKind::kFlightRecorderPickle : FileKind::kUnknown;
 }
 
+// What a file is packed with, by its first bytes; empty: nothing known.
+std::string_view packed_with(std::string_view head) {
+  struct Magic {
+    std::string_view bytes, name;
+  };
+  constexpr std::array<Magic, 5> kMagics = {{{"\x28\xb5\x2f\xfd", "zstd"},
+                                             {"PK\x03\x04", "zip"},
+                                             {"\xfd"
+                                              "7zXZ",
+                                              "xz"},
+                                             {"BZh", "bzip2"},
+                                             {"\x04\x22\x4d\x18", "lz4"}}};
+  for (const Magic& m : kMagics) {
+    if (head.substr(0, m.bytes.size()) == m.bytes) return m.name;
+  }
+  return {};
+}
+
 }  // namespace
+
+std::string why_unknown(std::string_view head) {
+  if (head.empty()) return "the file is empty";
+  const std::string_view packed = packed_with(head);
+  if (!packed.empty())
+    return "packed with " + std::string(packed) + ": unpack it, or pack it with gzip";
+  return "not a kind of file that is known here";
+}
 
 std::string_view kind_name(FileKind kind) {
   constexpr std::array<std::string_view, kFileKinds> kNames = {"unknown",
@@ -423,13 +448,19 @@ FileKind recognise(std::string_view head) {
   return text_kind(plain);
 }
 
-Result<FileKind> recognise_file(const std::string& path) {
-  const Result<std::string> head = read_text_head(path, kRecogniseBytes);
+Result<FileKind> recognise(ByteSource& source) {
+  const Result<std::string_view> head = source.peek(kRecogniseBytes);
   if (!head) return tl::unexpected(head.error());
   const FileKind kind = recognise(*head);
-  if (kind != FileKind::kUnknown || head->size() < kRecogniseBytes || path == "-") return kind;
-  const Result<std::string> more = read_text_head(path, kRecogniseBytesMost);
+  if (kind != FileKind::kUnknown || head->size() < kRecogniseBytes) return kind;
+  const Result<std::string_view> more = source.peek(kRecogniseBytesMost);
   return more ? recognise(*more) : kind;
+}
+
+Result<FileKind> recognise_file(const std::string& path) {
+  Result<ByteSource> source = ByteSource::open(path, kRecogniseBytesMost);
+  if (!source) return tl::unexpected(source.error());
+  return recognise(*source);
 }
 
 }  // namespace assay

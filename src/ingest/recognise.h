@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "base/diagnostic.h"
+#include "ingest/gzip.h"
 
 namespace assay {
 
@@ -48,7 +49,12 @@ constexpr size_t kRecogniseBytesMost = size_t{4} << 20;
 // `head` is the beginning of a file's text, decompressed.
 FileKind recognise(std::string_view head);
 
-// The same for a file, plain or gzip. Fails where it cannot be read.
+// Why a text of that beginning is kUnknown, for a message: empty, packed with another program.
+std::string why_unknown(std::string_view head);
+
+// The kind of a source, plain or gzip, nothing of which is consumed; and for a file. Fails where it
+// cannot be read.
+Result<FileKind> recognise(ByteSource&);
 Result<FileKind> recognise_file(const std::string& path);
 
 }  // namespace assay

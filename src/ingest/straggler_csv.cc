@@ -1,10 +1,7 @@
 #include "ingest/straggler_csv.h"
 
-#include <zlib.h>
-
 #include <charconv>
 #include <cmath>
-#include <memory>
 #include <utility>
 
 #include <fmt/format.h>
@@ -189,23 +186,28 @@ OperationTrace OperationReader::finish() {
   return std::move(trace_);
 }
 
-Result<OperationTrace> read_operations(const std::string& path) {
-  // gzread passes plain files through.
-  const std::unique_ptr<gzFile_s, int (*)(gzFile)> file(gzopen(path.c_str(), "rb"), gzclose);
-  if (!file) return tl::make_unexpected(Failure{fmt::format("{}: cannot be opened", path)});
-  OperationReader reader(path);
+Result<OperationTrace> read_operations(ByteSource source) {
+  OperationReader reader(source.name());
   std::string buffer(size_t{1} << 20, '\0');
-  size_t bytes = 0;
-  while (true) {
-    const int read = gzread(file.get(), buffer.data(), static_cast<unsigned>(buffer.size()));
-    if (read < 0) return tl::make_unexpected(Failure{fmt::format("{}: cannot be read", path)});
-    if (read == 0) break;
-    bytes += static_cast<size_t>(read);
-    if (bytes > kMaxOperationBytes)
-      return tl::make_unexpected(Failure{fmt::format("{}: holds more than 4 GiB of text", path)});
-    reader.feed({buffer.data(), static_cast<size_t>(read)});
+  for (;;) {
+    const Result<size_t> read = source.read(buffer.data(), buffer.size());
+    if (!read) return tl::unexpected(read.error());
+    if (*read == 0) break;
+    if (source.bytes_out() > kMaxOperationBytes)
+      return tl::unexpected(
+          Failure{fmt::format("{}: holds more than 4 GiB of text", source.name())});
+    reader.feed({buffer.data(), *read});
   }
-  return reader.finish();
+  OperationTrace trace = reader.finish();
+  if (!source.damage().empty())
+    trace.problems.push_back(problem(Severity::kWarning, source.damage(), trace.file, 0));
+  return trace;
+}
+
+Result<OperationTrace> read_operations(const std::string& path) {
+  Result<ByteSource> source = ByteSource::open(path, kMaxOperationBytes);
+  if (!source) return tl::unexpected(source.error());
+  return read_operations(std::move(*source));
 }
 
 }  // namespace assay

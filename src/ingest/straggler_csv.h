@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "base/diagnostic.h"
+#include "ingest/gzip.h"
 
 namespace assay {
 
@@ -78,5 +79,6 @@ class OperationReader {
 
 // From a file, plain or gzip. Fails only where the file cannot be read.
 Result<OperationTrace> read_operations(const std::string& path);
+Result<OperationTrace> read_operations(ByteSource source);
 
 }  // namespace assay

@@ -1,81 +1,83 @@
 #include "ingest/text_file.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
-#include <filesystem>
-#include <memory>
+#include <limits>
 
 #include <fmt/format.h>
-#include <zlib.h>
 
 namespace assay {
 namespace {
 
-struct Close {
-  void operator()(gzFile file) const { gzclose_r(file); }
-};
-using GzFile = std::unique_ptr<gzFile_s, Close>;
+constexpr size_t kPiece = size_t{1} << 20;
 
-Failure failure(const std::string& path, std::string_view what) {
-  return Failure{fmt::format("{}: {}", sanitize(path), what)};
-}
-
-// zlib's reader passes a file that is not gzip through as it is.
-Result<GzFile> open(const std::string& path) {
-  std::error_code error;
-  if (std::filesystem::is_directory(path, error)) {
-    return tl::unexpected(failure(path, "is a directory"));
-  }
-  errno = 0;
-  GzFile file(path == "-" ? gzdopen(0, "rb") : gzopen(path.c_str(), "rb"));
-  if (!file) {
-    return tl::unexpected(failure(path, errno != 0 ? std::strerror(errno) : "cannot be opened"));
-  }
-  gzbuffer(file.get(), 1u << 17);
-  return file;
-}
-
-// Reads up to `bytes`; false when the stream is damaged.
-bool read_up_to(gzFile file, size_t bytes, std::string& out) {
-  constexpr size_t kPiece = size_t{1} << 20;
-  while (out.size() < bytes) {
-    const size_t had = out.size();
-    const size_t want = std::min(kPiece, bytes - had);
-    out.resize(had + want);
-    const int got = gzread(file, out.data() + had, static_cast<unsigned>(want));
-    out.resize(had + static_cast<size_t>(std::max(got, 0)));
-    if (got < 0) return false;
-    if (got == 0) break;
-  }
-  int error = Z_OK;
-  gzerror(file, &error);
-  return error == Z_OK || error == Z_STREAM_END;
+int as_int(uint64_t n) {
+  return static_cast<int>(std::min<uint64_t>(n, std::numeric_limits<int>::max()));
 }
 
 }  // namespace
 
-Result<std::string> read_text_head(const std::string& path, size_t bytes) {
-  const Result<GzFile> file = open(path);
-  if (!file) return tl::unexpected(file.error());
+Result<std::string> read_rest(ByteSource& source, size_t max_bytes) {
   std::string text;
-  if (!read_up_to(file->get(), bytes, text) && text.empty()) {
-    return tl::unexpected(failure(path, "cannot be read (damaged gzip stream?)"));
+  for (;;) {
+    const size_t had = text.size();
+    text.resize(had + kPiece);
+    const Result<size_t> got = source.read(text.data() + had, kPiece);
+    text.resize(had + got.value_or(0));
+    if (!got) return tl::unexpected(got.error());
+    if (*got == 0) break;
+    if (text.size() > max_bytes) {
+      return tl::unexpected(
+          Failure{fmt::format("{}: more than {} MB of text", source.name(), max_bytes >> 20)});
+    }
   }
   return text;
 }
 
 Result<std::string> read_text(const std::string& path, size_t max_bytes) {
-  const Result<GzFile> file = open(path);
-  if (!file) return tl::unexpected(file.error());
-  std::string text;
-  if (!read_up_to(file->get(), max_bytes + 1, text)) {
-    return tl::unexpected(failure(path, "the gzip stream is damaged or cut short"));
-  }
-  if (text.size() > max_bytes) {
-    return tl::unexpected(failure(path, fmt::format("more than {} MB of text", max_bytes >> 20)));
+  Result<ByteSource> source = ByteSource::open(path, std::numeric_limits<uint64_t>::max());
+  if (!source) return tl::unexpected(source.error());
+  Result<std::string> text = read_rest(*source, max_bytes);
+  if (text && !source->damage().empty()) {
+    return tl::unexpected(Failure{fmt::format("{}: {}", source->name(), source->damage())});
   }
   return text;
+}
+
+void find_lines(const ByteSource& source, std::vector<BytePlace>& places, uint64_t most_bytes) {
+  std::vector<BytePlace*> wanted;
+  for (BytePlace& place : places) {
+    if (place.byte <= most_bytes) wanted.push_back(&place);
+  }
+  if (wanted.empty()) return;
+  std::sort(wanted.begin(), wanted.end(),
+            [](const BytePlace* a, const BytePlace* b) { return a->byte < b->byte; });
+  Result<ByteSource> text = source.again();
+  if (!text) return;
+  std::string piece(kPiece, '\0');
+  uint64_t at = 0, line = 1, line_start = 0;  // of the piece, and of what was passed in it
+  size_t next = 0;
+  while (next < wanted.size()) {
+    const size_t size = text->read(piece.data(), piece.size()).value_or(0);
+    const char* passed = piece.data();
+    const auto pass = [&](const char* to) {
+      while (const void* newline = std::memchr(passed, '\n', static_cast<size_t>(to - passed))) {
+        passed = static_cast<const char*>(newline) + 1;
+        line_start = at + static_cast<uint64_t>(passed - piece.data());
+        ++line;
+      }
+      passed = to;
+    };
+    // The end of the text is a place too: there a file that was cut ends.
+    for (; next < wanted.size() && (wanted[next]->byte < at + size || size == 0); ++next) {
+      if (size > 0) pass(piece.data() + (wanted[next]->byte - at));
+      wanted[next]->line = as_int(line);
+      wanted[next]->column = as_int(wanted[next]->byte - line_start + 1);
+    }
+    if (size == 0) return;
+    pass(piece.data() + size);
+    at += size;
+  }
 }
 
 }  // namespace assay
