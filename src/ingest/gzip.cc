@@ -88,7 +88,8 @@ Result<ByteSource> ByteSource::open(const std::string& path, uint64_t most_bytes
   state->owned = path != "-";
   struct stat info {};
   if (state->fd < 0 || ::fstat(state->fd, &info) != 0) {
-    return tl::unexpected(failure(name, std::strerror(errno)));
+    return tl::unexpected(
+        failure(name, errno == ENOENT ? "no such file or folder" : std::strerror(errno)));
   }
   if (S_ISDIR(info.st_mode)) return tl::unexpected(failure(name, "a directory, not a file"));
   if (state->owned && !S_ISREG(info.st_mode)) {

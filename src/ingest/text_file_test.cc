@@ -69,7 +69,7 @@ TEST(ByteSource, GzipOfEachKind) {
   for (const auto& c : bad) {
     Result<ByteSource> source = ByteSource::open(written("damaged", c.bytes), kMost);
     ASSERT_TRUE(source);
-    EXPECT_EQ(*read_rest(*source), a) << c.damage;
+    EXPECT_EQ(read_rest(*source)->substr(0, a.size()), a) << c.damage;
     EXPECT_NE(source->damage().find(c.damage), std::string::npos) << source->damage();
     EXPECT_FALSE(read_text(scratch("damaged")));
   }
