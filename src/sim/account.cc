@@ -130,12 +130,13 @@ class Settlement {
   void settle_kept(const Segment& g, GpuNanoseconds kept) {
     const Excess& e = g.excess;
     const double all = 1 + e.total();
-    const std::array<std::pair<Account, double>, 5> parts{
+    const std::array<std::pair<Account, double>, 6> parts{
         {{Account::kThermal, e.thermal / all},
          {Account::kFacilityCap, e.facility / all},
          {Account::kStraggler, (e.jitter + e.straggler) / all},
          {Account::kStorage, e.data / all},
-         {Account::kCorruption, e.replay / all}}};
+         {Account::kCorruption, e.replay / all},
+         {Account::kFragmentation, e.group / all}}};
     // `useful` holds the nominal part for a moment; settle_nominal spreads it.
     const GpuNanoseconds before = books_[Account::kUseful];
     books_.split(kept, parts, Account::kUseful);

@@ -102,9 +102,18 @@ void check_recovery(const RunSpec& s, Checker& c) {
   if (r.policy != RecoveryPolicy::kElastic) return;
   const int64_t per_node = std::min(s.gpus, s.gpus_per_node);
   const int64_t nodes = per_node > 0 ? s.gpus / per_node : 0;
-  if (r.replicas < 2 || nodes < r.replicas) {
-    c.add("recovery.replicas", fmt::format("{} nodes cannot be {} replicas", nodes, r.replicas),
-          "elastic recovery needs two or more replicas of whole nodes");
+  c.within("recovery.replica_nodes", static_cast<double>(r.replica_nodes), 1, kGpusMost);
+  c.time("recovery.heal", r.heal);
+  const int64_t most = nodes / std::max<int64_t>(1, r.replica_nodes);
+  if (r.replicas < 2 || r.replicas > most) {
+    const std::string unit =
+        r.replica_nodes > 1
+            ? fmt::format("; one that holds the whole model has {} nodes", r.replica_nodes)
+            : "";
+    c.add("recovery.replicas",
+          fmt::format("{} nodes cannot be {} replicas{}", nodes, r.replicas, unit),
+          most < 2 ? "use a plan with fewer tensor, pipeline and context ranks, or another recovery"
+                   : fmt::format("elastic recovery needs replicas of whole nodes: 2 to {}", most));
   }
   c.within("recovery.replicas_least", static_cast<double>(r.replicas_least), 1,
            static_cast<double>(std::max<int64_t>(1, r.replicas)));
@@ -118,6 +127,7 @@ void check_checkpoints(const RunSpec& s, Checker& c) {
     c.time(path + ".stall", t.stall);
     c.time(path + ".persist", t.persist);
     c.time(path + ".restore", t.restore);
+    c.within(path + ".starves", t.starves, 0, 1e6);
     if (t.rule == IntervalRule::kFixed && !(t.interval.v > 0)) {
       c.add(path + ".interval", "a fixed interval of zero", "state it, or let it be optimal");
     }
@@ -156,6 +166,7 @@ void check_slowness(const RunSpec& s, Checker& c) {
   c.within("data.hedge_quantile", d.hedge_quantile, 0.01, 0.9999);
   c.share("data.hedge_same_path", d.hedge_same_path);
   c.share("data.cached", d.cached);
+  c.within("data.starved", d.starved, 0, 1e6);
 }
 
 void check_site(const RunSpec& s, Checker& c) {
@@ -213,6 +224,12 @@ void check_step(const RunSpec& s, Checker& c) {
     c.within(path + ".clock", s.step.by_clock[i].clock,
              i > 0 ? s.step.by_clock[i - 1].clock * (1 + 1e-9) : 1e-3, 10);
     c.within(path + ".factor", s.step.by_clock[i].factor, 0.1, 1000);
+  }
+  for (size_t i = 0; i < s.step.by_group.size(); ++i) {
+    const std::string path = fmt::format("step.by_group[{}]", i);
+    c.within(path + ".share", s.step.by_group[i].share,
+             i > 0 ? s.step.by_group[i - 1].share * (1 + 1e-9) : 1e-9, 1);
+    c.within(path + ".factor", s.step.by_group[i].factor, 0.01, 1000);
   }
 }
 

@@ -269,9 +269,11 @@ void Engine::begin_restart() {
   const bool cold = run_.spec.recovery.policy == RecoveryPolicy::kRequeue;
   Seconds restart = run_.restart_time(run_.spec.gpus, save.tier, cold);
   if (cold) restart += run_.spec.recovery.requeue_wait;
-  if (replaced_ > 0 && !run_.spec.spares.prepulled) {
-    restart += run_.image_pull(static_cast<double>(replaced_));
-  }
+  // A job that is queued again is a new one to nodes that keep nothing.
+  const StartUp& up = run_.spec.start;
+  const double again = cold && !up.kept ? static_cast<double>(run_.nodes) * (1 - up.prepulled) : 0;
+  const double fresh = run_.spec.spares.prepulled ? 0 : static_cast<double>(replaced_);
+  restart += run_.image_pull(std::max(again, fresh));
   replaced_ = 0;
   enter(Phase::kRestarting, planned_ ? Account::kMaintenance : Account::kRestart, to_ns(restart));
 }
@@ -337,7 +339,7 @@ const RunHour& Engine::hour() const {
   return site.hours[static_cast<size_t>(now_ / length) % site.hours.size()];
 }
 
-Excess Engine::excess(const RunHour& h) const {
+Excess Engine::excess(const RunHour& h, int64_t active) const {
   Excess e;
   const double clocks = std::max(0.0, run_.clock_factor(h.thermal_clock * h.facility_clock) - 1);
   const double heat = -std::log(h.thermal_clock), cap = -std::log(h.facility_clock);
@@ -348,6 +350,10 @@ Excess Engine::excess(const RunHour& h) const {
   e.straggler = slowest_;
   e.data = run_.data_excess;
   e.replay = run_.spec.corruption.replayed;
+  if (active < run_.spec.gpus) {
+    const double share = static_cast<double>(active) / static_cast<double>(run_.spec.gpus);
+    e.group = std::max(0.0, run_.group_factor(share) - 1);
+  }
   return e;
 }
 
@@ -357,15 +363,20 @@ void Engine::begin_segment() {
   g.from = state_;
   g.work_end = g.kept = state_.work;
   const RunHour& h = hour();
-  g.excess = excess(h);
   g.clock = h.thermal_clock * h.facility_clock;
   g.replacing = gpus_in(Replica::State::kReplacing);
   g.restarting = gpus_in(Replica::State::kRestarting);
   const int64_t up = run_.spec.gpus - g.replacing - g.restarting;
   g.active = std::clamp<int64_t>(std::llround(static_cast<double>(up) * h.powered), 0, up);
   g.curtailed = up - g.active;
+  g.excess = excess(h, g.active);
   g.pace =
       (1 + g.excess.total()) * static_cast<double>(run_.spec.gpus) / static_cast<double>(g.active);
+  // A smaller group may also need less for the same work: fewer ranks to reduce gradients over.
+  if (g.active < run_.spec.gpus) {
+    const double share = static_cast<double>(g.active) / static_cast<double>(run_.spec.gpus);
+    g.pace *= std::min(1.0, run_.group_factor(share));
+  }
   ++segment_generation_;
   if (run_.target_work > 0) {
     const Nanoseconds left = time_of_work(run_.schedule, g, run_.target_work);
@@ -404,7 +415,7 @@ void Engine::change_pace() {
   const int64_t up = g.active + g.curtailed;
   const int64_t active =
       std::clamp<int64_t>(std::llround(static_cast<double>(up) * h.powered), 0, up);
-  if (g.excess == excess(h) && g.active == active) return;
+  if (g.active == active && g.excess == excess(h, active)) return;
   end_segment();
   begin_segment();
 }

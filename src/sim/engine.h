@@ -124,11 +124,12 @@ class Engine {
   void change_pace();  // ends and begins a segment when something that matters changed
   double work_now() const;
   const RunHour& hour() const;
-  Excess excess(const RunHour&) const;
+  // Of a step of `active` accelerators.
+  Excess excess(const RunHour&, int64_t active) const;
 
   // Elastic recovery.
   bool elastic() const { return replicas_.size() > 1; }
-  // Replica r has the slots [first_slot(r), first_slot(r + 1)): sizes differ by one node at most.
+  // Replica r has the slots [first_slot(r), first_slot(r + 1)): sizes differ by one unit at most.
   int32_t first_slot(size_t replica) const;
   size_t replica_of(int32_t slot) const;
   int64_t replica_gpus(size_t replica) const;

@@ -1,7 +1,6 @@
-// Elastic recovery: a replica that loses a node leaves, the others go on with its share of the
-// batch missing, and it comes back with a copy of a healthy replica's state. Nothing is rolled back
-// as long as one replica lives. The others' step takes as long as before: a smaller group's is
-// shorter, by 0.2 to 0.6 % where an eighth is away (docs/models/goodput.md).
+// Elastic recovery: a replica that loses a node leaves, the others go on, and it comes back with a
+// copy of a healthy replica's state. Nothing is rolled back as long as one replica lives. What the
+// others make of their time was predicted for every size of the group (StepModel::by_group).
 #include <algorithm>
 
 #include "sim/engine.h"
@@ -9,12 +8,18 @@
 namespace assay {
 
 int32_t Engine::first_slot(size_t replica) const {
-  return static_cast<int32_t>(replica * slots_.size() / replicas_.size());
+  // Whole units of nodes; a rest that is none belongs to the last replica.
+  const size_t unit = static_cast<size_t>(run_.spec.recovery.replica_nodes);
+  if (replica == replicas_.size()) return static_cast<int32_t>(slots_.size());
+  return static_cast<int32_t>(replica * (slots_.size() / unit) / replicas_.size() * unit);
 }
 
 size_t Engine::replica_of(int32_t slot) const {
-  // The largest r with r N / R <= slot, where N slots are shared by R replicas.
-  return ((static_cast<size_t>(slot) + 1) * replicas_.size() - 1) / slots_.size();
+  // The largest r with r U / R <= unit of the slot, where U units are shared by R replicas.
+  const size_t unit = static_cast<size_t>(run_.spec.recovery.replica_nodes);
+  const size_t units = slots_.size() / unit;
+  const size_t at = std::min(static_cast<size_t>(slot) / unit, units - 1);
+  return ((at + 1) * replicas_.size() - 1) / units;
 }
 
 int64_t Engine::replica_gpus(size_t replica) const {
@@ -110,7 +115,7 @@ void Engine::recover_replica(size_t index) {
     if (!waited) ++chronicle_.spares_empty;
     return;
   }
-  Seconds away = run_.restart_time(replica_gpus(index), 0, false);
+  Seconds away = run_.restart_time(replica_gpus(index), -1, false) + run_.spec.recovery.heal;
   if (waited || vacant_before != vacant_.size()) away += run_.spec.recovery.swap;
   if (before == Replica::State::kUp) away += run_.spec.recovery.leave_stall;
   push(now_ + to_ns(away), Kind::kReplica, static_cast<int32_t>(index), r.generation);

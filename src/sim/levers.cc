@@ -15,13 +15,13 @@ constexpr Seconds kInspection{10};
 // Cold restart against warm standby: FT-HSDP at 98,304 GPUs 900 s and 600 s; ByteRobust 10.87 times
 // for the whole recovery. The cautious end.
 constexpr double kStandbyShare = 0.33;
-// Every-step backup to a peer: ByteRobust, below 0.9 % of the step; a stall of a few tenths of a
-// second every half minute is that order.
-constexpr Seconds kPeerInterval{30}, kPeerStall{0.2}, kPeerPersist{1}, kPeerRestore{5};
+// ByteRobust copies to a peer every step; every half minute loses no more than 15 s of work.
+constexpr Seconds kPeerInterval{30};
 // P99 of what fails within a repair.
 constexpr double kSpareQuantile = 0.99;
 
 std::string duration(Seconds s) {
+  if (s.v < 0.1) return fmt::format("{:.2g} ms", s.v * 1e3);
   if (s.v < 120) return fmt::format("{:.3g} s", s.v);
   if (s.v < 2 * kSecondsPerHour) return fmt::format("{:.3g} min", s.v / 60);
   return fmt::format("{:.3g} h", s.v / kSecondsPerHour);
@@ -116,12 +116,15 @@ void add_checkpoints(const RunSpec& s, Levers& levers) {
       c.checkpoints.back().persist /= 2;
     });
   }
-  if (s.checkpoints.size() == 1 && s.gpus > s.gpus_per_node && last.survives > Extent::kNode) {
-    levers.add("peer-memory tier", "none -> every 30 s", [](RunSpec& c) {
-      c.checkpoints.insert(c.checkpoints.begin(),
-                           {"peer memory", Extent::kNode, IntervalRule::kFixed, kPeerInterval,
-                            kPeerStall, kPeerPersist, kPeerRestore});
-    });
+  // What it costs follows from sizes and ports; where they are not known, nothing is promised.
+  const PeerCopy& p = s.peer;
+  const bool known = p.part.v > 0 && p.host_copy.v > 0 && p.port.v > 0;
+  if (s.checkpoints.size() == 1 && s.gpus > s.gpus_per_node && last.survives > Extent::kNode &&
+      known) {
+    const CheckpointTier peer = peer_tier(p, kPeerInterval);
+    levers.add("peer-memory tier",
+               fmt::format("none -> every 30 s, stall {}", duration(peer.stall)),
+               [&](RunSpec& c) { c.checkpoints.insert(c.checkpoints.begin(), peer); });
   }
 }
 
@@ -135,7 +138,7 @@ void add_slowness(const RunSpec& s, Levers& levers) {
     levers.add("jitter", fmt::format("{:.2g} % -> {:.2g} %", 100 * g.jitter, 50 * g.jitter),
                [](RunSpec& c) { c.stragglers.jitter /= 2; });
   }
-  if (s.data.latency_median.v <= 0 || Simulator(s).data_excess() < 1e-4) return;
+  if (s.data.latency_median.v <= 0 || Simulator(s).data_excess() - s.data.starved < 1e-4) return;
   levers.add("prefetch", fmt::format("{} -> {} batches", s.data.prefetch, s.data.prefetch * 4),
              [](RunSpec& c) { c.data.prefetch *= 4; });
   if (s.data.hedges == 0) {

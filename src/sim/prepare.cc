@@ -30,6 +30,18 @@ FailureProcess memory_process(const HostMemory& m, int64_t gpus_per_node) {
 
 }  // namespace
 
+CheckpointTier peer_tier(const PeerCopy& p, Seconds interval) {
+  ASSERT(p.part.v > 0 && p.host_copy.v > 0 && p.port.v > 0);
+  CheckpointTier t;
+  t.name = "peer memory";
+  t.survives = Extent::kNode;
+  t.interval = interval;
+  t.stall = p.part / p.host_copy;
+  t.persist = p.part / p.port;
+  t.restore = p.part / p.port + p.part / p.host_copy + p.spread;
+  return t;
+}
+
 Frailty::Frailty(double shape) : table_(shape) {
   // The table rises with the quality, so a cell's upper end bounds it; the margin covers rounding.
   constexpr double kMargin = 1 + 1e-9, kQualityMost = 1 - 0x1p-53;
@@ -62,9 +74,14 @@ PreparedRun::PreparedRun(RunSpec s) : spec(std::move(s)) {
   const double ranks = spec.data.ranks > 0 ? static_cast<double>(spec.data.ranks) : all;
   const Seconds fetched = spec.step.fetched.v > 0 ? spec.step.fetched : spec.step.step;
   data_excess = data_stall_excess(spec.data, ranks, fetched);
-  data_excess *= fetched / spec.step.step;
+  data_excess = data_excess * (fetched / spec.step.step) + spec.data.starved;
   prepare_failures();
   prepare_schedule();
+  // Saves starve the input as long as they are persisted; over a run that is a share of the time.
+  for (size_t i = 0; i < spec.checkpoints.size(); ++i) {
+    const CheckpointTier& t = spec.checkpoints[i];
+    data_excess += t.starves * std::min(1.0, t.persist / (intervals[i] + t.stall));
+  }
 }
 
 void PreparedRun::prepare_failures() {
@@ -180,6 +197,18 @@ Seconds PreparedRun::image_pull(double pulling) const {
   const double each = s.node_pull.v > 0 ? s.image.v / s.node_pull.v : 0;
   const double shared = s.registry.v > 0 ? s.image.v * pulling / s.registry.v : 0;
   return Seconds(std::max(each, shared));
+}
+
+double PreparedRun::group_factor(double share) const {
+  const std::vector<GroupPoint>& points = spec.step.by_group;
+  if (points.empty()) return 1;
+  if (share <= points.front().share) return points.front().factor;
+  for (size_t i = 1; i < points.size(); ++i) {
+    const GroupPoint &a = points[i - 1], &b = points[i];
+    if (share > b.share) continue;
+    return a.factor + (b.factor - a.factor) * (share - a.share) / (b.share - a.share);
+  }
+  return points.back().factor;
 }
 
 double PreparedRun::clock_factor(double clock) const {

@@ -65,6 +65,8 @@ struct PreparedRun {
   Seconds image_pull(double nodes) const;
   // Step time over nominal at a clock.
   double clock_factor(double clock) const;
+  // Accelerator time of the same work over nominal, where this share of the job steps.
+  double group_factor(double share) const;
 
  private:
   void prepare_failures();

@@ -40,8 +40,8 @@ struct ProgressState {
 
 // Where a segment's step time beyond the nominal goes, in units of nominal step time.
 struct Excess {
-  double thermal = 0, facility = 0, jitter = 0, straggler = 0, data = 0, replay = 0;
-  double total() const { return thermal + facility + jitter + straggler + data + replay; }
+  double thermal = 0, facility = 0, jitter = 0, straggler = 0, data = 0, replay = 0, group = 0;
+  double total() const { return thermal + facility + jitter + straggler + data + replay + group; }
   bool operator==(const Excess&) const = default;
 };
 

@@ -36,6 +36,12 @@ struct ClockPoint {
   double factor = 1;  // step time over `StepModel::step`
 };
 
+// What a group of fewer accelerators makes of its time.
+struct GroupPoint {
+  double share = 1;   // of the job's accelerators that step
+  double factor = 1;  // accelerator time of the same work, over that of the whole job
+};
+
 struct StepModel {
   Seconds step{1};         // one optimizer step without anything below
   Ledger ledger;           // of that step, per accelerator; paid() == step. Empty: all `useful`
@@ -43,6 +49,7 @@ struct StepModel {
   Seconds fetched{0};      // step time that the data loader hides behind; zero: `step`
   double clock_bound = 1;  // share of the step that stretches as 1 / clock
   std::vector<ClockPoint> by_clock;  // measured or predicted; replaces clock_bound; clock ascending
+  std::vector<GroupPoint> by_group;  // predicted; share ascending. Empty: 1 for every share
 };
 
 // --- what fails -------------------------------------------------------------------------------
@@ -120,9 +127,11 @@ struct Recovery {
   double standby_share = 1;  // kWarmStandby, kElastic: share of the initialisation still paid
   Seconds compile{0};
   Seconds warmup{0};
-  // kElastic: `replicas` of whole nodes, sizes differ by one at most; one that loses a node leaves
-  // and comes back.
+  // kElastic: `replicas` of whole units, sizes differ by one at most; one that loses a node leaves
+  // and comes back with a copy of another's state.
   int64_t replicas = 1;
+  int64_t replica_nodes = 1;   // of one unit: what holds a whole copy of the model
+  Seconds heal{0};             // that copy
   int64_t replicas_least = 1;  // below it the job stops and waits
   Seconds leave_stall{0};      // everyone, when a replica is lost (instead of detection)
   Seconds rejoin_stall{0};     // everyone, when it comes back
@@ -143,7 +152,18 @@ struct CheckpointTier {
   Seconds stall{0};     // training waits
   Seconds persist{0};   // then written in the background; only after it may it be rolled back to
   Seconds restore{0};   // read back by everyone
+  double starves = 0;   // excess of a step while it is persisted: input comes from there, too
 };
+
+// A copy of the job's state in another node's memory, as it would cost: one accelerator's part of
+// the state, its way to host memory and its share of the node's ports. Zero: not known.
+struct PeerCopy {
+  Bytes part;
+  Bandwidth host_copy, port;
+  Seconds spread{0};  // after it was read back: what every accelerator lacks comes from others
+};
+// The tier that follows. REQUIRES: part and bandwidths are above zero.
+CheckpointTier peer_tier(const PeerCopy&, Seconds interval);
 
 struct Spares {
   int64_t nodes = 0;
@@ -177,6 +197,7 @@ struct DataPath {
   double hedge_quantile = 0.95;  // of the latency after which the next is sent
   double hedge_same_path = 0;    // share of hedges that meet the same slow path
   double cached = 0;             // share of fetches that storage never sees
+  double starved = 0;            // excess of a step by the store's bandwidth, whatever the depth
 };
 
 struct StartUp {
@@ -186,6 +207,7 @@ struct StartUp {
   Bandwidth registry{0};   // whole; zero: unlimited
   Bandwidth node_pull{0};  // one node: network, decompression; zero: unlimited
   double prepulled = 0;    // share of nodes that have the image
+  bool kept = true;        // nodes keep it between jobs; else a requeued job pulls again
 };
 
 // --- the site's hours -------------------------------------------------------------------------
@@ -222,6 +244,7 @@ struct RunSpec {
   Recovery recovery;
   std::vector<CheckpointTier> checkpoints;
   int64_t kept_checkpoints = 0;  // of the last tier, to go back before a corruption; zero: all
+  PeerCopy peer;                 // what a tier in peers' memory would cost, whether there is one
   Stragglers stragglers;
   DataPath data;
   StartUp start;

@@ -5,6 +5,9 @@
 
 #include <fmt/format.h>
 
+#include "sim/group_steps.h"
+#include "sim/state_path.h"
+#include "site/density.h"
 #include "world/model_size.h"
 
 namespace assay {
@@ -20,12 +23,14 @@ constexpr double kNodeRead = 3.9e9, kNodeWrite = 1.9e9;
 constexpr int64_t kNodesPerRack = 4;
 // Clocks at which the step is predicted again.
 constexpr double kClocks[] = {0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0};
-// A link in its slow mode runs at half its rate: one of two lanes, or the slower of two modes.
-constexpr double kSlowLink = 0.5;
-// Links between a node's port and its leaf that fail in a month: Alibaba HPN (SIGCOMM 2024). As
-// many again are taken to slow down without failing, which nobody publishes.
-constexpr double kLinkFailuresPerMonth = 0.00057;
 constexpr double kDaysPerMonth = 365.25 / 12;
+// How detection of one kind of failure scatters, log-normal: three hangs of BLOOM took 6, 11 and
+// 18 hours.
+constexpr double kDetectionSigma = 0.5;
+// One request of a client that reads or writes a checkpoint: the part size of S3's own clients.
+constexpr double kRequestBytes = 8 * 1024 * 1024;
+// Bytes of one token as it is stored: an index into a vocabulary.
+constexpr double kTokenBytes = 4;
 
 class Maker {
  public:
@@ -45,6 +50,7 @@ class Maker {
     stragglers();
     data();
     site();
+    groups();
     return std::move(out_);
   }
 
@@ -57,8 +63,12 @@ class Maker {
   }
 
   void step();
+  void groups();
   void failures();
+  void shocks();
   void recovery();
+  StatePath state_path() const;
+  void replica_memory(const Plan&, int64_t dp);
   void checkpoints();
   void storage();
   void stragglers();
@@ -105,11 +115,28 @@ void Maker::failures() {
     process.per_gpu_hour = f.count / r.exposure_gpu_hours;
     process.extent = f.extent == FailureExtent::kProcess ? Extent::kProcess : Extent::kNode;
     process.detection = inspected ? f.inspected : f.watchdog;
-    process.detection_sigma = 0.5;
+    process.detection_sigma = kDetectionSigma;
     process.replaced = f.replaced;
+    process.shape = f.shape;
     process.frailty = f.extent == FailureExtent::kNode ? r.lemon_shape : 0;
     spec_.failures.push_back(process);
   }
+  shocks();
+  spec_.corruption.per_gpu_hour = r.corruption_per_gpu_hour;
+  spec_.corruption.frailty = r.corruption_shape;
+  spec_.corruption.replayed = r.replayed;
+  spec_.corruption.detection_median = r.corruption_noticed;
+  spec_.infant = {r.infant_multiplier, r.infant_decay};
+  spec_.maintenance = {run_.maintenance_every, run_.maintenance};
+  spec_.repair = {r.repair_median, r.repair_mean};
+  spec_.memory.demand_median = run_.memory_demand;
+  spec_.memory.demand_sigma = run_.memory_spread;
+  spec_.memory.limit = run_.container_memory;
+  spec_.memory.node = setting_.cluster.node.host_memory;
+}
+
+void Maker::shocks() {
+  const Reliability& r = run_.reliability;
   const auto shock = [this](const char* name, int64_t nodes, double per_year, Seconds mean) {
     if (per_year <= 0) return;
     ShockProcess s;
@@ -119,19 +146,14 @@ void Maker::failures() {
     s.duration_mean = mean;
     spec_.shocks.push_back(s);
   };
-  shock("rack power", kNodesPerRack, r.rack_power_per_year, r.domain_outage);
+  int64_t rack = in_.site != nullptr ? density(*in_.site, setting_.cluster).rack.nodes : 0;
+  if (rack < 1) rack = kNodesPerRack;
+  shock("rack power", rack, r.rack_power_per_year, r.domain_outage);
+  shock("power distribution", rack * r.pdu_racks, r.pdu_per_year, r.domain_outage);
   shock("leaf switch", setting_.cluster.fabric.nodes_per_leaf, r.leaf_switch_per_year,
         r.domain_outage);
   if (in_.site != nullptr)
     shock("site", 0, in_.site->tier.outages_per_year, in_.site->tier.outage_mean);
-  spec_.corruption.per_gpu_hour = r.corruption_per_gpu_hour;
-  spec_.corruption.detection_median = r.corruption_noticed;
-  spec_.infant = {r.infant_multiplier, r.infant_decay};
-  spec_.maintenance = {run_.maintenance_every, run_.maintenance};
-  spec_.repair = {r.repair_median, r.repair_mean};
-  spec_.memory.demand_median = run_.memory_demand;
-  spec_.memory.limit = run_.container_memory;
-  spec_.memory.node = setting_.cluster.node.host_memory;
 }
 
 void Maker::recovery() {
@@ -141,13 +163,15 @@ void Maker::recovery() {
                                                        : RecoveryPolicy::kRequeue;
   to.requeue_wait = run_.requeue_wait;
   to.swap = run_.swap;
+  to.allocation = run_.allocation;
   to.init_base = run_.init_base;
   to.init_per_gpu = run_.init_per_gpu;
   to.standby_share = run_.standby_share;
   to.compile = run_.compile;
   to.warmup = run_.warmup;
   to.replicas = std::max<int64_t>(1, run_.replicas);
-  to.replicas_least = std::max<int64_t>(1, to.replicas / 2);
+  to.replicas_least =
+      run_.replicas_least > 0 ? run_.replicas_least : std::max<int64_t>(1, to.replicas / 2);
   to.whole_job = run_.whole_job;
   to.leave_stall = run_.leave_stall;
   to.rejoin_stall = run_.rejoin_stall;
@@ -161,6 +185,7 @@ void Maker::recovery() {
   spec_.start.image = registry.image;
   spec_.start.registry = registry.total;
   spec_.start.node_pull = registry.per_node;
+  spec_.start.kept = registry.cached;
   if (registry.cached) spec_.start.prepulled = 1;
 }
 
@@ -179,6 +204,11 @@ void Maker::storage() {
     assume("site.storage", fmt::format("{:.3g} GB/s write", write.v / 1e9),
            "1.9 GB/s a node, as large clusters are built");
   }
+  if (in_.site != nullptr && in_.site->storage.requests_per_s > 0) {
+    const Bandwidth requests(in_.site->storage.requests_per_s * kRequestBytes);
+    write = std::min(write, requests);
+    read = std::min(read, requests);
+  }
   // The nodes' own ports; a single node without ports writes to its disks.
   const double ports = nodes() * static_cast<double>(c.node.nics) * c.node.nic_bandwidth.v;
   if (ports > 0) {
@@ -189,45 +219,142 @@ void Maker::storage() {
   out_.storage_read = read;
 }
 
+// Copies of the state among the accelerators, and every limit on its way.
+StatePath Maker::state_path() const {
+  const Cluster& c = setting_.cluster;
+  const Plan& plan = *in_.plan;
+  const Model& m = setting_.workload.model;
+  StatePath p;
+  p.nodes = nodes();
+  p.accelerators = static_cast<double>(spec_.gpus_per_node);
+  const double state = out_.checkpoint.v / (kWeightBytes + kOptimizerBytes);
+  p.weights = Bytes(state * kWeightBytes);
+  p.optimizer = Bytes(state * kOptimizerBytes);
+  const double data = static_cast<double>(std::max<int64_t>(1, in_.prediction->dp) * plan.cp);
+  const double shard = plan.zero == 0            ? 1
+                       : plan.sharding_group > 0 ? static_cast<double>(plan.sharding_group)
+                                                 : data;
+  const double copies = std::max(1.0, data / shard);
+  // Experts are spread over more ranks than the rest of the model.
+  const double expert = static_cast<double>(moe_layers(m) * m.experts) *
+                        static_cast<double>(m.hidden * m.expert_ffn) * (m.gated_mlp ? 3 : 2);
+  const double experts = std::min(1.0, expert / std::max(1.0, parameters(m)));
+  const double spread =
+      static_cast<double>(plan.ep * std::max<int64_t>(1, plan.etp)) / static_cast<double>(plan.tp);
+  const double whole = 1 - experts + experts / std::max(1.0, spread);
+  p.weight_copies = plan.zero == 3 ? copies : std::max(1.0, data * whole);
+  p.optimizer_copies = copies;
+  p.read = out_.storage_read;
+  p.write = out_.storage_write;
+  p.ports = c.node.nic_bandwidth * static_cast<double>(c.node.nics);
+  p.node = p.ports;
+  if (in_.site != nullptr && in_.site->storage.per_stream.v > 0) {
+    const Bandwidth streams = in_.site->storage.per_stream * p.accelerators;
+    p.node = p.node.v > 0 ? std::min(p.node, streams) : streams;
+  }
+  p.host_copy = run_.checkpoint.host_copy;
+  const Workload& w = setting_.workload;
+  const double sample =
+      w.sample_bytes.v > 0 ? w.sample_bytes.v : kTokenBytes * static_cast<double>(w.seq);
+  p.input = Bandwidth(sample * static_cast<double>(w.global_batch) / spec_.step.step.v *
+                      (1 - run_.input_cached));
+  p.every_replica_reads = run_.checkpoint.load == Load::kEvery;
+  return p;
+}
+
 void Maker::checkpoints() {
   storage();
   const Checkpointing& c = run_.checkpoint;
   out_.checkpoint = checkpoint_bytes(setting_);
-  const Bytes share = out_.checkpoint / static_cast<double>(spec_.gpus);
-  const Seconds copy = share / c.host_copy;
-  const Seconds persist = out_.checkpoint / out_.storage_write;
+  const StatePath path = state_path();
+  const StateTimes t = state_times(path);
+  out_.restored = t.read;
+  const bool async = c.mode == SaveMode::kAsync;
   CheckpointTier remote;
   remote.name = "remote";
   remote.survives = Extent::kSite;
   remote.rule = static_cast<IntervalRule>(c.rule);
   remote.interval = c.interval;
-  remote.stall = c.stall.v > 0 ? c.stall : c.mode == SaveMode::kAsync ? copy : persist;
-  remote.persist = c.mode == SaveMode::kAsync ? persist : Seconds(0);
-  remote.restore = c.restore.v > 0 ? c.restore : out_.checkpoint / out_.storage_read;
-  if (c.peer_memory) {
-    CheckpointTier peer;
-    peer.name = "peer memory";
-    peer.survives = Extent::kNode;
-    peer.interval = c.peer_interval;
-    peer.stall = copy;
-    const double port = std::max(1e9, setting_.cluster.node.nic_bandwidth.v);
-    peer.persist = share / Bandwidth(port);
-    peer.restore = share / Bandwidth(port);
-    spec_.checkpoints.push_back(peer);
+  remote.stall = c.stall.v > 0 ? c.stall : async ? t.copy : t.persist_alone;
+  remote.persist = async ? t.persist : Seconds(0);
+  remote.restore = c.restore.v > 0 ? c.restore : t.restore;
+  remote.starves = async ? t.starves : 0;
+  const Bytes part = out_.checkpoint / static_cast<double>(spec_.gpus);
+  spec_.kept_checkpoints = c.keep;
+  spec_.recovery.heal = t.heal;
+  spec_.data.starved = t.starved;
+  if (path.ports.v > 0) {
+    const Bandwidth port = path.ports / path.accelerators;
+    const Seconds spread = t.peer_restore - part / port - part / c.host_copy;
+    spec_.peer = {part, c.host_copy, port, std::max(Seconds(0), spread)};
   }
+  const bool peer = c.peer_memory && spec_.peer.port.v > 0 && part.v > 0;
+  if (peer) spec_.checkpoints.push_back(peer_tier(spec_.peer, c.peer_interval));
   // A peer has all that a local disk has, and survives the node.
-  if (c.local_disk && !c.peer_memory && setting_.cluster.node.disk_bandwidth.v > 0) {
+  if (c.local_disk && !peer && setting_.cluster.node.disk_bandwidth.v > 0) {
     CheckpointTier local;
     local.name = "local disk";
     local.survives = Extent::kProcess;
     local.interval = Seconds(5 * std::max(60.0, c.peer_interval.v));
-    local.stall = copy;
-    const Bytes node_share = share * static_cast<double>(spec_.gpus_per_node);
-    local.persist = node_share / setting_.cluster.node.disk_bandwidth;
+    local.stall = t.copy;
+    const Bytes node_part = part * static_cast<double>(spec_.gpus_per_node);
+    local.persist = node_part / setting_.cluster.node.disk_bandwidth;
     local.restore = local.persist;
     spec_.checkpoints.push_back(local);
   }
   spec_.checkpoints.push_back(remote);
+}
+
+// The step of every size that the job may have: of elastic replicas, or of what the site powers.
+void Maker::groups() {
+  const int64_t dp = std::max<int64_t>(1, in_.prediction->dp);
+  Recovery& r = spec_.recovery;
+  if (r.policy == RecoveryPolicy::kElastic) {
+    r.replica_nodes = replica_nodes(*in_.plan, spec_.gpus_per_node);
+    const Plan plan = elastic_plan(*in_.plan, dp, r.replicas);
+    if (plan.sharding_group != in_.plan->sharding_group) {
+      assume("plan.sharding_group", fmt::format("{}", plan.sharding_group),
+             "every elastic replica holds a whole copy of the optimizer");
+    }
+    replica_memory(plan, dp);
+    const double stride = static_cast<double>(dp) / static_cast<double>(r.replicas);
+    const int64_t least = std::llround(stride * static_cast<double>(r.replicas_least));
+    spec_.step.by_group =
+        group_steps(setting_, plan, dp, least, std::max(1.0, stride), run_.elastic_batch);
+    return;
+  }
+  double powered = 1;
+  for (const RunHour& h : spec_.site.hours) {
+    if (h.powered > 0) powered = std::min(powered, h.powered);
+  }
+  if (powered >= 1) return;
+  const int64_t least = static_cast<int64_t>(std::floor(powered * static_cast<double>(dp)));
+  spec_.step.by_group = group_steps(setting_, *in_.plan, dp, least, 1, ElasticBatch::kShrink);
+}
+
+// A replica that cannot hold the state cannot live alone.
+void Maker::replica_memory(const Plan& plan, int64_t dp) {
+  const int64_t ranks = dp * plan.cp;
+  const int64_t each = ranks / std::max<int64_t>(1, spec_.recovery.replicas);
+  if (plan.zero > 0 && plan.sharding_group > each) {
+    out_.problems.push_back(
+        {"replicas",
+         fmt::format("the plan shards the optimizer over {} ranks, a replica has {}: no replica "
+                     "holds all of it",
+                     plan.sharding_group, each),
+         fmt::format("set `plan.sharding_group` to at most {}", each)});
+    return;
+  }
+  Predictor predictor(setting_);
+  if (predictor.impossible(plan)) return;
+  const MemoryUse use = predictor.memory(plan);
+  if (use.fits()) return;
+  out_.problems.push_back(
+      {"replicas",
+       fmt::format("an accelerator of {} replicas, each with a whole copy of the optimizer, needs "
+                   "{:.3g} of {:.3g} GB",
+                   spec_.recovery.replicas, use.reserved.v / 1e9, use.capacity.v / 1e9),
+       "use fewer replicas, or a plan with more tensor or pipeline ranks"});
 }
 
 void Maker::stragglers() {
@@ -239,19 +366,18 @@ void Maker::stragglers() {
   s.fail_slow_per_node_day = r.fail_slow_per_node_day;
   s.fail_slow_by = r.fail_slow_by;
   s.evicted_after = run_.evict_slow_after;
+  s.fail_slow_least = r.fail_slow_least;
+  s.fail_slow_most = r.fail_slow_most;
+  // A fabric that is slow all the time has that in its step already.
   const Fabric& fabric = setting_.cluster.fabric;
-  if (fabric.degraded_links > 0 || nodes() <= 1) return;
+  if (fabric.degraded_links > 0 || nodes() <= 1 || r.slow_links_per_month <= 0) return;
   Setting degraded = setting_;
   degraded.cluster.fabric.degraded_links = 1 / nodes();
-  degraded.cluster.fabric.degraded_speed = kSlowLink;
+  degraded.cluster.fabric.degraded_speed = r.slow_link_speed;
   s.slow_link_by = std::max(0.0, predicted(degraded) / predicted(setting_) - 1);
-  // A profile that counts only what stops a job says nothing about what slows it.
-  if (r.fail_slow_per_node_day <= 0) return;
+  s.slow_link_mean = r.slow_link;
   const double links = static_cast<double>(setting_.cluster.node.nics);
-  s.slow_link_per_node_day = links * kLinkFailuresPerMonth / kDaysPerMonth;
-  assume("run.reliability",
-         fmt::format("{:.2g} slow links a node and day", s.slow_link_per_node_day),
-         "0.057 % of ports a month, as often as they fail (HPN); an hour at half speed");
+  s.slow_link_per_node_day = links * r.slow_links_per_month / kDaysPerMonth;
 }
 
 void Maker::data() {
@@ -260,6 +386,9 @@ void Maker::data() {
   spec_.data.latency_p99 = in_.site->storage.latency_p99;
   spec_.data.prefetch = run_.prefetch;
   spec_.data.hedges = run_.hedges;
+  spec_.data.hedge_quantile = run_.hedge_after;
+  spec_.data.hedge_same_path = run_.hedge_same_path;
+  spec_.data.cached = run_.input_cached;
   // One fetch a step for each data-parallel rank; the others receive it from their neighbours.
   spec_.data.ranks = std::max<int64_t>(1, in_.prediction->dp);
 }
@@ -273,6 +402,29 @@ void Maker::site() {
     h.powered = hour.scheduled ? std::clamp(hour.running, 0.0, 1.0) : 0;
     spec_.site.hours.push_back(h);
   }
+}
+
+// The field of `run:` that a member of the spec comes from.
+std::string described(const std::string& path) {
+  constexpr std::pair<std::string_view, std::string_view> kFields[] = {
+      {"recovery.replicas_least", "replicas_least"},
+      {"recovery.replica_nodes", "replicas"},
+      {"recovery.replicas", "replicas"},
+      {"spares.nodes", "spares"},
+      {"kept_checkpoints", "checkpoint.keep"},
+      {"checkpoints", "checkpoint"},
+      {"failures", "reliability.failures"},
+      {"stragglers", "reliability"},
+      {"corruption", "reliability"},
+      {"infant", "reliability"},
+      {"repair", "reliability"},
+      {"recovery.", ""},
+      {"data.prefetch", "prefetch"},
+      {"data.hedges", "hedges"}};
+  for (const auto& [member, field] : kFields) {
+    if (path.starts_with(member)) return std::string(field) + path.substr(member.size());
+  }
+  return path;
 }
 
 }  // namespace
@@ -292,18 +444,26 @@ Diagnostics spec_problems(const SpecResult& r) {
   Diagnostics problems;
   const int64_t kept_count = std::max<int64_t>(1, r.spec.kept_checkpoints);
   const Bytes kept = r.checkpoint * static_cast<double>(kept_count);
+  const auto add = [&](std::string message, std::string help) {
+    Diagnostic d;
+    d.message = std::move(message);
+    d.help = std::move(help);
+    problems.push_back(std::move(d));
+  };
   if (r.storage_capacity.v > 0 && kept > r.storage_capacity) {
-    Diagnostic d;
-    d.message = fmt::format("{} checkpoint(s) of {:.3g} TB do not fit into storage of {:.3g} TB",
-                            kept_count, r.checkpoint.v / 1e12, r.storage_capacity.v / 1e12);
-    d.help = "state a larger `site.storage.capacity`";
-    problems.push_back(std::move(d));
+    add(fmt::format("{} checkpoint(s) of {:.3g} TB do not fit into storage of {:.3g} TB",
+                    kept_count, r.checkpoint.v / 1e12, r.storage_capacity.v / 1e12),
+        "state a larger `site.storage.capacity`");
   }
-  for (const SpecProblem& p : check(r.spec)) {
-    Diagnostic d;
-    d.message = fmt::format("run.{}: {}", p.path, p.message);
-    d.help = p.fix;
-    problems.push_back(std::move(d));
+  std::vector<SpecProblem> found = check(r.spec);
+  for (SpecProblem& p : found) p.path = described(p.path);
+  for (const SpecProblem& p : r.problems) {
+    const bool said = std::any_of(found.begin(), found.end(),
+                                  [&](const SpecProblem& f) { return f.path == p.path; });
+    if (!said) found.push_back(p);
+  }
+  for (const SpecProblem& p : found) {
+    add(fmt::format("run.{}: {}", p.path, p.message), p.fix);
   }
   return problems;
 }

@@ -1,14 +1,12 @@
 // From descriptions to a run's numbers: setting, plan and prediction, operations, site -> RunSpec.
 //
 // Every number that is not stated is derived here, in one place, and said in `assumed`:
-//   checkpoint   parameters x (weight + optimizer bytes); an accelerator saves its share; storage
-//   and
-//                the nodes' ports limit how fast it is persisted and read back (once, then
-//                broadcast).
-//   clocks       the step is predicted again at lower clocks, a slow link by predicting the step
-//   with
-//                one degraded link.
-//   failures     counts over exposure, by kind; racks, leaves and the site as shocks.
+//   checkpoint   parameters x (weight + optimizer bytes); state_path.h has its way to storage and
+//                back, with the input that shares it.
+//   clocks       the step is predicted again at lower clocks,
+//   links        with one degraded link,
+//   groups       and for every number of elastic replicas (group_steps.h).
+//   failures     counts over exposure, by kind; racks, power units, leaves and the site as shocks.
 #pragma once
 
 #include "perf/predict.h"
@@ -32,9 +30,11 @@ struct SpecInput {
 struct SpecResult {
   RunSpec spec;
   Bytes checkpoint;  // of the whole job
+  Bytes restored;    // what storage serves when all of it starts again
   Bandwidth storage_write, storage_read;
-  Bytes storage_capacity;           // zero: not stated
-  std::vector<Assumption> assumed;  // what neither the descriptions nor the catalog say
+  Bytes storage_capacity;             // zero: not stated
+  std::vector<Assumption> assumed;    // what neither the descriptions nor the catalog say
+  std::vector<SpecProblem> problems;  // what plan and operations contradict each other in
 };
 
 SpecResult make_spec(const SpecInput&);

@@ -37,7 +37,15 @@ void check_operations(const Operations& run, const Value& value, Diagnostics& pr
     problem("recovery", "run.recovery is `elastic` with a single replica",
             "state how many data-parallel groups can come and go: `replicas: 12`");
   }
+  if (run.recovery == Restart::kElastic && run.replicas_least > run.replicas) {
+    problem("replicas_least", "run.replicas_least is above run.replicas: the job would never start",
+            "state at most `replicas`");
+  }
   const Reliability& r = run.reliability;
+  if (r.fail_slow_most < r.fail_slow_least) {
+    problem("reliability.fail_slow_most", "run.reliability.fail_slow_most is below fail_slow_least",
+            "exchange them");
+  }
   if (r.repair_mean < r.repair_median) {
     problem("reliability.repair_mean",
             "run.reliability.repair_mean is below the median: repairs have a long tail",

@@ -101,6 +101,7 @@ struct Workload {
   int64_t seq = 0;           // tokens per sequence; zero: 4096 or the model's limit
   int64_t global_batch = 0;  // sequences (samples) per optimizer step; zero: about 4 M tokens
   double tokens = 0;         // training target; zero: 20 per active parameter
+  Bytes sample_bytes;        // input of one sequence or sample; zero: 4 bytes a token
   int64_t lora_rank = 16;
 };
 
@@ -112,6 +113,8 @@ void fields(T& w, V&& visit) {
   visit("seq", w.seq, Limits{0, 1e9}, "tokens per sequence");
   visit("global_batch", w.global_batch, Limits{0, 1e9}, "sequences per optimizer step");
   visit("tokens", w.tokens, Limits{0, 1e18}, "tokens to train on");
+  visit("sample_bytes", w.sample_bytes, kNotNegative,
+        "input of one sequence or sample; zero: 4 bytes a token");
   visit("lora_rank", w.lora_rank, Limits{1, 65536}, "rank of LoRA adapters");
 }
 
