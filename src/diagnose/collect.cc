@@ -183,6 +183,8 @@ void collect_text(FileKind kind, const std::string& text, const std::string& pat
       return collect_dump(text, path, collected, d, file);
     case FileKind::kSmiCsv:
     case FileKind::kSmiText:
+    case FileKind::kSmiXml:
+    case FileKind::kSmiMonitor:
     case FileKind::kPrometheusText:
     case FileKind::kPrometheusJson:
     case FileKind::kMonitorJsonl:
@@ -193,6 +195,8 @@ void collect_text(FileKind kind, const std::string& text, const std::string& pat
       return collect_nccl(read_nccl_tests_json(text, path), collected, d, file);
     case FileKind::kTopoMatrix:
       return collect_topology(read_topo_matrix(text, path), collected, d, file);
+    case FileKind::kNvlinkStatus:
+      return collect_topology(read_nvlink_status(text, path), collected, d, file);
     case FileKind::kNcclXml:
       return collect_topology(read_nccl_xml(text, path), collected, d, file);
     case FileKind::kHwlocXml:

@@ -124,6 +124,31 @@ bool read_fault(std::string_view message, std::string_view mark, KernelEvent& ev
   return true;
 }
 
+// The fabric manager's own words for what the kernel calls an SXid: `detected NVSwitch non-fatal
+// error 12028 on fid 0 on NVSwitch pci bus id 00000000:86:00.0 physical id 3 port 61`.
+bool read_switch_error(std::string_view message, KernelEvent& event) {
+  constexpr std::string_view kMark = "detected NVSwitch ", kError = "fatal error ",
+                             kBus = "pci bus id ";
+  const size_t at = message.find(kMark);
+  if (at == std::string_view::npos) return false;
+  const std::string_view rest = message.substr(at + kMark.size());
+  const size_t error = rest.find(kError);
+  if (error == std::string_view::npos || error > 8) return false;
+  const std::string_view number = rest.substr(error + kError.size());
+  const std::optional<uint64_t> code = unsigned_number(number.substr(0, number.find(' ')));
+  if (!code || *code > 1000000) return false;
+  event.kind = KernelEventKind::kSxid;
+  event.code = static_cast<int>(*code);
+  event.fatal = error == 0;
+  const size_t bus = rest.find(kBus);
+  if (bus != std::string_view::npos) {
+    const std::string_view pci = rest.substr(bus + kBus.size());
+    event.pci = sanitize(std::string(pci.substr(0, pci.find(' '))), 32);
+  }
+  event.detail = sanitize(std::string(rest), 160);
+  return true;
+}
+
 struct Mark {
   std::string_view text;
   KernelEventKind kind;
@@ -168,6 +193,7 @@ bool read_event(std::string_view message, KernelEvent& event) {
     return !starts_with(event.detail, "Severity") && !starts_with(event.detail, "Data");
   }
   if (contains(message, "NVRM") && read_fault(message, "Xid (", event)) return true;
+  if (read_switch_error(message, event)) return true;
   for (const Mark& mark : kMarks) {
     if (!contains(message, mark.text) || is_harmless(message, mark.kind)) continue;
     event.kind = mark.kind;

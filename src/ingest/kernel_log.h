@@ -1,9 +1,9 @@
 // What a kernel said about its machine: GPU faults (XID), NVSwitch faults (SXID), memory killed
 // for, PCIe errors, links and disks that went away.
 //
-// Lines may come from dmesg in any of its forms, /dev/kmsg, journalctl or syslog, with or without
-// times. An event keeps the wall-clock time or the time since boot, whichever the line had. Details
-// are fit for a terminal.
+// Lines may come from dmesg in any of its forms, /dev/kmsg, journalctl, syslog or NVIDIA's fabric
+// manager, with or without times. An event keeps the wall-clock time or the time since boot,
+// whichever the line had. Details are fit for a terminal.
 #pragma once
 
 #include <optional>

@@ -343,6 +343,96 @@ unsigned reason_key(std::string_view key) {
   return 0;
 }
 
+namespace {
+
+struct Ending {
+  std::string_view text;
+  double scale;
+};
+constexpr Ending kUnits[] = {{"_mhz", 1},
+                             {"_ghz", 1e3},
+                             {"_milliwatts", kMilli},
+                             {"_mw", kMilli},
+                             {"_watts", 1},
+                             {"_w", 1},
+                             {"_celsius", 1},
+                             {"_c", 1},
+                             {"_ratio", 1},
+                             {"_percent", kPercent},
+                             {"_pct", kPercent},
+                             {"_mib", kMiB},
+                             {"_mb", kMega},
+                             {"_bytes", 1}};
+
+// What programs call a metric once the unit is taken off. `scale` holds where there was none; zero:
+// without a unit the name says nothing.
+struct Habit {
+  Metric metric;
+  double scale;
+  std::array<std::string_view, 6> names;
+};
+constexpr Habit kHabits[] = {
+    {Metric::kSmClockMhz,
+     1,
+     {"sm_clock", "clock_sm", "clocks_sm", "clocks_current_sm", "gpu_clock"}},
+    {Metric::kMemoryClockMhz, 1, {"mem_clock", "memory_clock", "clock_mem", "clocks_mem"}},
+    {Metric::kSmClockMaxMhz, 1, {"max_sm_clock", "sm_clock_max", "clocks_max_sm"}},
+    {Metric::kPowerW, 1, {"power", "power_draw", "gpu_power", "board_power"}},
+    {Metric::kPowerW, 0, {"power_usage"}},  // milliwatts of NVML, watts of DCGM
+    {Metric::kPowerLimitW, 1, {"power_limit", "enforced_power_limit", "power_cap"}},
+    {Metric::kTemperatureC,
+     1,
+     {"temperature", "temp", "gpu_temp", "gpu_temperature", "temperature_gpu"}},
+    {Metric::kMemoryTemperatureC,
+     1,
+     {"memory_temp", "mem_temp", "hbm_temp", "temperature_memory", "memory_temperature"}},
+    {Metric::kGpuUtilisation,
+     kPercent,
+     {"utilization_gpu", "gpu_util", "gpu_utilization", "util", "utilization"}},
+    {Metric::kMemoryUsedBytes, 0, {"memory_used", "mem_used", "fb_used"}},
+    {Metric::kThrottleReasons,
+     1,
+     {"throttle_reasons", "clocks_event_reasons", "clocks_throttle_reasons",
+      "clocks_event_reasons_active"}},
+    {Metric::kSmActive, 1, {"sm_active", "sm_activity"}},
+    {Metric::kSmOccupancy, 1, {"sm_occupancy"}},
+    {Metric::kTensorActive,
+     1,
+     {"tensor_active", "tensor_activity", "any_tensor", "pipe_tensor_active"}},
+    {Metric::kDramActive, 1, {"dram_active", "dram_activity"}},
+    {Metric::kXid, 1, {"xid", "xid_errors"}},
+};
+
+std::optional<MetricName> habit(std::string_view name, std::optional<double> unit) {
+  for (const Habit& row : kHabits) {
+    for (const std::string_view known : row.names) {
+      if (known.empty() || known != name) continue;
+      const double scale = unit.value_or(row.scale);
+      if (scale == 0) return std::nullopt;
+      return MetricName{row.metric, scale};
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<MetricName> sample_metric(std::string_view name) {
+  if (name.size() > 64) return std::nullopt;
+  std::optional<MetricName> found = smi_column(name);
+  if (!found) found = exported_metric(name);
+  if (found) return found;
+  std::string plain = lower(trimmed(name));
+  std::replace_if(
+      plain.begin(), plain.end(), [](char c) { return c == '.' || c == '-' || c == ' '; }, '_');
+  found = habit(plain, std::nullopt);
+  for (const Ending& unit : kUnits) {
+    if (found || !std::string_view(plain).ends_with(unit.text)) continue;
+    found = habit(std::string_view(plain).substr(0, plain.size() - unit.text.size()), unit.scale);
+  }
+  return found;
+}
+
 std::optional<MetricName> monitor_key(std::string_view name) {
   struct Row {
     std::string_view name;

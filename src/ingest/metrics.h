@@ -93,6 +93,9 @@ unsigned reason_column(std::string_view name);  // 0: not one
 // `GPU Link Info/PCIe Generation/Current`: the last parts of a path of nvidia-smi -q.
 std::optional<MetricName> smi_query_path(std::string_view section, std::string_view key);
 unsigned reason_key(std::string_view key);  // `SW Power Cap`; 0: not one
+// A name that a sampler of its own chose: any of the above, or the habits of such programs
+// (`power_w`, `sm_clock_mhz`, `gpu_util`, `tensor_active`), with the unit at its end.
+std::optional<MetricName> sample_metric(std::string_view name);
 // `gpu_usage` of SuperBench's monitor.
 std::optional<MetricName> monitor_key(std::string_view name);
 

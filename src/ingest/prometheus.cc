@@ -1,5 +1,4 @@
-// What Prometheus and its exporters write: the scraped page, the answer to a query, and the JSON
-// lines of a monitor that samples NVML.
+// What Prometheus and its exporters write: the scraped page and the answer to a query.
 #include <string>
 
 #include <fmt/format.h>
@@ -7,7 +6,6 @@
 
 #include "ingest/telemetry.h"
 #include "ingest/text.h"
-#include "ingest/time_text.h"
 
 namespace assay {
 namespace {
@@ -294,45 +292,6 @@ Telemetry read_prometheus_json(std::string_view text, const std::string& file) {
         {Severity::kWarning, "no GPU metric that is known", {file, 0, 0, 1}, "", ""});
   }
   return out;
-}
-
-Telemetry read_monitor_jsonl(std::string_view text, const std::string& file) {
-  TelemetryBuilder builder(file);
-  simdjson::dom::parser parser(kMaxJsonBytes);
-  std::string_view line;
-  int line_number = 0;
-  while (!builder.full() && next_line(text, line)) {
-    ++line_number;
-    if (trimmed(line).empty()) continue;
-    simdjson::dom::object object;
-    if (parser.parse(line.data(), line.size()).get(object) != simdjson::SUCCESS) {
-      builder.problem(Severity::kWarning, "not a JSON object; the line is left out", line_number);
-      continue;
-    }
-    std::string_view time;
-    const double at_s =
-        object["time"].get(time) == simdjson::SUCCESS ? time_at(time).value_or(0) : 0;
-    // A second line at the same time is a second sample, so times are not merged across lines.
-    std::unordered_map<int, size_t> samples;
-    for (const auto field : object) {
-      const size_t colon = field.key.rfind(':');
-      if (colon == std::string_view::npos) continue;
-      const std::optional<MetricName> metric = monitor_key(field.key.substr(0, colon));
-      const int index = small_index(field.key.substr(colon + 1));
-      double value = 0;
-      if (!metric || index < 0 || field.value.get(value) != simdjson::SUCCESS) continue;
-      GpuSeries identity;
-      identity.index = index;
-      const int series = builder.series(identity);
-      if (series < 0) continue;
-      const auto found = samples.find(series);
-      const size_t sample =
-          found != samples.end() ? found->second : builder.new_sample(series, at_s);
-      samples.emplace(series, sample);
-      builder.set(series, sample, metric->metric, value * metric->scale);
-    }
-  }
-  return builder.finish();
 }
 
 }  // namespace assay

@@ -4,6 +4,7 @@
 #include <array>
 #include <vector>
 
+#include "ingest/telemetry.h"
 #include "ingest/text.h"
 
 namespace assay {
@@ -81,11 +82,39 @@ Outline outline(std::string_view text) {
   return out;
 }
 
+// How many of `names` occur as whole fields of a header.
+int hits(const std::vector<std::string_view>& header, std::initializer_list<const char*> names) {
+  int n = 0;
+  for (const char* name : names) {
+    n += std::find(header.begin(), header.end(), std::string_view(name)) != header.end() ? 1 : 0;
+  }
+  return n;
+}
+
+// Names that stand for a metric of a GPU, whoever chose them.
+size_t metrics_among(const std::vector<std::string_view>& names) {
+  constexpr size_t kLookedAt = 512;
+  size_t known = 0;
+  for (size_t i = 0; i < names.size() && i < kLookedAt; ++i)
+    known += sample_metric(names[i]) ? 1 : 0;
+  return known;
+}
+
+// What samples NVML: `gpu_usage:3`, or a time beside names of metrics, or beside a list of GPUs.
+bool is_sampler(const Outline& it) {
+  const bool time = it.has("time") || it.has("timestamp") || it.has("ts");
+  const bool columns = std::any_of(it.keys.begin(), it.keys.end(), [](std::string_view key) {
+    return starts_with(key, "gpu_") && contains(key, ":");
+  });
+  return time && (columns || it.has("gpus") || metrics_among(it.keys) >= 2);
+}
+
 FileKind json_kind(std::string_view text) {
   const Outline it = outline(text);
   if (it.array) {
     const bool events = it.has("ph") && (it.has("ts") || it.has("pid"));
-    return events ? FileKind::kKinetoTrace : FileKind::kUnknown;
+    if (events) return FileKind::kKinetoTrace;
+    return is_sampler(it) ? FileKind::kMonitorJsonl : FileKind::kUnknown;
   }
   if (starts_with(it.schema, "assay.")) return FileKind::kAssayResult;
   if (it.has("traceEvents") || (it.has("schemaVersion") && it.has("deviceProperties"))) {
@@ -103,11 +132,7 @@ FileKind json_kind(std::string_view text) {
   if (it.has("nccl_version") && (it.has("args") || it.has("results"))) {
     return FileKind::kNcclTestsJson;
   }
-  const bool gpu_columns = std::any_of(it.keys.begin(), it.keys.end(), [](std::string_view key) {
-    return starts_with(key, "gpu_") && contains(key, ":");
-  });
-  if (gpu_columns && it.has("time")) return FileKind::kMonitorJsonl;
-  return FileKind::kUnknown;
+  return is_sampler(it) ? FileKind::kMonitorJsonl : FileKind::kUnknown;
 }
 
 // --- XML --------------------------------------------------------------------------------------
@@ -136,6 +161,7 @@ FileKind xml_kind(std::string_view text) {
   const std::string_view root = xml_root(text);
   if (root == "system") return FileKind::kNcclXml;
   if (root == "topology") return FileKind::kHwlocXml;
+  if (root == "nvidia_smi_log") return FileKind::kSmiXml;
   return FileKind::kUnknown;
 }
 
@@ -144,15 +170,6 @@ FileKind xml_kind(std::string_view text) {
 bool all_digits(std::string_view text) {
   return !text.empty() &&
          std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
-}
-
-// How many of `names` occur as whole fields of a header.
-int hits(const std::vector<std::string_view>& header, std::initializer_list<const char*> names) {
-  int n = 0;
-  for (const char* name : names) {
-    n += std::find(header.begin(), header.end(), std::string_view(name)) != header.end() ? 1 : 0;
-  }
-  return n;
 }
 
 // `timestamp, temperature.gpu, power.draw.instant [W]`: at least two columns that nvidia-smi has.
@@ -167,7 +184,9 @@ bool is_smi_header(std::string_view line) {
                        [&](std::string_view family) { return starts_with(column, family); });
   });
   const bool named = hits(columns, {"timestamp", "index", "name", "uuid", "gpu_uuid"}) > 0;
-  return known >= 2 || (known == 1 && named);
+  if (known >= 2 || (known == 1 && named)) return true;
+  // A sampler of its own: a time, and two columns whose names say what they are.
+  return hits(columns, {"timestamp", "time", "ts"}) > 0 && metrics_among(columns) >= 2;
 }
 
 // `2026/11/15 07:02:20.435, 123.10, ...`: the log of `--format=csv,noheader`.
@@ -282,21 +301,40 @@ bool is_topo_row(std::string_view line) {
          std::find(cells.begin(), cells.end(), std::string_view("X")) != cells.end();
 }
 
+// `Link 3: 25 GB/s`, `Link 3: <inactive>`
+bool is_nvlink_row(std::string_view line) {
+  if (!starts_with(line, "Link ")) return false;
+  const std::vector<std::string_view> cells = words(line, 8);
+  return cells.size() >= 3 && cells[1].size() > 1 && cells[1].back() == ':' &&
+         all_digits(cells[1].substr(0, cells[1].size() - 1)) &&
+         (contains(line, "GB/s") || contains(line, "inactive"));
+}
+
+// Faults of GPUs and switches, as the kernel and the fabric manager tell them.
+bool is_fault_line(std::string_view line) {
+  return contains(line, "NVRM: Xid") || contains(line, "SXid (PCI:") ||
+         contains(line, "detected NVSwitch ");
+}
+
 bool is_kernel_time(std::string_view inside) {
   inside = trimmed(inside);
   const size_t dot = inside.find('.');
   if (dot != std::string_view::npos) {
     return all_digits(inside.substr(0, dot)) && all_digits(inside.substr(dot + 1));
   }
-  // dmesg -T: `Sun Feb 23 16:24:18 2025`.
+  // dmesg -T: `Sun Feb 23 16:24:18 2025`; fabric manager: `Feb 25 2025 13:59:45`.
   const std::vector<std::string_view> parts = words(inside);
+  if (parts.size() == 4 && parts[0].size() == 3 && all_digits(parts[1]) && all_digits(parts[2]) &&
+      contains(parts[3], ":")) {
+    return true;
+  }
   return parts.size() == 5 && parts[0].size() == 3 && parts[1].size() == 3 &&
          contains(parts[3], ":") && all_digits(parts[4]);
 }
 
 // The ways in which kernels' lines are printed: dmesg, dmesg -x, dmesg -T, /dev/kmsg, syslog.
 bool is_kernel_line(std::string_view line) {
-  if (contains(line, "NVRM: Xid") || contains(line, "SXid (PCI:")) return true;
+  if (is_fault_line(line)) return true;
   if (starts_with(line, "kern  :")) return true;
   if (contains(line, " kernel: ")) return true;
   if (line.size() > 3 && line[0] == '<' && line.find(">[") < 5) {
@@ -314,7 +352,7 @@ bool is_kernel_line(std::string_view line) {
 
 struct Votes {
   int lines = 0, training = 0, nccl = 0, nccl_command = 0, prometheus = 0, topo = 0, kernel = 0,
-      smi_text = 0;
+      smi_text = 0, smi_xml = 0, smi_monitor = 0, nvlink = 0;
   int xid = 0;
 };
 
@@ -331,7 +369,10 @@ Votes count_votes(std::string_view text) {
     votes.prometheus += is_prometheus_line(bare) ? 1 : 0;
     votes.topo += is_topo_row(bare) ? 1 : 0;
     votes.kernel += is_kernel_line(bare) ? 1 : 0;
-    votes.xid += contains(bare, "NVRM: Xid") || contains(bare, "SXid (PCI:") ? 1 : 0;
+    votes.xid += is_fault_line(bare) ? 1 : 0;
+    votes.smi_xml += starts_with(bare, "<nvidia_smi_log") ? 1 : 0;
+    votes.smi_monitor += is_smi_monitor_header(bare) ? 1 : 0;
+    votes.nvlink += is_nvlink_row(bare) ? 1 : 0;
     votes.smi_text += contains(bare, "NVSMI LOG") || contains(bare, "$ nvidia-smi -q") ||
                               contains(bare, "NVIDIA System Management Interface")
                           ? 1
@@ -354,10 +395,13 @@ FileKind text_kind(std::string_view text) {
   if (table != FileKind::kUnknown) return table;
   const Votes votes = count_votes(text);
   if (votes.smi_text > 0) return FileKind::kSmiText;
+  if (votes.smi_xml > 0) return FileKind::kSmiXml;
+  if (votes.smi_monitor > 0) return FileKind::kSmiMonitor;
   if (votes.training > 0) return FileKind::kTrainingLog;
   if (votes.prometheus * 2 > votes.lines) return FileKind::kPrometheusText;
   if (votes.nccl > 0) return FileKind::kNcclTests;
   if (votes.topo > 0) return FileKind::kTopoMatrix;
+  if (votes.nvlink * 2 > votes.lines) return FileKind::kNvlinkStatus;
   if (votes.xid > 0 || votes.kernel * 2 > votes.lines) return FileKind::kKernelLog;
   if (votes.nccl_command > 0) return FileKind::kNcclTests;
   return slurm_line(first);
@@ -406,12 +450,15 @@ std::string_view kind_name(FileKind kind) {
                                                                "PyTorch execution trace",
                                                                "nvidia-smi query log",
                                                                "nvidia-smi -q",
+                                                               "nvidia-smi -q -x",
+                                                               "nvidia-smi dmon or pmon",
                                                                "Prometheus page",
                                                                "Prometheus query result",
                                                                "NVML samples",
                                                                "nccl-tests",
                                                                "nccl-tests (JSON)",
                                                                "nvidia-smi topo -m",
+                                                               "nvidia-smi nvlink -s",
                                                                "NCCL topology",
                                                                "hwloc topology",
                                                                "kernel log",

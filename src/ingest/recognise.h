@@ -21,15 +21,18 @@ enum class FileKind {
   kExecutionTrace,  // PyTorch execution trace (Chakra): recognised, but not diagnosed
   kSmiCsv,          // nvidia-smi --query-gpu=... --format=csv
   kSmiText,         // nvidia-smi -q, or a capture of several nvidia-smi screens
+  kSmiXml,          // nvidia-smi -q -x
+  kSmiMonitor,      // nvidia-smi dmon or pmon
   kPrometheusText,  // a scraped page: dcgm-exporter, nvidia_gpu_exporter, ...
   kPrometheusJson,  // the answer to a query: vector or matrix
-  kMonitorJsonl,    // one JSON object a line with NVML samples (SuperBench)
+  kMonitorJsonl,    // JSON of a sampler of NVML: a line a time, or one array
   kNcclTests,       // text of nccl-tests or rccl-tests
   kNcclTestsJson,   // nccl-tests -J
   kTopoMatrix,      // nvidia-smi topo -m
+  kNvlinkStatus,    // nvidia-smi nvlink -s
   kNcclXml,         // NCCL topology
   kHwlocXml,        // hwloc topology
-  kKernelLog,       // dmesg, kmsg, journal, pstore
+  kKernelLog,       // dmesg, kmsg, journal, pstore, fabric manager
   kSacct,           // Slurm accounting
   kSinfo,
   kSqueue,

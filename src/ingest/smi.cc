@@ -4,38 +4,13 @@
 #include <fmt/format.h>
 
 #include "base/csv.h"
+#include "ingest/smi_value.h"
 #include "ingest/telemetry.h"
 #include "ingest/text.h"
 #include "ingest/time_text.h"
 
 namespace assay {
 namespace {
-
-// `[N/A]`, `N/A`, `[Not Supported]`, `[Unknown Error]`, ...: no value.
-bool is_absent(std::string_view cell) {
-  return cell.empty() || cell[0] == '[' || cell == "N/A" || contains_any_case(cell, "error");
-}
-
-// Numbers with or without a unit, hexadecimal masks, and the words of yes-or-no fields.
-std::optional<double> smi_value(Metric metric, std::string_view cell) {
-  cell = trimmed(cell);
-  if (is_absent(cell)) return std::nullopt;
-  if (starts_with(cell, "0x")) {
-    const std::optional<uint64_t> mask = unsigned_number(cell, 16);
-    return mask ? std::optional<double>(static_cast<double>(*mask)) : std::nullopt;
-  }
-  if (metric == Metric::kRecoveryAction) {
-    const std::string word = lower(cell);
-    if (word == "none") return 0;
-    if (word == "reset" || contains(word, "gpu reset")) return 1;
-    if (contains(word, "reboot")) return 2;
-    if (contains(word, "drain") && contains(word, "p2p")) return 3;
-    if (contains(word, "drain")) return 4;
-  }
-  if (cell == "Yes" || cell == "Active") return 1;
-  if (cell == "No" || cell == "Not Active") return 0;
-  return leading_number(cell);
-}
 
 struct Column {
   int index = 0;
@@ -54,13 +29,13 @@ Columns columns_of(const std::vector<std::string_view>& header) {
   for (size_t i = 0; i < header.size(); ++i) {
     const std::string_view name = header[i];
     const int at = static_cast<int>(i);
-    if (name == "timestamp") out.timestamp = at;
-    if (name == "index") out.index = at;
+    if (name == "timestamp" || name == "time" || name == "ts") out.timestamp = at;
+    if (name == "index" || name == "gpu" || name == "gpu_index" || name == "gpu_id") out.index = at;
     if (name == "uuid" || name == "gpu_uuid") out.uuid = at;
     if (name == "name" || name == "gpu_name") out.name = at;
     if (name == "pci.bus_id" || name == "gpu_bus_id") out.pci = at;
-    if (name == "hostname") out.host = at;
-    Column column{at, smi_column(name), reason_column(name)};
+    if (name == "hostname" || name == "host" || name == "node") out.host = at;
+    Column column{at, sample_metric(name), reason_column(name)};
     if (column.metric && column.metric->metric == Metric::kThrottleReasons) {
       out.mask = true;
       column.reason = 0;
@@ -73,7 +48,7 @@ Columns columns_of(const std::vector<std::string_view>& header) {
 std::string cell_text(const std::vector<std::string_view>& row, int column) {
   if (column < 0 || static_cast<size_t>(column) >= row.size()) return {};
   const std::string_view cell = trimmed(row[static_cast<size_t>(column)]);
-  return is_absent(cell) ? std::string() : std::string(cell.substr(0, 256));
+  return is_absent_value(cell) ? std::string() : std::string(cell.substr(0, 256));
 }
 
 // A GPU is told by its host and its bus id, or else its UUID, or else its index: the bus id first,
@@ -109,7 +84,7 @@ void add_row(TelemetryBuilder& builder, const Columns& columns,
              const std::vector<std::string_view>& row) {
   const int series = series_of(builder, columns, row);
   if (series < 0) return;
-  const double at_s = time_at(cell_text(row, columns.timestamp)).value_or(0);
+  const double at_s = sample_time(cell_text(row, columns.timestamp));
   const size_t sample = builder.new_sample(series, at_s);
   unsigned reasons = 0;
   bool any_reason = false;
@@ -162,19 +137,20 @@ void read_rows(TelemetryBuilder& builder, std::string_view& rest, int& line_numb
 }
 
 bool is_query_header(std::string_view line) {
-  // Cheap, because captures are asked about every line with a comma.
-  if (!contains(line, "clocks") && !contains(line, "power.") && !contains(line, "temperature.") &&
-      !contains(line, "utilization.") && !contains(line, "memory.") && !contains(line, "ecc.") &&
-      !contains(line, "pcie.") && !contains(line, "remapped_rows.")) {
-    return false;
-  }
   const std::vector<std::string_view> names = fields(line, ',');
   if (names.size() < 2) return false;
   size_t known = 0;
   for (const std::string_view name : names) {
-    known += smi_column(name) || reason_column(name) != 0 ? 1 : 0;
+    known += sample_metric(name) || reason_column(name) != 0 ? 1 : 0;
   }
   return known >= 1 && known * 10 >= names.size();  // the full query has some 200 columns
+}
+
+// Cheap, because captures are asked about every line with a comma.
+bool may_be_query_header(std::string_view line) {
+  return contains(line, "clocks") || contains(line, "power.") || contains(line, "temperature.") ||
+         contains(line, "utilization.") || contains(line, "memory.") || contains(line, "ecc.") ||
+         contains(line, "pcie.") || contains(line, "remapped_rows.");
 }
 
 // --- nvidia-smi -q ----------------------------------------------------------------------------
@@ -280,6 +256,31 @@ void query_line(TelemetryBuilder& builder, QueryState& state, std::string_view l
 
 }  // namespace
 
+bool is_absent_value(std::string_view cell) {
+  return cell.empty() || cell[0] == '[' || cell == "-" || cell == "N/A" ||
+         contains_any_case(cell, "error");
+}
+
+std::optional<double> smi_value(Metric metric, std::string_view cell) {
+  cell = trimmed(cell);
+  if (is_absent_value(cell)) return std::nullopt;
+  if (starts_with(cell, "0x")) {
+    const std::optional<uint64_t> mask = unsigned_number(cell, 16);
+    return mask ? std::optional<double>(static_cast<double>(*mask)) : std::nullopt;
+  }
+  if (metric == Metric::kRecoveryAction) {
+    const std::string word = lower(cell);
+    if (word == "none") return 0;
+    if (word == "reset" || contains(word, "gpu reset")) return 1;
+    if (contains(word, "reboot")) return 2;
+    if (contains(word, "drain") && contains(word, "p2p")) return 3;
+    if (contains(word, "drain")) return 4;
+  }
+  if (cell == "Yes" || cell == "Active") return 1;
+  if (cell == "No" || cell == "Not Active") return 0;
+  return leading_number(cell);
+}
+
 Telemetry read_smi_csv(std::string_view text, const std::string& file) {
   TelemetryBuilder builder(file);
   if (starts_with(text, "\xef\xbb\xbf")) text.remove_prefix(3);
@@ -330,7 +331,8 @@ Telemetry read_smi_text(std::string_view text, const std::string& file) {
     } else if (!line.empty() && line[0] == '#') {
       end_gpu(builder, state);
       in_query = false;
-    } else if (!in_query && contains(line, ",") && is_query_header(trimmed(line))) {
+    } else if (!in_query && contains(line, ",") && may_be_query_header(line) &&
+               is_query_header(trimmed(line))) {
       read_rows(builder, text, line_number, trimmed(line), true);
     } else if (in_query) {
       query_line(builder, state, line);

@@ -193,6 +193,10 @@ Telemetry read_telemetry(FileKind kind, std::string_view text, const std::string
       return read_smi_csv(text, file);
     case FileKind::kSmiText:
       return read_smi_text(text, file);
+    case FileKind::kSmiXml:
+      return read_smi_xml(text, file);
+    case FileKind::kSmiMonitor:
+      return read_smi_monitor(text, file);
     case FileKind::kPrometheusText:
       return read_prometheus_text(text, file);
     case FileKind::kPrometheusJson:

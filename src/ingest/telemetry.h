@@ -62,6 +62,12 @@ constexpr size_t kMaxSeries = 65536;
 Telemetry read_smi_csv(std::string_view text, const std::string& file);
 // nvidia-smi -q, and captures that hold it among other screens; query CSV in them is read too.
 Telemetry read_smi_text(std::string_view text, const std::string& file);
+// nvidia-smi -q -x, one document or several after one another.
+Telemetry read_smi_xml(std::string_view text, const std::string& file);
+// nvidia-smi dmon and pmon. Times without a date count from 1970-01-01, so that differences hold.
+Telemetry read_smi_monitor(std::string_view text, const std::string& file);
+// `# gpu pwr gtemp ...`: the line of names above the rows of dmon and pmon.
+bool is_smi_monitor_header(std::string_view line);
 Telemetry read_prometheus_text(std::string_view text, const std::string& file);
 Telemetry read_prometheus_json(std::string_view text, const std::string& file);
 Telemetry read_monitor_jsonl(std::string_view text, const std::string& file);

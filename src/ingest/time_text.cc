@@ -163,6 +163,19 @@ std::optional<double> syslog_time_at(std::string_view text, int year) {
   return seconds_of(t, 0);
 }
 
+double epoch_seconds(double count) {
+  constexpr double kSecondsMost = 1e11;  // the year 5138; milliseconds of 1973
+  for (const double unit : {1.0, 1e3, 1e6, 1e9}) {
+    if (count >= 0 && count < kSecondsMost * unit) return count / unit;
+  }
+  return 0;
+}
+
+double sample_time(std::string_view text) {
+  const std::optional<double> number = whole_number(text);
+  return number ? epoch_seconds(*number) : time_at(text).value_or(0);
+}
+
 // The inverse of days_of, by the same eras.
 std::string date_words(double at_s) {
   constexpr double kEnd = 253402300800.0;  // of the year 9999

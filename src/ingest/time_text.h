@@ -16,6 +16,12 @@ std::optional<double> time_at(std::string_view text);
 // `Nov 15 06:48:40` of syslog has no year; this one is given.
 std::optional<double> syslog_time_at(std::string_view text, int year);
 
+// A count since 1970 in seconds, milliseconds, microseconds or nanoseconds, told by its size; zero
+// where it is none of them.
+double epoch_seconds(double count);
+// Either of the above, as a sampler writes its time; zero where it is none.
+double sample_time(std::string_view text);
+
 // `2026-11-15 06:48:40`. Times outside of the years 1970 to 9999 are `-`.
 std::string date_words(double at_s);
 

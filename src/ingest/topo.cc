@@ -276,6 +276,48 @@ Topology read_topo_matrix(std::string_view text, const std::string& file) {
   return out;
 }
 
+// `GPU 0: NVIDIA H200 (UUID: GPU-...)`, then a line `Link 3: 26.562 GB/s` or `Link 3: <inactive>`
+// each.
+Topology read_nvlink_status(std::string_view text, const std::string& file) {
+  Topology out;
+  out.file = file;
+  std::vector<std::pair<size_t, double>> rates;  // device, GB/s
+  std::string_view line;
+  int number = 0;
+  while (next_line(text, line)) {
+    ++number;
+    const std::string_view bare = trimmed(line);
+    const size_t colon = bare.find(':');
+    if (starts_with(bare, "GPU ") && colon != std::string_view::npos) {
+      const std::optional<uint64_t> index = unsigned_number(bare.substr(4, colon - 4));
+      if (!index || out.devices.size() >= kDevicesMax) continue;
+      TopoDevice device;
+      device.name = "GPU" + std::to_string(*index);
+      const std::string_view model = trimmed(bare.substr(colon + 1));
+      device.model = sanitize(std::string(model.substr(0, model.find(" (UUID"))), 64);
+      out.devices.push_back(std::move(device));
+    } else if (starts_with(bare, "Link ") && colon != std::string_view::npos) {
+      const std::optional<double> rate = leading_number(bare.substr(colon + 1));
+      if (out.devices.empty() || (!rate && !contains(bare, "inactive"))) {
+        out.problems.push_back(
+            problem(Severity::kWarning, "not the state of a link; left out", file, number));
+        if (out.problems.size() > 20) break;
+        continue;
+      }
+      if (rate && *rate > 0) rates.emplace_back(out.devices.size() - 1, *rate);
+    }
+  }
+  double highest = 0;
+  for (const auto& [device, rate] : rates) highest = std::max(highest, rate);
+  for (const auto& [device, rate] : rates) {
+    if (rate >= highest) out.devices[device].nvlinks += out.devices[device].nvlinks < 1000 ? 1 : 0;
+  }
+  if (out.devices.empty()) {
+    out.problems.push_back(problem(Severity::kError, "no GPU in this output of nvlink -s", file));
+  }
+  return out;
+}
+
 Topology read_nccl_xml(std::string_view text, const std::string& file) {
   Topology out;
   out.file = file;

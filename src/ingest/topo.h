@@ -1,5 +1,5 @@
-// How the parts of a node are joined: nvidia-smi topo -m, NCCL's topology XML, hwloc's XML, all as
-// one list of devices and of links between them.
+// How the parts of a node are joined: nvidia-smi topo -m and nvlink -s, NCCL's topology XML,
+// hwloc's XML, all as one list of devices and of links between them.
 //
 // XML is read without entities and with a bounded depth. What a source does not say stays empty:
 // topo -m knows no PCIe speeds, NCCL's file no distances between GPUs behind a switch.
@@ -23,7 +23,9 @@ struct TopoDevice {
   std::string model;  // or empty
   int numa = -1;      // -1: not stated
   Bandwidth pcie;     // one way, raw, of the device's own link; zero: not stated
-  int nvlinks = 0;    // that leave it: by NCCL's file, or the sum over the row of a matrix
+  // That leave it: by NCCL's file, the sum over the row of a matrix, or those of nvlink -s that run
+  // at the highest rate of the file.
+  int nvlinks = 0;
 };
 
 struct TopoLink {
@@ -44,6 +46,7 @@ struct Topology {
 };
 
 Topology read_topo_matrix(std::string_view text, const std::string& file);
+Topology read_nvlink_status(std::string_view text, const std::string& file);
 Topology read_nccl_xml(std::string_view text, const std::string& file);
 Topology read_hwloc_xml(std::string_view text, const std::string& file);
 

@@ -80,7 +80,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
   const std::string_view text(reinterpret_cast<const char*>(data) + 1, size - 1);
   const std::string file = "fuzz";
-  switch (data[0] % 12) {
+  switch (data[0] % 15) {
     case 0:
       check(assay::read_smi_csv(text, file));
       break;
@@ -113,6 +113,15 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       break;
     case 10:
       check(assay::read_kernel_log(text, file));
+      break;
+    case 12:
+      check(assay::read_smi_xml(text, file));
+      break;
+    case 13:
+      check(assay::read_smi_monitor(text, file));
+      break;
+    case 14:
+      check(assay::read_nvlink_status(text, file));
       break;
     default:
       check(assay::read_training_log(text, file));
