@@ -8,3 +8,9 @@ add_executable(stories_test test/stories_test.cc)
 target_link_libraries(stories_test PRIVATE assay_stories GTest::gtest GTest::gtest_main)
 target_compile_definitions(stories_test PRIVATE ASSAY_ROOT="${CMAKE_SOURCE_DIR}")
 add_test(NAME stories COMMAND stories_test)
+
+# examples/runs: published runs, each held to the band that it states.
+add_executable(published_runs_test test/published_runs_test.cc)
+target_link_libraries(published_runs_test PRIVATE assay_stories GTest::gtest GTest::gtest_main)
+target_compile_definitions(published_runs_test PRIVATE ASSAY_ROOT="${CMAKE_SOURCE_DIR}")
+add_test(NAME published_runs COMMAND published_runs_test)

@@ -133,16 +133,22 @@ double PreparedRun::rate_upto(Extent upto) const {
   return rate;
 }
 
-double PreparedRun::rate_between(Extent above, Extent upto) const {
-  return std::max(0.0, rate_upto(upto) - rate_upto(above));
+double PreparedRun::rollbacks_upto(Extent upto) const {
+  if (spec.recovery.policy != RecoveryPolicy::kElastic) return rate_upto(upto);
+  // Replicas that live know the state; only what takes all of them down goes back to a save.
+  const Extent within = std::min(upto, Extent::kDomain);
+  const double all = rate_upto(within) * spec.recovery.whole_job;
+  return all + (upto > within ? rate_upto(upto) - rate_upto(within) : 0);
 }
 
 CheckpointTier PreparedRun::tier_with_interval(size_t index, Seconds before) const {
   CheckpointTier t = spec.checkpoints[index];
   if (t.rule != IntervalRule::kFixed) {
     // The failures that this tier and no more frequent one survives.
-    double rate = index == 0 ? rate_upto(t.survives)
-                             : rate_between(spec.checkpoints[index - 1].survives, t.survives);
+    double rate = index == 0 ? rollbacks_upto(t.survives)
+                             : rollbacks_upto(t.survives) -
+                                   rollbacks_upto(spec.checkpoints[index - 1].survives);
+    rate = std::max(0.0, rate);
     // Only the last tier reaches back before a corruption.
     if (index + 1 == spec.checkpoints.size()) rate += corruption_rate();
     const Seconds restart = restart_time(spec.gpus, static_cast<int>(index), true);

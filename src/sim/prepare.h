@@ -55,9 +55,10 @@ struct PreparedRun {
   double jitter_excess = 0, data_excess = 0;
   double repair_sigma = 0;
 
-  // Failures per second of the job that reach at least / at most an extent.
-  double rate_between(Extent above, Extent upto) const;  // extents in (above, upto]
+  // Failures per second of the job that reach at most an extent, and those of them after which
+  // work is lost.
   double rate_upto(Extent) const;
+  double rollbacks_upto(Extent) const;
   double corruption_rate() const;
 
   // Processes, initialisation and the restore of a tier (-1: none), for a group of accelerators.
