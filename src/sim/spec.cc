@@ -64,6 +64,7 @@ class Maker {
 
   void step();
   void groups();
+  double wear() const;
   void failures();
   void shocks();
   void recovery();
@@ -105,20 +106,34 @@ void Maker::step() {
   }
 }
 
+// Mean over the site's hours; 1 without a site, or where the coolant is never above the reference.
+double Maker::wear() const {
+  if (in_.series == nullptr || in_.series->hours.empty()) return 1;
+  double sum = 0;
+  for (const SiteHour& h : in_.series->hours) sum += h.wear;
+  return sum / static_cast<double>(in_.series->hours.size());
+}
+
 void Maker::failures() {
   const Reliability& r = run_.reliability;
+  const double hot = wear();
+  if (hot > 1.005) {
+    assume("run.reliability", fmt::format("parts fail {:.2f} times as often", hot),
+           "coolant above that of the published rates; twice as often every 10 K (rule of thumb)");
+  }
   const bool inspected = run_.detection == Detection::kInspected;
   for (const FailureKind& f : r.failures) {
     if (f.count <= 0) continue;
     FailureProcess process;
     process.name = f.kind;
-    process.per_gpu_hour = f.count / r.exposure_gpu_hours;
+    const bool part = f.extent == FailureExtent::kNode;
+    process.per_gpu_hour = f.count / r.exposure_gpu_hours * (part ? hot : 1);
     process.extent = f.extent == FailureExtent::kProcess ? Extent::kProcess : Extent::kNode;
     process.detection = inspected ? f.inspected : f.watchdog;
     process.detection_sigma = kDetectionSigma;
     process.replaced = f.replaced;
     process.shape = f.shape;
-    process.frailty = f.extent == FailureExtent::kNode ? r.lemon_shape : 0;
+    process.frailty = part ? r.lemon_shape : 0;
     spec_.failures.push_back(process);
   }
   shocks();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "site/bursts.h"
 #include "site/rejection.h"
 #include "site/schedule.h"
 
@@ -12,6 +13,9 @@ namespace {
 constexpr double kAirRiseK = 52;    // junction over inlet at the limit: 0.075 K/W x 700 W
 constexpr double kOutageSigma = 1;  // of ln duration; assumed, outages span minutes to days
 constexpr double kHoursInYear = 8760;
+// Failure rates double every ten kelvin: the usual reading of Arrhenius' law for electronics, from
+// memory; the hottest cages of Titan failed 3.3 times as often as the coolest.
+constexpr double kDoublesEveryK = 10;
 
 // Kelvin that a junction is above its coolant, per watt.
 double rise_k_per_w(const GpuThermal& g, CoolingMethod method) {
@@ -34,7 +38,9 @@ class Hours {
         node_(node_power(cluster)),
         nodes_(static_cast<double>(cluster.nodes)),
         prices_(price_profile(site.power.tariff)),
-        carbon_(carbon_profile(site.power.tariff)) {
+        carbon_(carbon_profile(site.power.tariff)),
+        bursts_(cluster.accelerator, site.cooling, site.cooling.supply_c,
+                std::max(site.cooling.supply_c, site.cooling.supply_max_c)) {
     for (int m = 0; m < 12; ++m) windows_[m] = chosen_window(site, m);
     reference_c_ = coolant_like_air(cluster.accelerator, site.cooling.method, cluster.inlet_c);
     full_ = node_.training * nodes_;
@@ -53,7 +59,9 @@ class Hours {
     const PlantState cool = plant_at(site_.cooling, w, full_, full_);
     out.coolant_c = cool.supply_c;
     out.thermal_clock =
+        bursts_.clock(cool.supply_c) *
         clock_at_coolant(cluster_.accelerator, site_.cooling.method, cool.supply_c, reference_c_);
+    out.wear = wear_at(cool.supply_c, reference_c_);
     out.running *= cool.heat_share;
     fit_power(out, w, at);
     const PlantState state = settle(out, w);
@@ -112,6 +120,7 @@ class Hours {
   NodePower node_;
   double nodes_;
   std::vector<double> prices_, carbon_;
+  BurstTable bursts_;
   HourWindow windows_[12];
   Watts full_, dynamic_;
   double reference_c_ = 25;  // coolant at which the clocks are those of the step
@@ -144,6 +153,10 @@ double clock_at_coolant(const Accelerator& a, CoolingMethod method, double coola
   const Watts allowed((g.max_c - coolant_c) / rise);
   if (allowed >= g.tdp) return warm;
   return std::min(warm, clock_under_cap(g, 1, allowed, kLeakNeutral));
+}
+
+double wear_at(double coolant_c, double reference_c) {
+  return std::exp2(std::max(0.0, coolant_c - reference_c) / kDoublesEveryK);
 }
 
 OutageProcess outages_of(const Tier& t) {

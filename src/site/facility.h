@@ -42,6 +42,10 @@ double clock_at_coolant(const Accelerator&, CoolingMethod, double coolant_c, dou
 // this, and a colder supply is never worse, whatever the plant's setpoint.
 double coolant_like_air(const Accelerator&, CoolingMethod, double inlet_c);
 
+// How much more often parts fail than at the reference: twice as often every ten kelvin above it.
+// Published rates come from machines in air, and colder water is not credited.
+double wear_at(double coolant_c, double reference_c);
+
 // Availability of the tier as its outages make it: 1 - rate x mean duration.
 double availability(const OutageProcess&);
 OutageProcess outages_of(const Tier&);

@@ -104,7 +104,7 @@ class Group {
 
  private:
   double supply() const {
-    return s_.loop.supply_c + s_.loop.swing_k / 2 * std::sin(2 * kPi * now_ / kSecondsPerDay);
+    return s_.loop.supply_c + s_.loop.swing_k * std::sin(2 * kPi * now_ / kSecondsPerDay);
   }
 
   void take_changes() {
@@ -127,6 +127,7 @@ class Group {
   // while flow moves, and never past the next load step, announcement or the pump's dead time.
   double step_length() const {
     if (!cool_ || pending_ || capped_near_) return 1;
+    if (announced() && wanted_ < 1) return 1;  // the pump is about to be told
     if (std::abs(headed_ - hottest_) > kMovingK) return 1;
     const double settle = std::abs(command_ - flow_);
     // A controller between its ends closes a loop around the plates, which long steps would shake.

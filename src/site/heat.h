@@ -39,7 +39,7 @@ struct GpuThermal {
 
 struct CoolingLoop {
   double supply_c = 42;
-  double swing_k = 2;  // range of the day around it, highest six hours after it passes the mean
+  double swing_k = 2;  // above and below it over a day, highest six hours after it passes the mean
   Seconds pump_tau{90};
   Seconds pump_delay{5};
   double flow_min = 0.35;

@@ -26,53 +26,105 @@ HeatSetup with(ThermalControl policy, double supply_c = 42) {
   return s;
 }
 
+// scenarios.yaml, throttle90, every figure: counts within 15 %, since another simulation of the
+// same equations made them; times, which its 20 runs leave as uncertain, within the same.
 TEST(Heat, PumpThatLagsNinetySeconds) {
-  constexpr double kTolerance = 0.15;  // another simulation of the same equations
+  constexpr double kTolerance = 0.15;
+  const auto near = [](double value, double expected) {
+    EXPECT_NEAR(value, expected, kTolerance * expected);
+  };
   const HeatResult reactive = reproduce(with(ThermalControl::kReactive));
-  EXPECT_NEAR(per_day(reactive.events, reactive), 49.05, 49.05 * kTolerance);
-  EXPECT_NEAR(per_day(reactive.lost_slowest.v, reactive), 245.6, 245.6 * kTolerance);
+  near(per_day(reactive.events, reactive), 49.05);
+  near(per_day(reactive.lost_slowest.v, reactive), 245.6);
   const HeatResult forecast = reproduce(with(ThermalControl::kForecast));
-  EXPECT_NEAR(per_day(forecast.events, forecast), 13.8, 13.8 * kTolerance);
-  EXPECT_NEAR(per_day(forecast.lost_slowest.v, forecast), 68.8, 68.8 * kTolerance);
+  near(per_day(forecast.events, forecast), 13.8);
+  near(per_day(forecast.lost_slowest.v, forecast), 68.8);
+  EXPECT_NEAR(1 - forecast.events / reactive.events, 0.719, 0.03);
+  near(per_day((reactive.lost_slowest - forecast.lost_slowest).v, reactive), 177);
   const HeatResult cap = reproduce(with(ThermalControl::kPowerCap));
   EXPECT_EQ(cap.events, 0);
-  EXPECT_NEAR(per_day(cap.lost_slowest.v, cap), 195.5, 195.5 * kTolerance);
+  near(per_day(cap.lost_slowest.v, cap), 195.5);
   const HeatResult both = reproduce(with(ThermalControl::kForecastAndCap));
   EXPECT_EQ(both.events, 0);
-  EXPECT_NEAR(per_day(both.lost_slowest.v, both), 55.1, 55.1 * kTolerance);
-  EXPECT_NEAR(1 - forecast.events / reactive.events, 0.719, 0.05);
+  near(per_day(both.lost_slowest.v, both), 55.1);
+}
+
+// Research table of the same scenario: events a day by the share of load steps that is foreseen.
+TEST(Heat, WhatTheForecastSeesIsWhatItSaves) {
+  struct Row {
+    double recall, events, lost_s;
+  };
+  for (const Row& row : {Row{0.6, 20.6, 102}, Row{0.8, 9.9, 50}}) {
+    HeatSetup s = with(ThermalControl::kForecast);
+    s.control.recall = row.recall;
+    const HeatResult r = reproduce(s);
+    EXPECT_NEAR(per_day(r.events, r), row.events, 0.15 * row.events) << row.recall;
+    EXPECT_NEAR(per_day(r.lost_slowest.v, r), row.lost_s, 0.15 * row.lost_s) << row.recall;
+  }
+  HeatSetup all = with(ThermalControl::kForecast);
+  all.control.recall = 1;
+  EXPECT_LT(reproduce(all).events, 3);  // 0.15 a day: one in 160 hours
+}
+
+// The variants were taken from the sweep (47.7 load steps a day), whose loop swings by 1 K.
+HeatSetup of_the_sweep(ThermalControl policy, double supply_c) {
+  HeatSetup s = with(policy, supply_c);
+  s.loop.swing_k = 1;
+  return s;
 }
 
 TEST(Heat, AColdLoopNeverThrottlesAndAHotOneCannotBeHelped) {
-  EXPECT_EQ(reproduce(with(ThermalControl::kReactive, 30)).events, 0);
-  const HeatResult reactive = reproduce(with(ThermalControl::kReactive, 48), 8);
-  const HeatResult forecast = reproduce(with(ThermalControl::kForecast, 48), 8);
+  EXPECT_EQ(reproduce(of_the_sweep(ThermalControl::kReactive, 30)).events, 0);
+  const HeatResult reactive = reproduce(of_the_sweep(ThermalControl::kReactive, 48), 8);
+  const HeatResult forecast = reproduce(of_the_sweep(ThermalControl::kForecast, 48), 8);
   EXPECT_NEAR(per_day(reactive.events, reactive), 47.7, 47.7 * 0.15);
-  EXPECT_NEAR(forecast.events / reactive.events, 1, 0.15);
+  EXPECT_NEAR(forecast.events / reactive.events, 1, 0.01);
 }
 
-// throttle_sweep.csv, sweep C: events a day and lost seconds a day of the reactive controller.
+// throttle_sweep.csv, sweep C: the reactive controller by supply, and the cap where it matters.
 TEST(Heat, SupplyTemperatureAsInTheSweep) {
   struct Row {
-    double supply_c, events, lost_s;
+    double supply_c, events, lost_s, cap_lost_s;
   };
-  for (const Row& row : {Row{35, 33.9, 14.6}, Row{40, 47.1, 116.1}, Row{42, 47.7, 198.4},
-                         Row{44, 47.7, 337.6}, Row{46, 47.7, 1094.5}}) {
-    const HeatResult r = reproduce(with(ThermalControl::kReactive, row.supply_c));
+  for (const Row& row :
+       {Row{35, 33.9, 14.6, 12.4}, Row{40, 47.1, 116.1, 94.7}, Row{42, 47.7, 198.4, 159.7},
+        Row{44, 47.7, 337.6, 261.4}, Row{46, 47.7, 1094.5, 454.8}}) {
+    const HeatResult r = reproduce(of_the_sweep(ThermalControl::kReactive, row.supply_c));
     EXPECT_NEAR(per_day(r.events, r), row.events, 0.15 * row.events) << row.supply_c;
     EXPECT_NEAR(per_day(r.lost_slowest.v, r), row.lost_s, 0.15 * row.lost_s) << row.supply_c;
+    const HeatResult cap = reproduce(of_the_sweep(ThermalControl::kPowerCap, row.supply_c));
+    EXPECT_NEAR(per_day(cap.lost_slowest.v, cap), row.cap_lost_s, 0.15 * row.cap_lost_s)
+        << row.supply_c;
   }
 }
 
-// The same file, sweep A: what a forecast of every step is worth at 45 C, by its lead.
+// At 48 C full flow is just not enough: half a kelvin moves the time under a cap by a third, more
+// than a tolerance could mean. The reference (1,758 s) must lie within half a kelvin of ours.
+TEST(Heat, TheCapOnALoopWithoutCapacity) {
+  const auto lost = [](double supply_c) {
+    const HeatResult r = reproduce(of_the_sweep(ThermalControl::kPowerCap, supply_c), 10);
+    EXPECT_EQ(r.events, 0);
+    return per_day(r.lost_slowest.v, r);
+  };
+  EXPECT_LT(lost(47.5), 1758.3);
+  EXPECT_GT(lost(48.5), 1758.3);
+}
+
+// The same file, sweep A: what a forecast of every step is worth at 45 C, by its lead. A share p of
+// 159 load steps is known to sqrt(p (1 - p) / 159); the middle of the range falls from 1 to 0
+// within a minute of lead, so there a tenth is six seconds.
 TEST(Heat, LeadTimeAsInTheSweep) {
-  const HeatResult reactive = reproduce(with(ThermalControl::kReactive, 45));
-  const std::pair<double, double> removed[] = {{60, 0.107}, {90, 0.45}, {120, 0.92}, {180, 1.0}};
-  for (const auto& [lead_s, share] : removed) {
-    HeatSetup s = with(ThermalControl::kForecast, 45);
-    s.control.lead = Seconds(lead_s);
+  const HeatResult reactive = reproduce(of_the_sweep(ThermalControl::kReactive, 45), 40);
+  struct Row {
+    double lead_s, removed, tolerance;
+  };
+  for (const Row& row :
+       {Row{60, 0.107, 0.03}, Row{90, 0.453, 0.15}, Row{120, 0.918, 0.06}, Row{180, 1.0, 0.001}}) {
+    HeatSetup s = of_the_sweep(ThermalControl::kForecast, 45);
+    s.control.lead = Seconds(row.lead_s);
     s.control.recall = 1;
-    EXPECT_NEAR(1 - reproduce(s).events / reactive.events, share, 0.10) << lead_s;
+    EXPECT_NEAR(1 - reproduce(s, 40).events / reactive.events, row.removed, row.tolerance)
+        << row.lead_s;
   }
 }
 
@@ -97,13 +149,18 @@ class Naive {
     for (int i = 0; i < s.accelerators; ++i) {
       resistance_.push_back(1 + s.spread * (2 * parts.uniform() - 1));
     }
-    Stream load(seed, cause_id("heat load"));
+    Stream load(seed, cause_id("heat load")), seen(seed, cause_id("heat forecast")),
+        noise(seed, cause_id("heat forecast noise"));
     bool busy = false;
     for (double t = 0; t < end;) {
       const double median = busy ? s.load.busy_median.v : s.load.low_median.v;
       t += lognormal_quantile(load.uniform(), median, s.load.sigma_ln);
       busy = !busy;
       changes_.push_back(t);
+      if (!busy || s.control.policy != ThermalControl::kForecast) continue;
+      const bool told = seen.uniform() < s.control.recall;
+      const double shift = s.control.noise.v * normal_quantile(noise.uniform());
+      if (told) full_flow_.push_back({t - s.control.lead.v - shift, changes_.size()});
     }
   }
 
@@ -126,7 +183,7 @@ class Naive {
       }
       const double supply =
           s_.loop.supply_c +
-          s_.loop.swing_k / 2 * std::sin(2 * M_PI * std::max(0.0, t) / kSecondsPerDay);
+          s_.loop.swing_k * std::sin(2 * M_PI * std::max(0.0, t) / kSecondsPerDay);
       double hottest = -1e9, slowest = 1;
       for (size_t i = 0; i < n; ++i) {
         advance(i, load, supply, flow, clock[i], plate[i], junction[i]);
@@ -138,6 +195,10 @@ class Naive {
       double wanted = s_.loop.flow_min + s_.control.gain * error + integral;
       if (wanted > s_.loop.flow_min && wanted < 1) {
         integral += s_.control.integral_gain * error * kDt;
+      }
+      // Full flow from the announcement until the busy phase that it announced is over.
+      for (const auto& [from, change] : full_flow_) {
+        if (t >= from && next <= change) wanted = 1;
       }
       delayed.push_back(std::clamp(wanted, s_.loop.flow_min, 1.0));
       flow += kDt * (delayed.front() - flow) / s_.loop.pump_tau.v;
@@ -182,11 +243,16 @@ class Naive {
   const HeatSetup& s_;
   double end_;
   std::vector<double> resistance_, changes_;
+  std::vector<std::pair<double, size_t>> full_flow_;
 };
 
 TEST(Heat, AgreesWithNaiveSteps) {
-  for (const double supply : {40.0, 44.0}) {
-    const HeatSetup s = with(ThermalControl::kReactive, supply);
+  HeatSetup foreseen = with(ThermalControl::kForecast, 44);
+  foreseen.control.lead = Seconds(90);  // near the critical one: a pump told late is seen
+  foreseen.control.recall = 1;
+  for (const HeatSetup& s :
+       {with(ThermalControl::kReactive, 40), with(ThermalControl::kReactive, 44), foreseen}) {
+    const double supply = s.loop.supply_c;
     HeatResult naive, fast;
     for (uint64_t seed = 5; seed < 7; ++seed) {
       const HeatResult n = Naive(s, kSecondsPerDay / 4, seed).run();

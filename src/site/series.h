@@ -18,6 +18,7 @@ struct SiteHour {
   double coolant_c = 0;         // supply at the accelerators: Cluster::inlet_c of that hour
   double thermal_clock = 1;     // clocks over those in air at Cluster::inlet_c, held down by heat
   double cap_clock = 1;         // and by the facility's power cap; both multiply
+  double wear = 1;              // failure rate of parts over that at the reference temperature
   double running = 1;           // share of the accelerators that power and cooling allow
   bool scheduled = true;        // the policy uses this hour
   Watts it_power;               // racks: the running share under load, the rest at rest

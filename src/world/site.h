@@ -133,6 +133,9 @@ struct Cooling {
   ThermalControl control = ThermalControl::kReactive;
   Seconds forecast_lead;       // how long ahead a load step is announced
   double forecast_recall = 0;  // share of load steps that are announced
+  // Steps from rest to full load that the loop sees: restarts of jobs, above all. Llama 3 on 16,384
+  // accelerators was interrupted 466 times in 54 days.
+  double load_steps_per_day = 9;
 };
 
 template <class T, class V>
@@ -159,6 +162,8 @@ void fields(T& c, V&& visit) {
   visit("control", c.control, kAny, "who reacts to heat, and when");
   visit("forecast_lead", c.forecast_lead, kNotNegative, "how long ahead a load step is announced");
   visit("forecast_recall", c.forecast_recall, kFraction, "share of load steps announced");
+  visit("load_steps_per_day", c.load_steps_per_day, Limits{0, 10000},
+        "steps from rest to full load that the loop sees");
 }
 
 // How often the whole site fails. Durations are log-normal around their mean.
