@@ -21,6 +21,7 @@
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 namespace {
 
@@ -90,7 +91,9 @@ class Golden : public testing::TestWithParam<std::string> {};
 
 TEST_P(Golden, PrintsWhatItPrinted) {
   const fs::path file = fs::path(ASSAY_ROOT) / "test/golden" / (GetParam() + ".test");
-  const fs::path scratch = fs::path(testing::TempDir()) / ("assay_golden_" + GetParam());
+  // A folder of this process: two runs of the suite at once must not share one.
+  const fs::path scratch = fs::path(testing::TempDir()) /
+                           ("assay_golden_" + std::to_string(getpid()) + "_" + GetParam());
   fs::remove_all(scratch);
   fs::create_directories(scratch);
   fs::create_directory_symlink(fs::path(ASSAY_ROOT) / "examples", scratch / "examples");
