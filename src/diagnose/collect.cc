@@ -30,6 +30,7 @@ void fold(const TraceDiagnosis& t, int rank, TraceTotals& totals) {
   ++totals.traces;
   totals.ledger += t.step;
   totals.step_s += t.step_median.v;
+  totals.usual_s += t.replayed.v;
   totals.spread_s = std::max(totals.spread_s, t.spread.v);
   totals.unexplained_s += t.unexplained.v;
   totals.steps = std::min(totals.steps, t.steps);
@@ -227,6 +228,7 @@ void analyse_traces(const TraceTotals& totals, Diagnosis& d) {
   const double n = totals.traces;
   MeasuredStep step;
   step.step = Seconds(totals.step_s / n);
+  step.usual = Seconds(totals.usual_s / n);
   step.spread = Seconds(totals.spread_s);
   step.steps = totals.steps;
   step.ranks = totals.traces;

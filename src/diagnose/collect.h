@@ -29,7 +29,7 @@ struct CauseOverRanks {
 struct TraceTotals {
   int traces = 0;
   Ledger ledger;  // sum
-  double step_s = 0, spread_s = 0, unexplained_s = 0;
+  double step_s = 0, usual_s = 0, spread_s = 0, unexplained_s = 0;
   int steps = 0;
   int world_size = 0;
   Breakdown first;

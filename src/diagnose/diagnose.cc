@@ -15,6 +15,18 @@ bool earlier(const Finding& a, const Finding& b) {
   return a.cause < b.cause;
 }
 
+// Moves what another finding stands in the way of behind that one.
+void respect_order(std::vector<Finding>& findings) {
+  for (size_t i = 0; i < findings.size(); ++i) {
+    if (!findings[i].after) continue;
+    const auto first = findings.begin() + static_cast<std::ptrdiff_t>(i);
+    const auto blocker = std::find_if(first + 1, findings.end(), [&](const Finding& f) {
+      return f.cause == *findings[i].after && !f.after;
+    });
+    if (blocker != findings.end()) std::rotate(first, blocker, blocker + 1);
+  }
+}
+
 }  // namespace
 
 void rank_findings(Diagnosis& d, bool measured) {
@@ -22,6 +34,7 @@ void rank_findings(Diagnosis& d, bool measured) {
     return f.cause == Cause::kHealthy || (!f.urgent && f.share < kWorthFixing);
   });
   std::stable_sort(d.findings.begin(), d.findings.end(), earlier);
+  respect_order(d.findings);
   int number = 0;
   for (Finding& f : d.findings) {
     for (Evidence& e : f.evidence) e.id = fmt::format("e{}", ++number);

@@ -60,7 +60,10 @@ struct JobPath {
 
 // The step of a job as its traces show it: the mean over ranks.
 struct MeasuredStep {
-  Seconds step;    // median over steps, mean over ranks
+  Seconds step;  // median over steps, mean over ranks
+  // The step that findings are priced against: without the profiler's own cost, and with what
+  // comes now and then (a slow batch, a collection) at its mean. Zero: not known.
+  Seconds usual;
   Seconds spread;  // slowest less fastest step
   int steps = 0;   // 0: no steps were marked, the whole file stands for one
   int ranks = 0;   // traces read

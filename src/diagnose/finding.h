@@ -71,6 +71,10 @@ struct Finding {
   // The step after the fix, where a step is what is looked at.
   std::optional<Seconds> step_after;
 
+  // What stands in the way of this repair and is ranked before it: a step that waits for the device
+  // again and again cannot be captured into graphs.
+  std::optional<Cause> after;
+
   std::vector<Evidence> evidence;
 };
 

@@ -59,9 +59,10 @@ struct Context {
   std::vector<int32_t> lane, before;  // per device event: its lane, and the one before it there
   std::vector<std::vector<int32_t>> in_lane;  // device events by lane, by start
   int64_t latency = kLatency, gap = kGap;
-  int64_t deepest = 0;         // queue, in operations
-  std::vector<int64_t> depth;  // per entry of `calls`
-  int64_t usual = 0;           // duration of a launch that does not wait
+  int64_t deepest = 0;             // queue, in operations
+  std::vector<int64_t> depth;      // per entry of `calls`
+  int64_t usual = 0;               // duration of a launch that does not wait
+  std::vector<int64_t> operators;  // starts of the operators of launching threads, in order
 
   explicit Context(const Trace& t) : trace(t), marks(host_marks(t)) {}
 };
@@ -92,6 +93,21 @@ void collect_launches(Context& c) {
     if (thread < 0 || static_cast<size_t>(thread) >= launches.size()) continue;
     if (launches[static_cast<size_t>(thread)] != 0) c.calls.push_back(static_cast<int32_t>(i));
   }
+  for (const HostEvent& h : t.host) {
+    if (h.kind != HostKind::kOp || h.thread < 0) continue;
+    if (static_cast<size_t>(h.thread) < launches.size() &&
+        launches[static_cast<size_t>(h.thread)] != 0) {
+      c.operators.push_back(h.start_ns);
+    }
+  }
+  std::sort(c.operators.begin(), c.operators.end());
+}
+
+// Operators that began in [from, to).
+int32_t recorded_in(const Context& c, int64_t from, int64_t to) {
+  const auto first = std::lower_bound(c.operators.begin(), c.operators.end(), from);
+  const auto last = std::lower_bound(first, c.operators.end(), std::max(from, to));
+  return static_cast<int32_t>(last - first);
 }
 
 void collect_lanes(Context& c) {
@@ -336,6 +352,7 @@ std::vector<HostCall> window_calls(const Context& c, int64_t from, int64_t to) {
       h.data_ns = split.data_ns;
       h.pause_ns = split.pause_ns;
     }
+    h.recorded = 1 + recorded_in(c, frontier, call.start_ns);
     frontier = std::max(frontier, end_of(call));
     const int32_t begin = c.launch_from[static_cast<size_t>(*it)];
     h.ops = c.launch_from[static_cast<size_t>(*it) + 1] - begin;
@@ -349,6 +366,7 @@ std::vector<HostCall> window_calls(const Context& c, int64_t from, int64_t to) {
   end.work_ns = split.work_ns;
   end.data_ns = split.data_ns;
   end.pause_ns = split.pause_ns;
+  end.recorded = recorded_in(c, frontier, to);
   out.push_back(end);
   return out;
 }
@@ -395,6 +413,11 @@ void take_typical(const Context& c, const StepView& view, StepGraph& g) {
     if (same_calls(c.trace, calls, g.calls)) steps.push_back(std::move(calls));
   }
   g.steps = static_cast<int>(steps.size());
+  for (const std::vector<HostCall>& step : steps) {
+    const bool paused = std::any_of(step.begin(), step.end(),
+                                    [](const HostCall& call) { return call.pause_ns > 0; });
+    g.paused_steps += paused ? 1 : 0;
+  }
   if (2 * steps.size() <= static_cast<size_t>(view.steps) || steps.size() < 2) return;
   spread_mean(steps, &HostCall::data_ns, g.calls);
   spread_mean(steps, &HostCall::pause_ns, g.calls);

@@ -54,6 +54,7 @@ struct HostCall {
   bool after_copy = false;      // a synchronisation that only completes the held copy before it
   bool small_copy = false;      // a synchronising copy of so few bytes that the wait is its cost
   int32_t first_op = 0, ops = 0;
+  int32_t recorded = 0;  // operators that the profiler wrote down before the call, and the call
   int32_t runtime = -1;  // index into Trace::runtime; -1: the end of the step
 };
 
@@ -80,7 +81,8 @@ struct StepGraph {
   bool pause_annotated = false;  // a garbage collection was seen by name
   // Silence of the host is the interpreter's: a training loop whose operators are recorded.
   bool pauses_told = false;
-  int steps = 0;  // over which the host's work was taken
+  int steps = 0;         // over which the host's work was taken
+  int paused_steps = 0;  // of these, with a pause
 };
 
 // REQUIRES: view comes from step_view(trace).

@@ -31,6 +31,14 @@ bool is_pageable(const Trace& t, const DeviceEvent& e) { return has(t.text(e.nam
 
 }  // namespace
 
+StepGraph without_profiler(StepGraph g) {
+  for (HostCall& call : g.calls) {
+    const int64_t cost = std::min(call.recorded * kProfilerCost, call.work_ns / 2);
+    call.work_ns -= cost;
+  }
+  return g;
+}
+
 StepGraph without_data(StepGraph g, const Trace& t) {
   const bool moves = g.loader_in_process && data_ns(g) > 0;
   for (HostCall& call : g.calls) {
@@ -48,10 +56,14 @@ StepGraph without_data(StepGraph g, const Trace& t) {
   return g;
 }
 
+bool waits(const HostCall& call) {
+  const bool sync = call.kind == CallKind::kSync && !call.after_copy;
+  return call.wait_lane != kNoLane && (sync || (call.kind == CallKind::kCopy && call.small_copy));
+}
+
 StepGraph without_syncs(StepGraph g) {
   for (HostCall& call : g.calls) {
-    const bool sync = call.kind == CallKind::kSync && !call.after_copy;
-    if (sync || (call.kind == CallKind::kCopy && call.small_copy)) call.wait_lane = kNoLane;
+    if (waits(call)) call.wait_lane = kNoLane;
   }
   return g;
 }
@@ -125,6 +137,16 @@ StepGraph with_durations(StepGraph g, const std::vector<int64_t>& duration_ns) {
     // A kernel that is fused away leaves no gap behind either.
     if (duration_ns[i] == 0) g.ops[i].gap_ns = std::min<int64_t>(g.ops[i].gap_ns, 0);
     g.ops[i].duration_ns = duration_ns[i];
+  }
+  return g;
+}
+
+StepGraph without_launches(StepGraph g, const std::vector<int64_t>& duration_ns) {
+  for (HostCall& call : g.calls) {
+    if (call.kind != CallKind::kLaunch || call.ops == 0) continue;
+    const auto first = duration_ns.begin() + call.first_op;
+    if (!std::all_of(first, first + call.ops, [](int64_t ns) { return ns == 0; })) continue;
+    call.work_ns = call.call_ns = 0;
   }
   return g;
 }

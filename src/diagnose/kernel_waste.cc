@@ -12,6 +12,13 @@ namespace {
 
 // A kernel without work still takes this on any device (catalog: kernel_floor).
 constexpr int64_t kFloor = 2'000;
+// A memory-bound kernel in 16 bit against fp32: half the bytes, at a lower rate (fused AdamW of 1e9
+// elements, data/h200/membound.csv: 5.32 against 8.18 ms; the element-wise kernels of a 1B Llama,
+// test/data/traces: 0.66).
+constexpr double kHalfBytes = 0.65;
+// Fused attention in fp32 reaches this share of the vector units' peak (1B Llama, 2048 tokens,
+// forward and backward on an H200).
+constexpr double kVectorAttention = 0.49;
 
 Waste start(const StepGraph& g, Cause cause) {
   Waste w;
@@ -42,8 +49,8 @@ double efficiency(const MatmulParams& m, Precision p) {
 }
 
 // Rate over rate of two precisions for one shape, or for large matmuls where it is not known.
-double speed_up(const std::optional<RecordedMatmul>& shape, Precision from, Precision to,
-                const DeviceModel& d) {
+double matmul_speed_up(const std::optional<RecordedMatmul>& shape, Precision from, Precision to,
+                       const DeviceModel& d) {
   const MatmulParams& params = d.kernels->matmul;
   if (shape) {
     MatmulShape s{shape->m, shape->n, shape->k, shape->batch, from};
@@ -53,6 +60,26 @@ double speed_up(const std::optional<RecordedMatmul>& shape, Precision from, Prec
   }
   return (peak(*d.accelerator, to).v * efficiency(params, to)) /
          (peak(*d.accelerator, from).v * efficiency(params, from));
+}
+
+double attention_speed_up(Precision to, const DeviceModel& d) {
+  // Forward and backward, which is two and a half times the work.
+  const double rate =
+      3.5 / (1 / d.kernels->attention_forward + 2.5 / d.kernels->attention_backward);
+  return peak(*d.accelerator, to).v * rate / (d.accelerator->fp32.v * kVectorAttention);
+}
+
+bool has(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
+
+// Whether a memory-bound kernel gets shorter when the model's tensors do. The loss keeps fp32.
+bool is_fp32(const Trace& t, const DeviceOp& op) {
+  const std::string_view name = t.text(t.device[static_cast<size_t>(op.event)].name);
+  for (std::string_view stays : {"BFloat16", "bfloat16", "Half", "__half", "SoftMax", "nll_loss"}) {
+    if (has(name, stays)) return false;
+  }
+  return true;
 }
 
 bool is_batch_norm(const StepGraph& g, const Trace& t, size_t op) {
@@ -99,15 +126,19 @@ Waste no_tensor_cores(const StepGraph& g, const Trace& t, const KernelTable& tab
   Waste w = start(g, Cause::kNoTensorCores);
   if (d.accelerator == nullptr || peak(*d.accelerator, to).v <= d.accelerator->fp32.v) return w;
   if (to == Precision::kTf32 && d.accelerator->tf32.v <= 0) return w;
-  int64_t vector_ns = 0, math_ns = 0;
+  int64_t vector_ns = 0, math_ns = 0, fp32_ns = 0, memory_ns = 0;
   for (const DeviceOp& op : g.ops) {
     const KernelClass& k = table.of(static_cast<size_t>(op.event));
+    if (is_memory_kind(k.kind)) {
+      memory_ns += op.duration_ns;
+      if (is_fp32(t, op)) fp32_ns += op.duration_ns;
+    }
     if (!is_math_kind(k.kind)) continue;
     math_ns += op.duration_ns;
     if (k.precision_known && !k.tensor_cores) vector_ns += op.duration_ns;
   }
-  // Only where fp32 is the rule does everything else halve with a change of format.
-  const bool all = 2 * vector_ns > math_ns && to != Precision::kTf32;
+  // Only where fp32 is the rule does everything else shrink with a change of format.
+  const bool all = 2 * vector_ns > math_ns && 2 * fp32_ns > memory_ns && to != Precision::kTf32;
   for (size_t i = 0; i < g.ops.size(); ++i) {
     const DeviceOp& op = g.ops[i];
     const KernelClass& k = table.of(static_cast<size_t>(op.event));
@@ -117,10 +148,14 @@ Waste no_tensor_cores(const StepGraph& g, const Trace& t, const KernelTable& tab
       const auto shape = k.kind == KernelKind::kMatmul
                              ? recorded_matmul(t, t.device[static_cast<size_t>(op.event)])
                              : std::nullopt;
-      const double faster = speed_up(shape, Precision::kFp32, to, d);
+      const double faster = k.kind == KernelKind::kAttention
+                                ? attention_speed_up(to, d)
+                                : matmul_speed_up(shape, Precision::kFp32, to, d);
       replace(g, w, i, std::max(std::llround(ns / faster), static_cast<long long>(kFloor)), true);
-    } else if (all && (is_memory_kind(k.kind) || k.kind == KernelKind::kOptimizer)) {
-      replace(g, w, i, std::max(std::llround(ns / 2), static_cast<long long>(kFloor)), false);
+    } else if (all && is_fp32(t, op) &&
+               (is_memory_kind(k.kind) || k.kind == KernelKind::kOptimizer)) {
+      const auto less = std::llround(ns * kHalfBytes);
+      replace(g, w, i, std::max(less, static_cast<long long>(kFloor)), false);
     }
   }
   w.confidence = Confidence::kHigh;

@@ -32,8 +32,8 @@ struct DeviceModel {
 };
 
 // Matmuls, convolutions and attention in fp32 on vector units, on a device with tensor cores; the
-// better way is `to`: 16 bit (all fp32 kernels move half the bytes then) or TF32 (only matmuls and
-// convolutions change).
+// better way is `to`: 16 bit (where the model's own tensors are fp32, all its kernels then move
+// half the bytes) or TF32 (only matmuls and convolutions change).
 Waste no_tensor_cores(const StepGraph&, const Trace&, const KernelTable&, const DeviceModel&,
                       Precision to);
 // The 16-bit format of a device: bf16, or fp16 where it has no bf16.

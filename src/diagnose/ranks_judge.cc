@@ -469,6 +469,8 @@ void judge_ranks(RanksDiagnosis& d, const std::vector<RankSummary>& ranks) {
   add_notes(j);
   if (d.collectives.empty()) return;
   j.original_ns = j.replay([](const JobMember& m) { return m.local_ns; });
+  // A host that runs ahead has shorter steps than the job.
+  if (d.steps > 0) d.step = std::max(d.step, seconds(j.original_ns / d.steps));
   for (const JobCollective& c : j.graph.collectives) {
     const int64_t median = c.point_to_point
                                ? -1

@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include "diagnose/diagnose.h"
 #include "diagnose/trace_causes.h"
 #include "ingest/kineto.h"
 
@@ -86,6 +87,55 @@ TEST(TraceLabels, EveryCauseIsFoundAndPriced) {
     EXPECT_NEAR(f.step_after->v, measured, 0.10 * measured) << name;
   }
   EXPECT_GE(rows, 30);
+}
+
+// Models of public libraries (tools/measure/blind.py). Real code has more than one fault, so the
+// cause that was put in must come first, not alone.
+TEST(TraceLabels, PublicModelsNameTheirCauseFirst) {
+  std::ifstream csv(kTraces + "blind.csv");
+  ASSERT_TRUE(csv.good());
+  std::string line;
+  std::getline(csv, line);
+  int rows = 0;
+  while (std::getline(csv, line)) {
+    std::istringstream row(line);
+    std::string name, label, step, twin;
+    std::getline(row, name, ',');
+    std::getline(row, label, ',');
+    std::getline(row, step, ',');
+    std::getline(row, twin, ',');
+    const Diagnosis d = diagnose({kTraces + name + ".json.gz"}, {});
+    ASSERT_FALSE(d.findings.empty()) << name;
+    const Finding& f = d.findings.front();
+    EXPECT_EQ(cause_name(f.cause), label) << name;
+    ++rows;
+    if (label == "healthy" || name == "gpt2_dropout") continue;  // see test/data/traces/README.md
+    ASSERT_TRUE(f.step_after.has_value()) << name;
+    const double measured = std::stod(twin);
+    EXPECT_NEAR(f.step_after->v, measured, 0.10 * measured) << name;
+  }
+  EXPECT_EQ(rows, 15);
+}
+
+// Two ranks that were really run, over sockets: who is late, and what the job would take.
+TEST(TraceLabels, RanksThatWereReallyLate) {
+  const auto job = [](const std::string& name) {
+    const std::string folder = kTraces + "ranks/" + name;
+    return diagnose({folder + "/rank0.json.gz", folder + "/rank1.json.gz"}, {});
+  };
+  const Diagnosis even = job("ddp");
+  ASSERT_TRUE(even.step.has_value());
+  for (const Finding& f : even.findings) EXPECT_NE(f.cause, Cause::kStraggler) << f.title;
+  constexpr double kEven = 0.111472;  // measured without the profiler
+  for (const char* name : {"late", "uneven"}) {
+    const Diagnosis d = job(name);
+    ASSERT_FALSE(d.findings.empty()) << name;
+    const Finding& f = d.findings.front();
+    EXPECT_EQ(f.cause, Cause::kStraggler) << name;
+    EXPECT_EQ(f.where, std::vector<std::string>{"rank 1"}) << name;
+    // While one rank sleeps the other has the card to itself, so `late` promises a little much.
+    EXPECT_NEAR(f.step_after->v, kEven, 0.12 * kEven) << name;
+  }
 }
 
 TEST(TraceLabels, FirstFour) {

@@ -49,6 +49,11 @@ std::string step_line(const DiagnoseResult& r, const Style& style) {
   if (m.steps > 1) line += ")";
   if (m.steps == 0) line += " (no steps are marked: the whole file)";
   if (m.ranks > 1) line += fmt::format(", mean of {} ranks", m.ranks);
+  constexpr double kDiffers = 0.05;
+  if (m.usual.v > 0 && std::abs(m.usual / m.step - 1) > kDiffers) {
+    line += fmt::format("; {} {}", seconds(m.usual.v),
+                        m.usual < m.step ? "without the profiler" : "on average");
+  }
   if (!m.accelerator.empty()) line += ", " + m.accelerator;
   if (r.predicted) {
     const double gap = m.step.v - r.predicted->step.v;
@@ -222,10 +227,12 @@ std::string verdict(const Diagnosis& d) {
   if (first.cause == Cause::kHealthy) return first.title + ".";
   const auto urgent = std::count_if(d.findings.begin(), d.findings.end(),
                                     [](const Finding& f) { return f.urgent; });
-  double after = 0;
+  double after = 0, before = d.step ? d.step->step.v : 0;
   int steps = 0;
   for (const Finding& f : d.findings) {
     if (!f.step_after) continue;
+    // The step that the findings were priced against, which need not be the measured one.
+    if (steps == 0 && f.share > 0) before = f.gain.v / f.share;
     after = steps == 0 ? f.step_after->v : std::min(after, f.step_after->v);
     ++steps;
   }
@@ -234,7 +241,7 @@ std::string verdict(const Diagnosis& d) {
   if (d.step && steps > 0 && after > 0) {
     text += fmt::format(" Fixing {} predicts {} a step instead of {} ({:.2f} times faster).",
                         steps == 1 ? "it" : fmt::format("these {}", steps), seconds(after),
-                        seconds(d.step->step.v), d.step->step.v / after);
+                        seconds(before), before / after);
   } else if (urgent > 0) {
     text += fmt::format(" {} finding{} cannot wait.", urgent, urgent == 1 ? "" : "s");
   }
@@ -323,9 +330,15 @@ Json finding_json(const Finding& f) {
 
 Json step_json(const DiagnoseResult& r) {
   const MeasuredStep& m = *r.diagnosis.step;
-  Json j{{"step_s", m.step.v}, {"spread_s", m.spread.v},          {"steps", m.steps},
-         {"ranks", m.ranks},   {"world_size", m.world_size},      {"accelerator", m.accelerator},
-         {"source", m.source}, {"unexplained_s", m.unexplained.v}};
+  Json j{{"step_s", m.step.v},
+         {"usual_s", m.usual.v},
+         {"spread_s", m.spread.v},
+         {"steps", m.steps},
+         {"ranks", m.ranks},
+         {"world_size", m.world_size},
+         {"accelerator", m.accelerator},
+         {"source", m.source},
+         {"unexplained_s", m.unexplained.v}};
   j["ledger"] = ledger_json(m.ledger, m.step);
   j["device"] = breakdown_json(m.device);
   if (r.predicted) {

@@ -104,13 +104,13 @@ def accumulate(log):
     return train(model, forward, after=losses.clear)
 
 
-def norms(log):
+def norms(log, batch=8):
     def look(model):
         each = [p.grad.norm() for p in model.parameters()]
         if log:
             each = [n.item() for n in each]
 
-    return causal(gpt2(vocab=50304), 8, 1024, between=look)
+    return causal(gpt2(vocab=50304), batch, 1024, between=look)
 
 
 def anomaly(on):
@@ -123,8 +123,8 @@ def anomaly(on):
     return step
 
 
-def hooks(on):
-    model = llama(layers=12, hidden=1024, kv=16, ffn=2816)
+def hooks(on, model=None, batch=8, seq=1024):
+    model = model or llama(layers=12, hidden=1024, kv=16, ffn=2816)
 
     def check(module, args, out):
         if isinstance(out, torch.Tensor) and torch.isnan(out).any():
@@ -133,7 +133,7 @@ def hooks(on):
     if on:
         for m in model.modules():
             m.register_forward_hook(check)
-    return causal(model, 8, 1024)
+    return causal(model, batch, seq)
 
 
 class Moe(nn.Module):
@@ -184,8 +184,9 @@ class Pictures(torch.utils.data.Dataset):
         return self.change(torch.randint(0, 256, (3, 400, 400), dtype=torch.uint8)), i % 1000
 
 
-def vision(model, batch, data=None, workers=0):
+def vision(model, batch, data=None, workers=0, compiled=False):
     model = model.to(DEVICE, memory_format=torch.channels_last).train()
+    run = torch.compile(model) if compiled else model
     if data is None:
         x = torch.randn(batch, 3, 224, 224, device=DEVICE).to(memory_format=torch.channels_last)
         y = torch.randint(0, 1000, (batch,), device=DEVICE)
@@ -197,7 +198,7 @@ def vision(model, batch, data=None, workers=0):
         x, y = next(feed)
         x, y = x.to(DEVICE, non_blocking=True), y.to(DEVICE, non_blocking=True)
         with torch.autocast("cuda", dtype=BF16):
-            return F.cross_entropy(model(x), y)
+            return F.cross_entropy(run(x), y)
 
     return train(model, forward)
 
@@ -271,7 +272,7 @@ def no_cycles():
     return step
 
 
-def lora():
+def lora(compiled=False):
     model = llama(layers=12)
     for p in model.parameters():
         p.requires_grad_(False)
@@ -283,7 +284,7 @@ def lora():
             pair = nn.Sequential(a, b)
             block.self_attn.add_module(name + "_lora", pair)
             base.register_forward_hook(lambda m, args, out, pair=pair: out + pair(args[0]))
-    return causal(model, 8, 2048)
+    return causal(model, 8, 2048, compiled)
 
 
 def checkpointed():
@@ -380,6 +381,15 @@ def cases():
     yield "hf_checkpointed", "healthy", checkpointed, None, True
     yield "hf_lora", "healthy", lora, None, False
     yield "vit_large", "healthy", lambda: vision(torchvision.models.vit_l_16(), 128), None, False
+    # A second look at what the first left open: many synchronisations beside much work, and what a
+    # compiler gives to eager models that have nothing wrong.
+    yield "norms_busy", "host-sync", lambda: norms(True, 32), lambda: norms(False, 32), False
+    yield "hooks_busy", "host-sync", lambda: hooks(True, llama(layers=8), 8, 2048), lambda: hooks(False, llama(layers=8), 8, 2048), False
+    yield "bert_half", "healthy", lambda: bert(BF16), None, False
+    yield "compiled_llama", "healthy", lambda: causal(llama(layers=10), 8, 2048, True), None, False
+    yield "compiled_lora", "healthy", lambda: lora(True), None, False
+    yield "compiled_vit", "healthy", lambda: vision(torchvision.models.vit_l_16(), 128, compiled=True), None, False
+    yield "compiled_gpt2", "healthy", lambda: causal(gpt2(vocab=50304, dropout=0.1, activation="gelu_new"), 16, 1024, True), None, False
     yield "wide_vocab", "healthy", lambda: causal(llama(layers=10, vocab=128256), 4, 2048), None, False
 
 

@@ -15,27 +15,29 @@ from torch.nn.parallel import DistributedDataParallel
 
 from launch import Llama
 
-SHAPE = dict(hidden=1024, layers=6, heads=16, ffn=2816, vocab=8192, seq=1024)
+SHAPE = dict(hidden=1024, layers=3, heads=16, ffn=2816, vocab=1024, seq=1024)
 
 
 def make(case, rank):
     torch.manual_seed(0)
     model = Llama(**SHAPE).to("cuda", torch.bfloat16)
-    batch = 12 if case == "uneven" and rank == 1 else 8
+    batch = 72 if case == "uneven" and rank == 1 else 48
     ids = torch.randint(0, SHAPE["vocab"], (batch, SHAPE["seq"]), device="cuda")
     run = model if case in ("naive", "late_naive") else DistributedDataParallel(model, bucket_cap_mb=50)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True)
 
     def step():
         if case == "late" and rank == 1 or case == "late_naive" and rank == 0:
-            time.sleep(0.08)
-        run(ids, ids).backward()
+            time.sleep(0.06)
+        loss = run(ids, ids)
+        loss.backward()
         if run is model:
             for p in model.parameters():
                 dist.all_reduce(p.grad)
                 p.grad /= dist.get_world_size()
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
+        loss.item()  # the host does not run ahead, so that a late one is late on the device too
 
     return step
 
