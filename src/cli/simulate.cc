@@ -13,9 +13,10 @@ namespace {
 bool write_trace(const SimulateResult& r, const SimulationAsk& ask, const std::string& path) {
   RunOptions options;
   options.trace = true;
+  options.bucket = trace_bucket(r.spec.spec.period);
   const RunResult run = Simulator(r.spec.spec).run(ask.seed, options);
   std::ofstream out(path, std::ios::binary);
-  out << run_trace_json(run, fmt::format("assay simulate, seed {}", ask.seed));
+  out << run_trace_json(r, run, options.bucket, fmt::format("assay simulate, seed {}", ask.seed));
   return static_cast<bool>(out);
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <csignal>
 
 #include <fmt/format.h>
@@ -56,6 +57,7 @@ RunMoney money(const SimulateResult& r, const Site& site) {
     m.water_l_per_gpu_hour = b.water_l / b.accelerator_hours;
   }
   m.rented = b.rented;
+  if (b.rented && b.total.v > 0) m.energy_in_rent = totals(*r.site).energy_cost / b.total;
   m.shares = {{"rent", b.share(b.rent)},       {"hardware", b.share(b.hardware)},
               {"network", b.share(b.network)}, {"energy", b.share(b.energy)},
               {"space", b.share(b.space)},     {"maintenance", b.share(b.maintenance)},
@@ -63,10 +65,24 @@ RunMoney money(const SimulateResult& r, const Site& site) {
   return m;
 }
 
+// Hours of weather for a run: its period, or for a token target twice what the step alone would
+// take; a year at least where it may take longer, ten at most.
+int64_t weather_hours(double days, const SpecInput& input, double tokens_per_s) {
+  double wanted = std::max(1.0, days);
+  if (input.tokens > 0 && tokens_per_s > 0) {
+    const double ideal = input.tokens / tokens_per_s / kSecondsPerDay;
+    wanted = std::min(wanted, std::max(2 * ideal, static_cast<double>(kHoursPerYear) / 24));
+  }
+  return static_cast<int64_t>(std::ceil(std::min(wanted, kDaysMost) * 24));
+}
+
 void run_all(const Context& context, const SimulationAsk& ask, SimulateResult& r) {
   const Simulator simulator(r.spec.spec);
   r.intervals = simulator.intervals();
   r.mtbf = simulator.mtbf();
+  RunSpec best = r.spec.spec;
+  for (CheckpointTier& t : best.checkpoints) t.rule = IntervalRule::kOptimal;
+  r.best_intervals = Simulator(std::move(best)).intervals();
   Progress progress(context, "simulate");
   const std::function<void(double)> show = progress.callback();
   ManyOptions options;
@@ -134,6 +150,18 @@ tl::expected<Description, int> describe_run(const Context& context, const Argume
   return std::move(*description);
 }
 
+// A run that begins on a stated date pays the prices of that date, where the offer has any.
+Diagnostics start_problems(Site& site, const std::string& start) {
+  if (start.empty() || site.offer.tenure != Tenure::kRented || site.offer.prices.empty()) return {};
+  site.offer.start = start;
+  if (rented_price(site.offer, start)) return {};
+  Diagnostic d;
+  d.at.file = "--start " + start;
+  d.message = fmt::format("no price is known before {}", site.offer.prices.front().from);
+  d.help = "start later, or add an earlier price to `site.offer.prices`";
+  return {d};
+}
+
 tl::expected<SimulateResult, int> simulate_description(const Context& context,
                                                        Description description,
                                                        const SimulationAsk& ask) {
@@ -141,7 +169,11 @@ tl::expected<SimulateResult, int> simulate_description(const Context& context,
   r.operations_name = description.operations_name;
   r.site_name = description.has_site ? description.site_name : "";
   const Operations operations = description.operations;
-  const Site site = description.site;
+  Site site = description.site;
+  if (description.has_site) {
+    const Diagnostics problems = start_problems(site, ask.start);
+    if (!problems.empty()) return tl::unexpected(reject(context, problems));
+  }
   const bool has_site = description.has_site;
   StudyOptions options;
   options.what_ifs = false;
@@ -163,8 +195,7 @@ tl::expected<SimulateResult, int> simulate_description(const Context& context,
   if (has_site) {
     FacilityOptions facility;
     facility.start_hour = start_hour(ask.start.empty() ? site.offer.start : ask.start);
-    facility.hours =
-        std::min<int64_t>(kHoursPerYear, static_cast<int64_t>(std::max(24.0, days * 24)));
+    facility.hours = weather_hours(days, input, r.plan.prediction.tokens_per_s);
     facility.seed = ask.seed;
     r.site = facility_series(site, r.plan.description.setting.cluster, facility);
     input.site = &site;

@@ -45,6 +45,14 @@ TEST(Cost, PricesHaveDates) {
   Offer reserved = o;
   reserved.commitment = Commitment::kReserved;
   EXPECT_FALSE(rented_price(reserved, ""));
+  const Offer& contract = *find_entry<Offer>(catalog(), "contract-h100");
+  EXPECT_NEAR(hourly(*rented_price(contract, "2025-12")), 1.70, 1e-9);
+  EXPECT_NEAR(hourly(*rented_price(contract, "2026-03-15")), 2.35, 1e-9);
+  EXPECT_FALSE(rented_price(contract, "2025-09"));
+  Offer card = *find_entry<Offer>(catalog(), "hyperstack-h100");
+  const double on_demand = hourly(*rented_price(card, ""));
+  card.commitment = Commitment::kReserved;
+  EXPECT_LT(hourly(*rented_price(card, "")), on_demand);
 }
 
 TEST(Cost, ConfigurationBeatsPrice) {

@@ -8,6 +8,7 @@
 #include "plan/words.h"
 #include "report/plan_report.h"
 #include "report/result_json.h"
+#include "report/run_series.h"
 
 namespace assay {
 namespace {
@@ -15,7 +16,8 @@ namespace {
 constexpr double kHour = kSecondsPerHour;
 constexpr double kLineLeast = 0.0005;  // of what was paid: smaller lines are `everything else`
 constexpr size_t kCausesShown = 6;
-constexpr int kPlotRows = 5;
+constexpr double kSameInterval = 0.05;  // intervals this close lose the same
+constexpr int64_t kTraceParts = 4000;
 
 std::string band(const Band& b, double scale, int decimals, const char* unit) {
   return fmt::format("{:.{}f}{} (p5 {:.{}f}, p95 {:.{}f})", b.mean * scale, decimals, unit,
@@ -46,32 +48,69 @@ bool within_step(Account a) {
   return a <= Account::kCommPipeline && a != Account::kThermal && a != Account::kFacilityCap;
 }
 
+// Accelerators that compute, kept or not; the others wait at rest.
+bool computes(Account a) {
+  return a <= Account::kHostCopy || a == Account::kLostWork || a == Account::kCorruption ||
+         a == Account::kWarmup;
+}
+
+// Energy by account: the run's, shared out by what accelerators draw.
+std::array<double, kAccounts> kwh_by_account(const SimulateResult& r) {
+  const double rest = rest_share(r);
+  const double total = r.many.paid.mean / kHour * r.money.kwh_per_gpu_hour;
+  std::array<double, kAccounts> out{};
+  double sum = 0;
+  for (size_t i = 0; i < out.size(); ++i) {
+    const Account a = static_cast<Account>(i);
+    out[i] = r.many.mean[a].v * (computes(a) ? 1 : rest);
+    sum += out[i];
+  }
+  for (double& kwh : out) kwh *= sum > 0 ? total / sum : 0;
+  return out;
+}
+
 struct Line {
   std::string name;
-  Band share;
-  double gpu_s = 0;
+  Band gpu_s;
+  double kwh = 0;
 };
 
+void add(Line& line, const Band& b, double mean, double kwh) {
+  line.gpu_s.mean += mean;
+  line.gpu_s.p5 += b.p5;
+  line.gpu_s.p95 += b.p95;
+  line.kwh += kwh;
+}
+
+bool of_the_step(Account a) {
+  return within_step(a) || a == Account::kBubble || a == Account::kStageImbalance ||
+         a == Account::kExpertImbalance || (a >= Account::kLaunch && a <= Account::kGarbage);
+}
+
+// Parts of a kept step grow together, so their percentiles may be added; those of `everything else`
+// are too small to matter.
 std::vector<Line> ledger_lines(const SimulateResult& r) {
   const double paid = r.many.paid.mean;
+  const std::array<double, kAccounts> kwh = kwh_by_account(r);
   std::vector<Line> lines;
   Line steps{"steps kept (goodput)", {}, 0}, rest{"everything else", {}, 0};
-  for (int i = 0; i < kAccounts; ++i) {
+  for (size_t i = 0; i < kAccounts; ++i) {
     const Account a = static_cast<Account>(i);
     const double mean = r.many.mean[a].v;
-    if (within_step(a) || a == Account::kBubble || a == Account::kStageImbalance ||
-        a == Account::kExpertImbalance || (a >= Account::kLaunch && a <= Account::kGarbage)) {
-      steps.gpu_s += mean;
+    const Band& band = r.many.ledger[i];
+    if (of_the_step(a)) {
+      add(steps, band, mean, kwh[i]);
     } else if (mean > kLineLeast * paid) {
-      lines.push_back({account_name(a), r.many.ledger[static_cast<size_t>(i)], mean});
+      lines.push_back({account_name(a), band, kwh[i]});
+      lines.back().gpu_s.mean = mean;
     } else {
-      rest.gpu_s += mean;
+      add(rest, band, mean, kwh[i]);
     }
   }
   std::stable_sort(lines.begin(), lines.end(),
-                   [](const Line& a, const Line& b) { return a.gpu_s > b.gpu_s; });
+                   [](const Line& a, const Line& b) { return a.gpu_s.mean > b.gpu_s.mean; });
   lines.insert(lines.begin(), steps);
-  if (rest.gpu_s > 0) lines.push_back(rest);
+  if (rest.gpu_s.mean > 0) lines.push_back(rest);
   return lines;
 }
 
@@ -79,18 +118,27 @@ std::string ledger_text(const SimulateResult& r, const Style& style) {
   const double paid = r.many.paid.mean;
   const double price = r.money.usd_per_gpu_hour;
   const size_t width = static_cast<size_t>(style.width);
-  const int columns = std::max(8, style.width - 62);
-  std::string out = left("Where every GPU-hour went", width - 36) + right("share", 9) +
-                    right("GPU-h", 13) + right(price > 0 ? "cost" : "", 13) + "\n";
-  const auto row = [&](const std::string& name, double gpu_s, const std::string& shown_bar) {
+  constexpr size_t kNumbers = 55;
+  const int columns = std::max(6, style.width - 26 - static_cast<int>(kNumbers));
+  std::string out = left("Where every GPU-hour went", width - kNumbers) + right("share", 8) +
+                    right("p5 to p95", 15) + right("GPU-h", 10) +
+                    right(price > 0 ? "cost" : "", 11) + right("energy", 11) + "\n";
+  const auto row = [&](const std::string& name, const std::string& shown_bar, double gpu_s,
+                       const std::string& range, double kwh) {
     return "  " + left(name, 23) + left(shown_bar, static_cast<size_t>(columns)) + " " +
-           right(fmt::format("{:.1f} %", 100 * gpu_s / paid), 10) +
-           right(scaled(gpu_s / kHour), 13) +
-           right(price > 0 ? dollars(gpu_s / kHour * price) : "", 13) + "\n";
+           right(fmt::format("{:.1f} %", 100 * gpu_s / paid), 8) + right(range, 15) +
+           right(scaled(gpu_s / kHour), 10) +
+           right(price > 0 ? dollars(gpu_s / kHour * price) : "", 11) +
+           right(kwh > 0 ? energy(kwh) : "", 11) + "\n";
   };
-  for (const Line& l : ledger_lines(r))
-    out += row(l.name, l.gpu_s, bar(l.gpu_s / paid, columns, style));
-  return out + row("total", paid, "");
+  double kwh = 0;
+  for (const Line& l : ledger_lines(r)) {
+    const std::string range =
+        fmt::format("{:.1f} to {:.1f}", 100 * l.gpu_s.p5 / paid, 100 * l.gpu_s.p95 / paid);
+    out += row(l.name, bar(l.gpu_s.mean / paid, columns, style), l.gpu_s.mean, range, l.kwh);
+    kwh += l.kwh;
+  }
+  return out + row("total", "", paid, "", kwh);
 }
 
 std::string causes_text(const SimulateResult& r, const Style& style) {
@@ -122,39 +170,14 @@ std::string checkpoint_text(const SimulateResult& r, const Style& style) {
     out += fmt::format("; {} every {}, {} stall", t.name, duration(r.intervals[i].v),
                        seconds(t.stall.v));
     if (t.persist.v > 0) out += fmt::format(", persisted in {}", seconds(t.persist.v));
+    const double best = i < r.best_intervals.size() ? r.best_intervals[i].v : 0;
+    if (best > 0 && std::abs(best / r.intervals[i].v - 1) > kSameInterval) {
+      out += fmt::format(" (best for this failure rate: every {})", duration(best));
+    } else if (best > 0) {
+      out += " (the best for this failure rate)";
+    }
   }
   return wrap(out, style.width, 15) + "\n";
-}
-
-// Mean goodput of each day as a plot of a few rows, with its p5 to p95 band as dots.
-std::string series_text(const SimulateResult& r, const Style& style) {
-  const std::vector<SeriesBand>& series = r.many.series;
-  if (series.size() < 2) return "";
-  double low = 1, high = 0;
-  for (const SeriesBand& s : series) {
-    low = std::min(low, s.goodput.p5);
-    high = std::max(high, s.goodput.p95);
-  }
-  if (high - low < 0.01) low = std::max(0.0, high - 0.01);
-  const size_t columns =
-      std::min(series.size(), static_cast<size_t>(std::max(20, style.width - 12)));
-  const double days = r.many.bucket.v / kSecondsPerDay;
-  std::string out = days > 1 ? fmt::format("Goodput by {} days, %", significant(days))
-                             : std::string("Goodput by day, %");
-  out += "  (* mean, : p5 to p95)\n";
-  for (int row = kPlotRows - 1; row >= 0; --row) {
-    const double from = low + (high - low) * row / kPlotRows;
-    const double to = low + (high - low) * (row + 1) / kPlotRows;
-    std::string line = right(fmt::format("{:.1f}", 100 * (from + to) / 2), 6) + " |";
-    for (size_t c = 0; c < columns; ++c) {
-      const SeriesBand& s = series[c * series.size() / columns];
-      const auto inside = [&](double v) { return v >= from && (v < to || row == kPlotRows - 1); };
-      line += inside(s.goodput.mean) ? '*' : s.goodput.p5 < to && s.goodput.p95 >= from ? ':' : ' ';
-    }
-    out += line + "\n";
-  }
-  out += "       +" + std::string(columns, '-') + "\n";
-  return out + fmt::format("        day 1 to {:.0f}\n", static_cast<double>(series.size()) * days);
 }
 
 std::string levers_text(const SimulateResult& r, const Style& style) {
@@ -201,6 +224,8 @@ std::string money_text(const SimulateResult& r, const Style& style) {
     if (share >= 0.005)
       shares += fmt::format("{}{} {:.0f} %", shares.empty() ? "" : ", ", name, 100 * share);
   }
+  if (m.energy_in_rent > 0)
+    shares += fmt::format(" (of which energy would be {:.1f} %)", 100 * m.energy_in_rent);
   if (!shares.empty())
     out +=
         wrap(fmt::format("Cost           {} a GPU-hour: {}", dollars(m.usd_per_gpu_hour), shares),
@@ -209,29 +234,16 @@ std::string money_text(const SimulateResult& r, const Style& style) {
   return out;
 }
 
-// The site's days: the hottest coolant, the mean clock, the highest power.
-std::string site_text(const SimulateResult& r) {
-  if (!r.site || r.site->hours.size() < 24) return "";
-  const std::vector<SiteHour>& hours = r.site->hours;
-  const size_t days = hours.size() / 24;
-  const size_t shown = std::min<size_t>(days, 10);
-  std::vector<std::vector<std::string>> rows(4);
-  rows[0] = {"by day"}, rows[1] = {"hottest coolant, C"}, rows[2] = {"lowest clock, %"};
-  rows[3] = {"highest power, MW"};
-  for (size_t i = 0; i < shown; ++i) {
-    const size_t day = shown < 2 ? 0 : i * (days - 1) / (shown - 1);
-    double coolant = -100, clock = 1, power = 0;
-    for (size_t h = 24 * day; h < 24 * (day + 1); ++h) {
-      coolant = std::max(coolant, hours[h].coolant_c);
-      clock = std::min(clock, hours[h].thermal_clock * hours[h].cap_clock);
-      power = std::max(power, hours[h].facility_power.v);
-    }
-    rows[0].push_back(fmt::format("{}", day + 1));
-    rows[1].push_back(fmt::format("{:.1f}", coolant));
-    rows[2].push_back(fmt::format("{:.1f}", 100 * clock));
-    rows[3].push_back(fmt::format("{:.2f}", power / 1e6));
-  }
-  return "The site\n" + table(rows);
+// A period that is longer than the weather that was made for it meets the same weather again.
+std::string weather_text(const SimulateResult& r, const Style& style) {
+  if (!r.site || r.site->hours.empty()) return "";
+  const double known = static_cast<double>(r.site->hours.size()) / 24;
+  const double asked = r.many.period.p95 / kSecondsPerDay;
+  if (asked <= known + 1) return "";
+  return wrap(fmt::format("Weather  the {} days of this site repeat: the longest runs take {} days",
+                          significant(known), significant(asked)),
+              style.width, 9) +
+         "\n";
 }
 
 std::string verdict(const SimulateResult& r) {
@@ -268,6 +280,26 @@ Json causes_json(const ManyResult& m) {
   return all;
 }
 
+// By day: goodput, power, coolant and clocks.
+Json days_json(const SimulateResult& r) {
+  Json all = Json::array();
+  const std::vector<DayPoint> days = day_series(r);
+  for (size_t i = 0; i < days.size(); ++i) {
+    const DayPoint& d = days[i];
+    Json point{{"day", d.day},
+               {"goodput", band_json(d.goodput)},
+               {"busy", band_json(r.many.series[i].busy)},
+               {"clock", band_json(d.clock)},
+               {"power_w", d.power.v}};
+    if (r.site) {
+      point["coolant_c"] = {{"mean", d.coolant_c}, {"max", d.coolant_max_c}};
+      point["outside_c"] = d.outside_c;
+    }
+    all.push_back(std::move(point));
+  }
+  return all;
+}
+
 Json levers_json(const std::vector<LeverResult>& levers) {
   Json all = Json::array();
   for (const LeverResult& l : levers) {
@@ -290,11 +322,11 @@ std::string simulate_text(const SimulateResult& r, const Style& style, const Sta
   out += money_text(r, style);
   const std::string series = series_text(r, style);
   if (!series.empty()) out += "\n" + series;
-  const std::string site = site_text(r);
-  if (!site.empty()) out += "\n" + site;
+  out += weather_text(r, style);
   const std::string levers = levers_text(r, style);
   if (!levers.empty()) out += "\n" + levers;
   if (style.verbose || !style.quiet) {
+    if (!r.spec.assumed.empty()) out += "\n";
     for (const Assumption& a : r.spec.assumed)
       out +=
           wrap(fmt::format("Assumed  {} = {}: {}", a.path, a.value, a.why), style.width, 9) + "\n";
@@ -326,6 +358,11 @@ std::string simulate_json(const SimulateResult& r, const Stamp& stamp) {
         band_json(m.ledger[static_cast<size_t>(i)]);
   }
   doc["ledger_gpu_s"] = ledger;
+  doc["ledger_kwh"] = Json::object();
+  const std::array<double, kAccounts> kwh = kwh_by_account(r);
+  for (size_t i = 0; i < kwh.size(); ++i) {
+    if (kwh[i] > 0) doc["ledger_kwh"][std::string(info(static_cast<Account>(i)).key)] = kwh[i];
+  }
   doc["interruptions"] = band_json(m.interruptions);
   doc["causes"] = causes_json(m);
   doc["mtbf_s"] = std::isfinite(r.mtbf.v) ? Json(r.mtbf.v) : Json(nullptr);
@@ -334,24 +371,24 @@ std::string simulate_json(const SimulateResult& r, const Stamp& stamp) {
                        {"tiers", Json::array()}};
   for (size_t i = 0; i < r.spec.spec.checkpoints.size() && i < r.intervals.size(); ++i) {
     const CheckpointTier& t = r.spec.spec.checkpoints[i];
-    doc["checkpoint"]["tiers"].push_back({{"name", t.name},
-                                          {"interval_s", r.intervals[i].v},
-                                          {"stall_s", t.stall.v},
-                                          {"persist_s", t.persist.v},
-                                          {"restore_s", t.restore.v}});
+    doc["checkpoint"]["tiers"].push_back(
+        {{"name", t.name},
+         {"interval_s", r.intervals[i].v},
+         {"best_interval_s",
+          i < r.best_intervals.size() ? Json(r.best_intervals[i].v) : Json(nullptr)},
+         {"stall_s", t.stall.v},
+         {"persist_s", t.persist.v},
+         {"restore_s", t.restore.v}});
   }
   doc["series_bucket_s"] = m.bucket.v;
-  doc["series"] = Json::array();
-  for (const SeriesBand& s : m.series) {
-    doc["series"].push_back({{"goodput", band_json(s.goodput)},
-                             {"busy", band_json(s.busy)},
-                             {"clock", band_json(s.clock)}});
-  }
+  doc["series"] = days_json(r);
   doc["levers"] = levers_json(r.levers);
   doc["usd_per_gpu_hour"] = r.money.usd_per_gpu_hour;
   doc["kwh_per_gpu_hour"] = r.money.kwh_per_gpu_hour;
   doc["kg_co2_per_gpu_hour"] = r.money.kg_co2_per_gpu_hour;
   doc["water_l_per_gpu_hour"] = r.money.water_l_per_gpu_hour;
+  doc["rented"] = r.money.rented;
+  doc["energy_in_rent"] = r.money.energy_in_rent;
   doc["cost_shares"] = Json::object();
   for (const auto& [name, share] : r.money.shares) doc["cost_shares"][name] = share;
   if (r.site) {
@@ -368,7 +405,12 @@ std::string simulate_json(const SimulateResult& r, const Stamp& stamp) {
   return print(doc);
 }
 
-std::string run_trace_json(const RunResult& run, const std::string& title) {
+Seconds trace_bucket(Seconds period) {
+  return std::max(Seconds(kSecondsPerHour), period / static_cast<double>(kTraceParts));
+}
+
+std::string run_trace_json(const SimulateResult& r, const RunResult& run, Seconds bucket,
+                           const std::string& title) {
   Json events = Json::array();
   std::vector<std::string> tracks;
   for (const RunEvent& e : run.events) {
@@ -392,6 +434,15 @@ std::string run_trace_json(const RunResult& run, const std::string& title) {
     }
     if (e.machine >= 0) event["args"] = {{"machine", e.machine}, {"value", e.value}};
     events.push_back(std::move(event));
+  }
+  for (const TraceCounter& c : run_counters(r, run, bucket)) {
+    for (const auto& [at, value] : c.values) {
+      events.push_back({{"ph", "C"},
+                        {"name", c.name},
+                        {"pid", 1},
+                        {"ts", at.v * 1e6},
+                        {"args", {{"value", value}}}});
+    }
   }
   const Json doc{{"traceEvents", events}, {"displayTimeUnit", "ms"}, {"traceName", title}};
   return doc.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";

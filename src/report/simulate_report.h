@@ -15,6 +15,7 @@ struct RunMoney {
   double kwh_per_gpu_hour = 0;                               // at the meter, job running
   double kg_co2_per_gpu_hour = 0, water_l_per_gpu_hour = 0;  // zero: not known
   bool rented = true;
+  double energy_in_rent = 0;  // what the energy would cost, of the rent that holds it
   std::vector<std::pair<std::string, double>> shares;  // of the cost; empty without a site
 };
 
@@ -23,8 +24,9 @@ struct SimulateResult {
   SpecResult spec;
   ManyResult many;
   std::vector<LeverResult> levers;
-  bool levers_cut = false;         // Ctrl-C came while they were measured: some are missing
-  std::vector<Seconds> intervals;  // of the checkpoint tiers, as used
+  bool levers_cut = false;              // Ctrl-C came while they were measured: some are missing
+  std::vector<Seconds> intervals;       // of the checkpoint tiers, as used
+  std::vector<Seconds> best_intervals;  // that lose least at this failure rate
   Seconds mtbf;
   RunMoney money;
   std::optional<SiteSeries> site;  // hour by hour, where a site was given
@@ -34,7 +36,12 @@ struct SimulateResult {
 std::string simulate_text(const SimulateResult&, const Style&, const Stamp&);
 std::string simulate_json(const SimulateResult&, const Stamp&);
 
-// One run as a trace that ui.perfetto.dev opens: tracks of the job, its replicas, the spares.
-std::string run_trace_json(const RunResult&, const std::string& title);
+// How finely a traced run is followed: by the hour, and in at most 4,000 parts.
+Seconds trace_bucket(Seconds period);
+
+// One run, made with that bucket, as a trace that ui.perfetto.dev opens: tracks of the job, its
+// replicas and the spares, counters of goodput, clocks, power and coolant.
+std::string run_trace_json(const SimulateResult&, const RunResult&, Seconds bucket,
+                           const std::string& title);
 
 }  // namespace assay

@@ -64,6 +64,7 @@ class SiteCheck {
   void cooling(const Cooling& c);
   void storage(const Storage& s);
   void offer(const Offer& o);
+  void commitment(const Offer& o);
 
  private:
   // The innermost value on the way along `path` that stands in the text.
@@ -141,15 +142,43 @@ void SiteCheck::storage(const Storage& s) {
   }
 }
 
+// A commitment that no date has a price for would be priced as something else.
+void SiteCheck::commitment(const Offer& o) {
+  if (o.tenure != Tenure::kRented || (o.prices.empty() && o.commitment == Commitment::kOnDemand))
+    return;
+  const bool reserved = o.commitment == Commitment::kReserved;
+  const std::string key = reserved                            ? "reserved"
+                          : o.commitment == Commitment::kSpot ? "spot"
+                                                              : "on_demand";
+  std::string first;
+  for (const PricePoint& p : o.prices) {
+    const DollarRate price = reserved                            ? p.reserved
+                             : o.commitment == Commitment::kSpot ? p.spot
+                                                                 : p.on_demand;
+    if (price.v > 0 && first.empty()) first = p.from;
+  }
+  const std::string_view word = enum_names(o.commitment)[static_cast<size_t>(o.commitment)];
+  if (first.empty()) {
+    problem("offer.commitment", fmt::format("commitment {}, but no date has that price", word),
+            fmt::format("add `prices: [{{from: 2026-08, {}: $2.72/h}}]`, or choose another", key));
+  } else if (is_date(o.start) && o.start < first && o.start >= o.prices.front().from) {
+    problem("offer.start", fmt::format("no {} price is known before {}", word, first),
+            "start later, add an earlier price, or choose another commitment");
+  }
+}
+
 void SiteCheck::offer(const Offer& o) {
   std::string last;
+  bool priced = true;  // every date has a price
   for (const PricePoint& p : o.prices) {
     if (!is_date(p.from)) {
+      priced = false;
       problem("offer.prices", fmt::format("`{}` is no date", sanitize(p.from, 30)),
               "write `from: 2026-08` with each price");
       continue;
     }
     if (p.on_demand.v <= 0 && p.reserved.v <= 0 && p.spot.v <= 0) {
+      priced = false;
       problem("offer.prices", fmt::format("the date {} has no price", p.from),
               "add `on_demand: $3.29/h`, `reserved:` or `spot:`");
     }
@@ -171,6 +200,7 @@ void SiteCheck::offer(const Offer& o) {
               "start later, or add an earlier price");
     }
   }
+  if (priced) commitment(o);
   if (o.tenure == Tenure::kOwned && o.capex.v <= 0) {
     problem("offer", "an owned cluster needs site.offer.capex",
             "per accelerator with its share of server and network, as in `capex: $35k`");
