@@ -9,6 +9,7 @@
 
 #include "cli/inputs.h"
 #include "economics/cost.h"
+#include "report/plan_report.h"
 #include "world/site_rules.h"
 
 namespace assay {
@@ -181,8 +182,11 @@ tl::expected<SimulateResult, int> simulate_description(const Context& context,
   if (r.plan.impossible && !r.plan.miss)
     return tl::unexpected(reject(context, impossible_problem(*r.plan.impossible)));
   if (!r.plan.fits) {
-    print_error("no plan fits this cluster; `assay plan` says by how much\n");
-    return tl::unexpected(kNo);
+    options.what_ifs = true;  // what would make it fit
+    r.plan = study(Description(r.plan.description), catalog(), options);
+    print_error("nothing to simulate: no plan fits this cluster\n");
+    return tl::unexpected(deliver(context, plan_text(r.plan, context.style, context.stamp),
+                                  plan_json(r.plan, context.stamp), kNo));
   }
   SpecInput input;
   input.setting = &r.plan.description.setting;

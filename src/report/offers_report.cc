@@ -145,18 +145,7 @@ OfferFigures offer_figures(const SimulateResult& r, double deadline_days) {
   const double exaflop = r.plan.prediction.model_flops.v * steps / 1e18;
   if (exaflop > 0) f.usd_per_useful_exaflop = f.cost_usd / exaflop;
   if (deadline_days <= 0) return f;
-  // Between the percentiles that are known the distribution is taken as straight.
-  const double at = deadline_days;
-  if (at >= f.days.p95) {
-    f.missed = at > f.days.p95 ? 0.0 : 0.05;
-  } else if (at <= f.days.p5) {
-    f.missed = at < f.days.p5 ? 1.0 : 0.95;
-  } else if (at < f.days.p50) {
-    f.missed = 0.95 - 0.45 * (at - f.days.p5) / std::max(1e-12, f.days.p50 - f.days.p5);
-  } else {
-    f.missed = 0.5 - 0.45 * (at - f.days.p50) / std::max(1e-12, f.days.p95 - f.days.p50);
-  }
-  f.missed = std::max(f.missed, 1 - m.finished);
+  f.missed = m.later_than(Seconds(deadline_days * kSecondsPerDay));
   return f;
 }
 

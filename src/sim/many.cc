@@ -120,6 +120,12 @@ void add_series(const std::vector<const Summary*>& runs, ManyResult& r) {
 
 }  // namespace
 
+double ManyResult::later_than(Seconds deadline) const {
+  if (done == 0) return 0;
+  const auto in_time = std::upper_bound(finished_at.begin(), finished_at.end(), deadline.v);
+  return 1 - static_cast<double>(in_time - finished_at.begin()) / static_cast<double>(done);
+}
+
 ManyResult simulate_many(const RunSpec& spec, const ManyOptions& o) {
   const std::vector<std::optional<Summary>> all = all_runs(spec, o);
   std::vector<const Summary*> runs;
@@ -144,6 +150,10 @@ ManyResult simulate_many(const RunSpec& spec, const ManyOptions& o) {
   r.spares_empty = band(runs, [](const Summary& s) { return s.spares_empty; });
   r.longest_run = band(runs, [](const Summary& s) { return s.longest_run; });
   r.finished = band(runs, [](const Summary& s) { return s.finished ? 1.0 : 0.0; }).mean;
+  for (const Summary* s : runs) {
+    if (s->finished) r.finished_at.push_back(s->period);
+  }
+  std::sort(r.finished_at.begin(), r.finished_at.end());
   for (size_t c = 0; c < runs[0]->causes.size(); ++c) {
     r.causes.push_back({runs[0]->causes[c].name,
                         band(runs, [&](const Summary& s) { return s.causes[c].interruptions; }),

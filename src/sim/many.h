@@ -41,8 +41,11 @@ struct ManyResult {
   std::array<Band, kAccounts> ledger;
   Ledger mean;  // accelerator-seconds
   Band paid, period, goodput, useful_share, tokens, interruptions;
-  Band spares_empty, longest_run;  // times; seconds
-  double finished = 0;             // share of runs that reached the token target
+  Band spares_empty, longest_run;   // times; seconds
+  double finished = 0;              // share of runs that reached the token target
+  std::vector<double> finished_at;  // when they did, seconds, ascending
+  // Share of runs that were not done by then.
+  double later_than(Seconds) const;
   std::vector<CauseBand> causes;
   // By day (longer runs: in 400 parts), as far as the shortest run goes.
   std::vector<SeriesBand> series;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "sim/full_spec.h"
@@ -19,12 +20,76 @@ TEST(Many, SameBytesForAnyNumberOfThreads) {
   for (const int threads : {2, 3, 7}) {
     const ManyResult many = simulate_many(s, {24, 5, threads, nullptr, {}});
     for (size_t a = 0; a < one.ledger.size(); ++a) EXPECT_TRUE(same(one.ledger[a], many.ledger[a]));
-    EXPECT_TRUE(same(one.goodput, many.goodput));
+    const Band ManyResult::*bands[] = {&ManyResult::paid,         &ManyResult::period,
+                                       &ManyResult::goodput,      &ManyResult::useful_share,
+                                       &ManyResult::tokens,       &ManyResult::interruptions,
+                                       &ManyResult::spares_empty, &ManyResult::longest_run};
+    for (const Band ManyResult::*band : bands) EXPECT_TRUE(same(one.*band, many.*band));
     ASSERT_EQ(one.series.size(), many.series.size());
     for (size_t i = 0; i < one.series.size(); ++i) {
       EXPECT_TRUE(same(one.series[i].goodput, many.series[i].goodput));
+      EXPECT_TRUE(same(one.series[i].busy, many.series[i].busy));
+      EXPECT_TRUE(same(one.series[i].clock, many.series[i].clock));
     }
+    for (size_t c = 0; c < one.causes.size(); ++c) {
+      EXPECT_TRUE(same(one.causes[c].lost, many.causes[c].lost)) << one.causes[c].name;
+    }
+    EXPECT_EQ(one.finished_at, many.finished_at);
   }
+}
+
+// The same for levers: pairs are pairs, whoever runs first.
+TEST(Many, LeversAreTheSameForAnyNumberOfThreads) {
+  const RunSpec s = everything_on(512, 10);
+  const std::vector<Lever> levers = standard_levers(s);
+  const std::vector<LeverResult> one = measure_levers(s, levers, {9, 3, 1, nullptr, {}});
+  const std::vector<LeverResult> four = measure_levers(s, levers, {9, 3, 4, nullptr, {}});
+  ASSERT_EQ(one.size(), four.size());
+  for (size_t i = 0; i < one.size(); ++i) {
+    EXPECT_TRUE(same(one[i].useful_share, four[i].useful_share)) << one[i].name;
+    EXPECT_TRUE(same(one[i].period, four[i].period)) << one[i].name;
+  }
+}
+
+// The risk of a date is counted, run by run.
+TEST(Many, DeadlinesAreCountedInRuns) {
+  RunSpec s = everything_on(1024, 40);
+  s.target_tokens = s.step.tokens * 8 * kSecondsPerDay / s.step.step.v;
+  const ManyResult r = simulate_many(s, {40, 5, 2, nullptr, {}});
+  ASSERT_EQ(r.finished_at.size(), 40u);
+  EXPECT_TRUE(std::is_sorted(r.finished_at.begin(), r.finished_at.end()));
+  EXPECT_EQ(r.later_than(Seconds(r.finished_at.front() - 1)), 1);
+  EXPECT_EQ(r.later_than(Seconds(r.finished_at.front())), 1 - 1.0 / 40);
+  EXPECT_EQ(r.later_than(Seconds(r.finished_at[29])), 0.25);
+  EXPECT_EQ(r.later_than(Seconds(r.finished_at.back())), 0);
+  // Within the period of some: the others are late whatever the date.
+  s.period = Seconds(r.finished_at[19]);
+  const ManyResult cut = simulate_many(s, {40, 5, 2, nullptr, {}});
+  EXPECT_EQ(cut.later_than(Seconds(100 * kSecondsPerDay)), 1 - cut.finished);
+  EXPECT_NEAR(cut.finished, 0.5, 0.026);
+  // A run without a target is never done.
+  s.target_tokens = 0;
+  EXPECT_EQ(simulate_many(s, {4, 5, 2, nullptr, {}}).later_than(s.period), 1);
+}
+
+// What a copy to a peer costs follows from its bytes; where they are not known nothing is promised.
+TEST(Many, ThePeerLeverFollowsFromSizes) {
+  RunSpec s = everything_on(4096, 10);
+  s.checkpoints.erase(s.checkpoints.begin(), s.checkpoints.begin() + 2);
+  const auto peer = [](const RunSpec& spec) {
+    for (const Lever& l : standard_levers(spec)) {
+      if (l.name == "peer-memory tier") return l.spec.checkpoints.front();
+    }
+    return CheckpointTier{};
+  };
+  EXPECT_EQ(peer(s).name, "");
+  s.peer = {Bytes(1.4e9), Bandwidth(25e9), Bandwidth(50e9), Seconds(0.5)};
+  EXPECT_EQ(peer(s).survives, Extent::kNode);
+  EXPECT_NEAR(peer(s).stall.v, 1.4e9 / 25e9, 1e-12);
+  EXPECT_NEAR(peer(s).persist.v, 1.4e9 / 50e9, 1e-12);
+  EXPECT_NEAR(peer(s).restore.v, 1.4e9 / 25e9 + 1.4e9 / 50e9 + 0.5, 1e-12);
+  s.peer.part *= 10;
+  EXPECT_NEAR(peer(s).stall.v, 14e9 / 25e9, 1e-12);
 }
 
 TEST(Many, BandsAreOrderedAndMeansSum) {

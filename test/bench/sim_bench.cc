@@ -2,14 +2,16 @@
 // scenario in the same process.
 //
 //   build/sim_bench           all, about ten seconds
+//   build/sim_bench --check   a tenth of it; fails where a bar is missed three times in a row
 //   build/sim_bench --quick   a fiftieth of it, to see that it works
 //
-// Times are CPU times, so that a busy machine matters less. SimGrid is compared only where Debian's
+// Times are CPU times, the least of several tries: a busy machine only ever adds, so one try within
+// a bar proves it. SimGrid is compared only where Debian's
 // libsimgrid-dev was installed when the build was configured.
 #include <sys/resource.h>
 
 #include <cstdio>
-#include <cstring>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -21,6 +23,9 @@ namespace assay {
 namespace {
 
 constexpr double kDays = 54;
+
+// How much of it is run.
+enum class Size { kQuick, kCheck, kAll };
 
 struct Table {
   bool all_met = true;
@@ -67,13 +72,14 @@ double megabytes_peak() {
   return static_cast<double>(usage.ru_maxrss) / 1024;
 }
 
-void bench_runs(Table& table, bool quick) {
-  const auto [small, large] = run_seconds(8192, 131072, quick ? 1 : 20);
+void bench_runs(Table& table, Size size) {
+  const int seeds = size == Size::kQuick ? 1 : size == Size::kCheck ? 4 : 20;
+  const auto [small, large] = run_seconds(8192, 131072, seeds);
   table.row("54 days of 8,192 accelerators, everything on", small * 1e3, "ms CPU", 50, true);
   table.note("54 days of 131,072 accelerators", large * 1e3, "ms CPU");
   table.row("  over 8,192", large / small, "x", 10, true);
   ManyOptions o;
-  o.runs = quick ? 20 : 1000;
+  o.runs = size == Size::kQuick ? 20 : size == Size::kCheck ? 200 : 1000;
   o.threads = 2;
   const double begin = cpu_seconds();
   simulate_many(everything_on(8192, kDays), o);
@@ -82,9 +88,9 @@ void bench_runs(Table& table, bool quick) {
   table.row("  peak memory", megabytes_peak(), "MB", 300, true);
 }
 
-void bench_kernel(Table& table, bool quick) {
+void bench_kernel(Table& table, Size size) {
   FlowScenario s;
-  if (quick) s.days /= 50;
+  s.days /= size == Size::kQuick ? 50 : size == Size::kCheck ? 5 : 1;
   const FlowOutcome ours = assay_flows(s);
   table.note("failures and flows: events", static_cast<double>(ours.events()), "");
   table.note("failures and flows: Assay", static_cast<double>(ours.events()) / ours.cpu_s,
@@ -109,10 +115,18 @@ void bench_kernel(Table& table, bool quick) {
 }  // namespace assay
 
 int main(int argc, char** argv) {
-  const bool quick = argc > 1 && std::strcmp(argv[1], "--quick") == 0;
-  assay::Table table;
-  assay::bench_runs(table, quick);
-  assay::bench_kernel(table, quick);
-  // Timings of a few milliseconds say nothing: quick only sees that the suite works.
-  return quick || table.all_met ? 0 : 1;
+  using assay::Size;
+  const std::string_view mode = argc > 1 ? argv[1] : "";
+  const Size size = mode == "--quick"   ? Size::kQuick
+                    : mode == "--check" ? Size::kCheck
+                                        : Size::kAll;
+  const int tries = size == Size::kCheck ? 3 : 1;
+  for (int i = 0; i < tries; ++i) {
+    assay::Table table;
+    assay::bench_runs(table, size);
+    assay::bench_kernel(table, size);
+    // Timings of a few milliseconds say nothing: quick only sees that the suite works.
+    if (size == Size::kQuick || table.all_met) return 0;
+  }
+  return 1;
 }
