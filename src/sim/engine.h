@@ -60,6 +60,7 @@ class Engine {
   struct Corruption {
     double work;
     int32_t machine;
+    double repair_luck;
     bool open = true;  // still in the job's state
   };
   struct Replica {

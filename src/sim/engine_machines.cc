@@ -84,7 +84,7 @@ void Engine::on_corruption(const Arrival& a) {
   const SilentCorruption& c = run_.spec.corruption;
   const Nanoseconds lag =
       to_ns(Seconds(lognormal_quantile(luck.uniform(), c.detection_median.v, c.detection_sigma)));
-  corruptions_.push_back({work_now(), a.entity, true});
+  corruptions_.push_back({work_now(), a.entity, luck.uniform(), true});
   push(now_ + lag, Kind::kFound, static_cast<int32_t>(corruptions_.size()) - 1);
 }
 
@@ -93,9 +93,8 @@ void Engine::on_found(int32_t index) {
   if (!c.open) return;
   const Machine& m = machines_[static_cast<size_t>(c.machine)];
   if (m.repaired_at < 0) {
-    Stream luck(seed_, cause_id("corruption repair"), static_cast<uint64_t>(index));
     vacate(c.machine);
-    repair(c.machine, repair_time(luck.uniform()));
+    repair(c.machine, repair_time(c.repair_luck));
   }
   interrupt({static_cast<int>(run_.cause_corruption), Extent::kProcess, 0, true});
   corrupted_ = true;

@@ -52,6 +52,11 @@ RunSpec random_spec(uint64_t seed) {
   s.recovery.replicas = nodes > 4 ? c.whole(2, nodes) : nodes;
   s.recovery.policy = static_cast<RecoveryPolicy>(c.whole(0, s.recovery.replicas > 1 ? 2 : 1));
   s.recovery.replicas_least = c.whole(1, s.recovery.replicas);
+  s.recovery.replica_nodes = c.whole(1, std::max<int64_t>(1, nodes / s.recovery.replicas));
+  s.recovery.heal = c.time(900);
+  if (c.coin()) s.step.by_group = {{0.3, c.between(0.8, 2)}, {0.7, c.between(0.8, 2)}, {1, 1}};
+  s.start.kept = c.coin();
+  s.start.prepulled = c.between(0, 1);
   s.recovery.leave_stall = c.time(600);
   s.recovery.rejoin_stall = c.time(600);
   s.recovery.whole_job = c.between(0, 1);
@@ -63,6 +68,7 @@ RunSpec random_spec(uint64_t seed) {
     t.stall = c.time(500);
     t.persist = c.time(3000);
     t.restore = c.time(3000);
+    t.starves = c.coin() ? 0 : c.between(0, 2);
   }
   s.kept_checkpoints = c.whole(0, 3);
   if (c.coin(0.9)) s.data = {};  // a constant of the run; it has its own tests
