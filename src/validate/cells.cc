@@ -335,6 +335,11 @@ std::optional<bool> read_flash(const std::string& cell) {
   return true;
 }
 
+bool early_flash(const std::string& cell) {
+  return says_any(plain_words(cell), {"triton", "fa1", "flash attention 1", "flashattention 1",
+                                      "flash attn 1", "v1", "flash v1"});
+}
+
 Task read_task(const std::string& task, const std::string& model_name) {
   const std::string words = plain_words(task + " " + model_name);
   if (says_any(words, {"lora", "qlora", "peft", "dora"})) return Task::kLora;

@@ -49,6 +49,8 @@ ShardingCell read_sharding(const std::string& cell);
 
 // `yes (cuDNN/TE)`, `SDPA`, `FA3`, `no`.
 std::optional<bool> read_flash(const std::string& cell);
+// `triton`, `flash attention 1`: a kernel of the first generation.
+bool early_flash(const std::string& cell);
 
 Task read_task(const std::string& task, const std::string& model_name);
 

@@ -139,6 +139,14 @@ TEST(Cells, Flash) {
   EXPECT_EQ(read_flash(""), std::nullopt);
 }
 
+TEST(Cells, EarlyFlash) {
+  EXPECT_TRUE(early_flash("triton"));
+  EXPECT_TRUE(early_flash("Flash Attention 1"));
+  EXPECT_FALSE(early_flash("FA2"));
+  EXPECT_FALSE(early_flash("yes (cuDNN/TE)"));
+  EXPECT_FALSE(early_flash(""));
+}
+
 TEST(Cells, Tasks) {
   EXPECT_EQ(read_task("pretrain", "Llama-2-70B"), Task::kPretrain);
   EXPECT_EQ(read_task("", "Llama-2-70B-LoRA"), Task::kLora);

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "validate/scenario.h"
 #include "validate/text.h"
+#include "world/model_size.h"
 
 namespace assay {
 namespace {
@@ -101,6 +103,25 @@ void fill_conventions(const Run& run, Model& m, std::vector<std::string>& assume
   if (m.experts > 0 && m.experts_per_token == 0) m.experts_per_token = 2;
 }
 
+// The head size of a shape whose heads do not fill its width: hidden / heads is only a convention,
+// and a stated number of parameters says where it fails. A size is taken when the count then agrees
+// to a hundredth and did not to three.
+void fill_head_size(const Run& run, Model& m, std::vector<std::string>& assumed) {
+  if (!run.params_b || !run.heads || m.head_dim > 0 || m.kind != ModelKind::kTransformer) return;
+  const auto off = [&](const Model& x) {
+    return std::abs(parameters(x) / (*run.params_b * 1e9) - 1);
+  };
+  if (off(m) < 0.03) return;
+  for (const int64_t size : {int64_t{64}, int64_t{80}, int64_t{96}, int64_t{128}, int64_t{256}}) {
+    Model other = m;
+    other.head_dim = size;
+    if (off(other) > 0.01) continue;
+    m.head_dim = size;
+    assumed.push_back(fmt::format("head size {} from {} B parameters", size, *run.params_b));
+    return;
+  }
+}
+
 }  // namespace
 
 tl::expected<Model, Refusal> choose_model(const Run& run, const Catalog& catalog,
@@ -140,6 +161,7 @@ tl::expected<Model, Refusal> choose_model(const Run& run, const Catalog& catalog
   take(m.dense_layers, run.dense_layers);
   m.dense_layers = std::min(m.dense_layers, m.layers);
   if (!agrees || m.kind == ModelKind::kTransformer) fill_conventions(run, m, assumed);
+  fill_head_size(run, m, assumed);
   return m;
 }
 

@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 
+#include "perf/predict.h"
 #include "validate/text.h"
 
 namespace assay {
@@ -69,6 +70,7 @@ void apply_recompute(const Run& run, Scenario& s) {
         "recompute {}", enum_names(Recompute{})[static_cast<size_t>(s.plan.recompute)]));
     return;
   }
+  s.recompute_stated = true;
   s.plan.recompute = *cell.kind;
   s.plan.recompute_layers = cell.fraction.value_or(1);
   if (cell.layer_count) {
@@ -100,6 +102,24 @@ void apply_sharding(const Run& run, Scenario& s) {
   if (group == 0 && cell.hybrid) group = s.setting.cluster.node.accelerators;
   const bool part = group > 1 && group < s.plan.dp && all % group == 0;
   s.plan.sharding_group = s.plan.zero >= 1 && part ? group : 0;
+}
+
+// Flash attention of the second generation came in July 2023 and reached PyTorch's own operator in
+// January 2024; vendors' kernels are of their own age.
+constexpr int kSecondFlash = 2024;
+
+void apply_attention(const Run& run, Scenario& s) {
+  if (const std::optional<bool> stated = read_flash(run.flash_attention)) {
+    s.plan.flash_attention = *stated;
+  } else if (says_any(plain_words(free_text(run)), {"te", "transformer engine"})) {
+    s.plan.flash_attention = true;
+  }
+  AttentionKernel& kernel = s.setting.stack.attention;
+  const int year = year_of(run.date);
+  const bool old = year > 0 && year < kSecondFlash && kernel == AttentionKernel::kPortable;
+  if (!s.plan.flash_attention || (!old && !early_flash(run.flash_attention))) return;
+  kernel = AttentionKernel::kEarly;
+  s.assumed.push_back("flash attention of the first generation");
 }
 
 template <class T, class U>
@@ -236,6 +256,14 @@ tl::expected<void, Refusal> apply_batch(const Run& run, const Remarks& remarks, 
     micro = std::max<int64_t>(1, *micro);
     s.assumed.push_back(fmt::format("micro-batch {}", *micro));
   }
+  // JAX frameworks count a batch per device and run a rank's share, of all the devices that hold
+  // one sequence group, in one piece.
+  const bool per_device = s.setting.stack.sharding == "jax" && p.pp == 1 && !run.grad_accum &&
+                          p.tp * p.cp > 1 && *micro * p.tp * p.cp == per_rank;
+  if (per_device) {
+    s.assumed.push_back(fmt::format("batch {} of a device, so {} of a rank", *micro, per_rank));
+    micro = per_rank;
+  }
   p.micro_batch = *micro;
   // A batch that does not come out even is what the framework would round it to.
   if (w.global_batch % p.dp != 0) {
@@ -250,6 +278,30 @@ tl::expected<void, Refusal> apply_batch(const Run& run, const Remarks& remarks, 
     p.micro_batch = fitting;
   }
   return {};
+}
+
+// A run that ran fitted. Where its recompute is not stated and the stack's default needs far more
+// memory than there is, the run recomputed whole layers, the switch that every framework has. Where
+// that does not fit either the default stays, because then something else is not as described.
+// Expert models keep it too: their memory is the less certain, and their recipes recompute parts.
+// `kFar` is what the memory model misses by on runs whose recompute is stated.
+constexpr double kFar = 1.2;
+
+void fit_recompute(const Run& run, Scenario& s) {
+  if (s.recompute_stated || s.plan.recompute == Recompute::kFull || !run.measured_s()) return;
+  if (run.ran_out_of_memory() || s.setting.workload.model.experts > 0) return;
+  Predictor predictor(s.setting);
+  Plan plan = s.plan;
+  if (predictor.impossible(plan)) return;
+  const MemoryUse first = predictor.memory(plan);
+  if (first.reserved.v <= kFar * first.capacity.v) return;
+  plan.recompute = Recompute::kFull;
+  if (predictor.impossible(plan)) return;
+  const MemoryUse second = predictor.memory(plan);
+  if (second.reserved.v > kFar * second.capacity.v) return;
+  s.plan = plan;
+  std::erase_if(s.assumed, [](const std::string& a) { return a.starts_with("recompute "); });
+  s.assumed.push_back("recompute full: without it the run does not fit");
 }
 
 RunClass class_of(const Scenario& s) {
@@ -310,6 +362,13 @@ tl::expected<Scenario, Refusal> to_scenario(const Run& run, const Catalog& catal
   s.setting.cluster = choose_cluster(run, *accelerator, catalog, s.assumed);
   s.setting.accelerators = *run.accelerators;
   s.setting.stack = *stack.stack;
+  if (stack.code) {
+    s.setting.stack.traffic = stack.code->traffic;
+    s.setting.stack.launches_forward = stack.code->launches_forward;
+    s.setting.stack.launches_backward = stack.code->launches_backward;
+    s.setting.stack.launch = stack.code->launch;
+    s.assumed.push_back("model code of " + stack.code->name);
+  }
   s.plan = stack.stack->defaults;
 
   const Remarks remarks = read_remarks(free_text(run));
@@ -318,11 +377,12 @@ tl::expected<Scenario, Refusal> to_scenario(const Run& run, const Catalog& catal
   apply_precision(run, s);
   apply_recompute(run, s);
   apply_sharding(run, s);
-  set_if(s.plan.flash_attention, read_flash(run.flash_attention));
+  apply_attention(run, s);
   apply_remarks(remarks, s);
   s.kind = class_of(s);
   s.counter = choose_counter(run);
   resolve(s.setting, catalog);
+  fit_recompute(run, s);
   return s;
 }
 

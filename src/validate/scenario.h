@@ -52,6 +52,7 @@ struct Scenario {
   Plan plan;
   RunClass kind = RunClass::kDense;
   MemoryCounter counter;
+  bool recompute_stated = false;
   std::vector<std::string> assumed;
 };
 
@@ -60,7 +61,8 @@ tl::expected<Scenario, Refusal> to_scenario(const Run&, const Catalog&);
 // The parts, exposed for tests.
 struct StackChoice {
   const Stack* stack = nullptr;
-  std::string assumed;  // why, where the framework's name did not decide
+  const Stack* code = nullptr;  // whose model code it runs, where that is another's
+  std::string assumed;          // why, where the framework's name did not decide
 };
 StackChoice choose_stack(const Run&, const Accelerator&, const Catalog&);
 const Accelerator* choose_accelerator(const Run&, const Catalog&);
@@ -69,5 +71,6 @@ tl::expected<Model, Refusal> choose_model(const Run&, const Catalog&,
 Cluster choose_cluster(const Run&, const Accelerator&, const Catalog&,
                        std::vector<std::string>& assumed);
 MemoryCounter choose_counter(const Run&);
+int year_of(const std::string& date);  // zero: none is named
 
 }  // namespace assay

@@ -114,10 +114,12 @@ TEST(Scenario, Frameworks) {
       {"Frobnicator 3", "ZeRO-3", 1, 1, "H100", "deepspeed-zero"},
       {"Frobnicator 3", "", 1, 1, "TPUv5p", "maxtext"},
       {"Axolotl", "ZeRO-3", 1, 1, "A100", "deepspeed-zero"},
-      {"Axolotl", "FSDP", 1, 1, "A100", "pytorch-fsdp"},
+      {"Axolotl", "FSDP", 1, 1, "A100", "transformers"},
       {"Megatron-LM (Habana)", "", 4, 1, "Gaudi3", "gaudi"},
       {"Megatron-LM", "", 8, 1, "V100", "megatron-deepspeed"},
-      {"LLaMA-Factory", "", 1, 1, "RTX 4090", "pytorch-fsdp"},
+      {"LLaMA-Factory", "", 1, 1, "RTX 4090", "transformers"},
+      {"InternLM", "ZeRO-1", 1, 1, "A100", "megatron-core"},
+      {"MaxText", "FSDP", 1, 1, "H100", "jax-gpu"},
       {"nanotron v0.5", "ZeRO-1", 4, 1, "H100", "megatron-core"},
       {"picotron", "", 2, 2, "H100", "megatron-core"},
       {"GPT-NeoX", "ZeRO-1", 2, 4, "A100", "megatron-deepspeed"},
@@ -331,6 +333,96 @@ TEST(Scenario, HybridSharding) {
   EXPECT_EQ(mapped(r).plan.sharding_group, 16);
   r.sharding_group = 64;
   EXPECT_EQ(mapped(r).plan.sharding_group, 0);
+}
+
+TEST(Scenario, HeadSizeFromTheNumberOfParameters) {
+  // Sixteen billion parameters whose 64 heads of 128 are twice as wide as the model.
+  TrainingRun r = base();
+  r.model_name = "something 16B";
+  r.ffn = 28672;
+  r.heads = r.kv_heads = 64;
+  r.vocab = 32000;
+  r.gated_mlp = true;
+  r.params_b = 15.83;
+  EXPECT_EQ(mapped(r).setting.workload.model.head_dim, 128);
+  EXPECT_TRUE(assumes(mapped(r), "head size 128"));
+  r.params_b = 13.7;  // what heads of hidden / heads give
+  EXPECT_EQ(mapped(r).setting.workload.model.head_dim, 0);
+  r.params_b = 40;  // no size explains it
+  EXPECT_EQ(mapped(r).setting.workload.model.head_dim, 0);
+}
+
+TEST(Scenario, ARunThatRanFitted) {
+  // Nothing is said of recompute, and without it an 8B model needs more than twice what there is.
+  TrainingRun r = base();
+  r.framework = "PyTorch FSDP";
+  r.gpu = "A100-80GB";
+  r.accelerators = 4;
+  r.tp = r.pp = std::nullopt;
+  r.seq = 4096;
+  r.micro_batch = 4;
+  r.global_batch = 16;
+  EXPECT_EQ(mapped(r).plan.recompute, Recompute::kNone) << "no time: it may well not have run";
+  r.step_time_s = 5.3;
+  EXPECT_EQ(mapped(r).plan.recompute, Recompute::kFull);
+  EXPECT_TRUE(assumes(mapped(r), "without it the run does not fit"));
+  r.recompute = "none";
+  EXPECT_EQ(mapped(r).plan.recompute, Recompute::kNone) << "stated";
+  r.recompute = "";
+  r.micro_batch = 1;
+  r.global_batch = 4;
+  r.seq = 2048;
+  EXPECT_EQ(mapped(r).plan.recompute, Recompute::kNone) << "fits without";
+}
+
+TEST(Scenario, GenerationsOfFlashAttention) {
+  TrainingRun r = base();
+  r.framework = "LLM Foundry";
+  r.tp = std::nullopt;
+  r.date = "2024-05";
+  EXPECT_EQ(mapped(r).setting.stack.attention, AttentionKernel::kPortable);
+  r.flash_attention = "triton";
+  EXPECT_EQ(mapped(r).setting.stack.attention, AttentionKernel::kEarly);
+  r.flash_attention = "yes";
+  r.date = "2023";
+  EXPECT_EQ(mapped(r).setting.stack.attention, AttentionKernel::kEarly);
+  r.framework = "NeMo 23.08";  // a vendor's kernel has its own age
+  EXPECT_EQ(mapped(r).setting.stack.attention, AttentionKernel::kVendor);
+}
+
+TEST(Scenario, JaxOnGpusAndOnTpus) {
+  TrainingRun r = base();
+  r.framework = "Paxml (JAX)";
+  r.tp = std::nullopt;
+  EXPECT_EQ(mapped(r).setting.stack.name, "jax-gpu");
+  r.date = "2023";
+  EXPECT_EQ(mapped(r).setting.stack.name, "jax-gpu-2023");
+  EXPECT_FALSE(mapped(r).plan.flash_attention);
+  r.precision = "TE BF16";
+  EXPECT_TRUE(mapped(r).plan.flash_attention);
+  r.gpu = "TPU v5e";
+  EXPECT_EQ(mapped(r).setting.stack.name, "maxtext");
+  // A batch per device, where 16 devices share a sequence group.
+  r.accelerators = 256;
+  r.tp = 16;
+  r.micro_batch = 1;
+  r.global_batch = 256;
+  EXPECT_EQ(mapped(r).plan.micro_batch, 16);
+  r.grad_accum = 16;
+  EXPECT_EQ(mapped(r).plan.micro_batch, 1);
+}
+
+TEST(Scenario, ModelCodeAndTheEngineThatShardsIt) {
+  TrainingRun r = base();
+  r.tp = r.pp = std::nullopt;
+  r.framework = "DeepSpeed";
+  r.zero = "ZeRO-3";
+  const Scenario plain = mapped(r);
+  r.framework = "HF Transformers + DeepSpeed 0.14";
+  const Scenario hub = mapped(r);
+  EXPECT_EQ(hub.setting.stack.name, plain.setting.stack.name);
+  EXPECT_GT(hub.setting.stack.traffic, plain.setting.stack.traffic);
+  EXPECT_TRUE(assumes(hub, "model code of transformers"));
 }
 
 TEST(Scenario, MemoryCounters) {

@@ -42,6 +42,7 @@ constexpr std::array kKnownNames = {
     KnownName{"colossalai", "3d"},
     KnownName{"colossal ai", "3d"},
     KnownName{"internevo", "3d"},
+    KnownName{"internlm", "3d"},
     KnownName{"mindspeed", "3d"},
     KnownName{"mindspore", "3d"},
     KnownName{"oneflow", "3d"},
@@ -70,15 +71,6 @@ constexpr std::array kKnownNames = {
     KnownName{"fsdp", "fsdp"},
     KnownName{"fsdp2", "fsdp"},
 };
-
-int year_of(const std::string& date) {
-  for (size_t i = 0; i + 4 <= date.size(); ++i) {
-    if (date.compare(i, 2, "20") != 0) continue;
-    const std::optional<double> year = cell_number(std::string_view(date).substr(i, 4));
-    if (year && *year >= 2010 && *year < 2100) return static_cast<int>(*year);
-  }
-  return 0;
-}
 
 const Stack* named(const Catalog& catalog, std::string_view name) {
   for (const Stack& s : catalog.stacks) {
@@ -176,6 +168,15 @@ const Stack* member(const Catalog& catalog, const Run& run, const std::string& w
   return stack ? stack : first_of(catalog, sharding);
 }
 
+// JAX is one framework on two kinds of hardware: its stack on TPUs runs on XLA's own collectives.
+const Stack* jax_stack(const Catalog& catalog, const Accelerator& accelerator) {
+  const bool tpu = squeezed(accelerator.vendor) == "google";
+  for (const Stack& s : catalog.stacks) {
+    if (s.sharding == "jax" && (s.library == "xla") == tpu) return &s;
+  }
+  return first_of(catalog, "jax");
+}
+
 // Kernels and collectives come with the hardware: on these, any framework runs on the vendor's
 // stack.
 const Stack* hardware_stack(const Catalog& catalog, const Accelerator& accelerator) {
@@ -196,7 +197,24 @@ bool on_deepspeed(const std::string& words, const std::string& zero_words, const
   return stack && stack->sharding == "fsdp" && says_any(zero_words, {"zero", "zero2", "zero3"});
 }
 
+// Whether the framework's text names Hugging Face's model code beside an engine that shards it;
+// Liger replaces just those kernels of it that move the most.
+bool model_code(const std::string& words) {
+  if (says(words, "liger")) return false;
+  return says_any(words, {"hf", "transformers", "hugging face", "huggingface", "accelerate", "trl",
+                          "peft", "axolotl", "llama factory", "llamafactory"});
+}
+
 }  // namespace
+
+int year_of(const std::string& date) {
+  for (size_t i = 0; i + 4 <= date.size(); ++i) {
+    if (date.compare(i, 2, "20") != 0) continue;
+    const std::optional<double> year = cell_number(std::string_view(date).substr(i, 4));
+    if (year && *year >= 2010 && *year < 2100) return static_cast<int>(*year);
+  }
+  return 0;
+}
 
 StackChoice choose_stack(const Run& run, const Accelerator& accelerator, const Catalog& catalog) {
   StackChoice out;
@@ -216,6 +234,7 @@ StackChoice choose_stack(const Run& run, const Accelerator& accelerator, const C
       sharding.zero == 3 || (sharding.zero == 2 && (!stack || stack->sharding != "3d"));
   if (zero && !single && sharded && run.pp.value_or(1) == 1 &&
       on_deepspeed(words, plain_words(run.zero), stack)) {
+    if (model_code(words)) out.code = named(catalog, "transformers");
     stack = zero;
   }
 
@@ -224,6 +243,7 @@ StackChoice choose_stack(const Run& run, const Accelerator& accelerator, const C
   const int year = year_of(run.date + " " + run.framework);
   const bool before = year > 0 ? year <= 2021 : accelerator.bf16.v <= 0;
   if (old && stack && stack->name == "megatron-core" && before) stack = old;
+  if (stack && stack->sharding == "jax") stack = jax_stack(catalog, accelerator);
   stack = as_of(catalog, stack, year);
 
   const Stack* native = hardware_stack(catalog, accelerator);
@@ -242,7 +262,8 @@ StackChoice choose_stack(const Run& run, const Accelerator& accelerator, const C
     return out;
   }
   const Family family = family_of(run, words, sharding);
-  out.stack = member(catalog, run, words, family.sharding);
+  out.stack = family.sharding == "jax" ? as_of(catalog, jax_stack(catalog, accelerator), year)
+                                       : member(catalog, run, words, family.sharding);
   if (!out.stack && !catalog.stacks.empty()) out.stack = &catalog.stacks.front();
   if (out.stack) out.assumed = fmt::format("stack {} by {}", out.stack->name, family.why);
   return out;

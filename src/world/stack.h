@@ -9,10 +9,11 @@
 namespace assay {
 
 // unfused: scores are written to memory; portable: flash attention as PyTorch ships it; vendor: the
-// accelerator maker's tuned kernel (cuDNN, aiter, the TPU kernel).
-enum class AttentionKernel { kUnfused, kPortable, kVendor };
-constexpr std::array<std::string_view, 3> enum_names(AttentionKernel) {
-  return {"unfused", "portable", "vendor"};
+// accelerator maker's tuned kernel (cuDNN, aiter, the TPU kernel); early: flash attention of the
+// first generation (2022 to mid 2023) and its Triton version.
+enum class AttentionKernel { kUnfused, kPortable, kVendor, kEarly };
+constexpr std::array<std::string_view, 4> enum_names(AttentionKernel) {
+  return {"unfused", "portable", "vendor", "early"};
 }
 
 struct Stack {
