@@ -17,6 +17,13 @@ if(NOT ASSAY_SANITIZE)
   add_test(NAME ingest_bench COMMAND ingest_bench --most 2 10)
 endif()
 
+# A thousand ranks in the memory of a few: each is reduced to a summary before the next is read.
+add_executable(ranks_bench test/bench/ranks_bench.cc)
+target_link_libraries(ranks_bench PRIVATE assay_diagnose trace_generator ZLIB::ZLIB)
+if(NOT ASSAY_SANITIZE)
+  add_test(NAME ranks_bench COMMAND ranks_bench --most 128)
+endif()
+
 # Runs over weeks against their bars. SimGrid (Debian's libsimgrid-dev) is compared where it is
 # installed; nothing else knows of it.
 add_executable(sim_bench test/bench/sim_bench.cc test/bench/flow_scenario.cc)
