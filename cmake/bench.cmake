@@ -21,7 +21,7 @@ endif()
 add_executable(ranks_bench test/bench/ranks_bench.cc)
 target_link_libraries(ranks_bench PRIVATE assay_diagnose trace_generator ZLIB::ZLIB)
 if(NOT ASSAY_SANITIZE)
-  add_test(NAME ranks_bench COMMAND ranks_bench --most 128)
+  add_test(NAME ranks_bench COMMAND ranks_bench --most 64)
 endif()
 
 # Runs over weeks against their bars. SimGrid (Debian's libsimgrid-dev) is compared where it is

@@ -119,6 +119,28 @@ TEST_P(Golden, PrintsWhatItPrinted) {
   fs::remove_all(scratch);
 }
 
+// The causes that the reference lists, in headings such as "### `host-sync`": each is on a screen.
+TEST(Golden, EveryCauseHasAScreen) {
+  std::string screens;
+  for (const std::string& name : golden_files()) {
+    screens += slurp(fs::path(ASSAY_ROOT) / "test/golden" / (name + ".test"));
+  }
+  std::istringstream page(slurp(fs::path(ASSAY_ROOT) / "docs/reference/causes.md"));
+  size_t causes = 0;
+  for (std::string line; std::getline(page, line);) {
+    if (line.compare(0, 2, "##") != 0) continue;
+    for (size_t at = line.find('`'); at != std::string::npos; at = line.find('`', at + 1)) {
+      const size_t end = line.find('`', at + 1);
+      if (end == std::string::npos) break;
+      const std::string cause = line.substr(at + 1, end - at - 1);
+      EXPECT_NE(screens.find(" " + cause + ": "), std::string::npos) << "no screen of " << cause;
+      ++causes;
+      at = end;
+    }
+  }
+  EXPECT_GE(causes, 18u);
+}
+
 INSTANTIATE_TEST_SUITE_P(Screens, Golden, testing::ValuesIn(golden_files()),
                          [](const testing::TestParamInfo<std::string>& i) {
                            std::string name = i.param;

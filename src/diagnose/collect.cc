@@ -220,6 +220,7 @@ void collect_text(FileKind kind, const std::string& text, const std::string& pat
       return collect_slurm(kind, text, path, collected.slurm, file, d.problems);
     default:
       file.summary = "not used: nothing here can diagnose it";
+      warn(path, fmt::format("{}: nothing here can diagnose it", kind_name(kind)), d);
   }
 }
 

@@ -166,7 +166,7 @@ void sort_ranks(std::vector<RankSummary>& ranks, RanksDiagnosis& d) {
   const auto same = [&](const RankSummary& a, const RankSummary& b) {
     if (a.rank < 0 || a.rank != b.rank) return false;
     d.analysis.notes.push_back(fmt::format("{}: rank {} was given twice; this file is left out",
-                                           sanitize(b.file), b.rank));
+                                           sanitize(std::string(base_name(b.file)), 60), b.rank));
     return true;
   };
   ranks.erase(std::unique(ranks.begin(), ranks.end(), same), ranks.end());

@@ -16,28 +16,35 @@ constexpr size_t kNotesShown = 8;
 constexpr size_t kInputsShown = 60;         // characters of the operands in a suggested command
 constexpr double kLedgerLineLeast = 0.002;  // of the step: smaller lines are `everything else`
 
+constexpr size_t kNameShown = 36;
+
 std::string file_name(const std::string& path) {
+  if (path == "-") return "standard input";
   const size_t slash = path.rfind('/');
-  return sanitize(slash == std::string::npos ? path : path.substr(slash + 1), 60);
+  return sanitize(slash == std::string::npos ? path : path.substr(slash + 1), kNameShown);
 }
 
+// Those that were of use first: a folder may hold many others.
 std::string files_text(const Diagnosis& d, const Style& style) {
+  std::vector<const FileRead*> files;
+  for (const FileRead& f : d.files) files.push_back(&f);
+  std::stable_partition(files.begin(), files.end(), [](const FileRead* f) { return f->used; });
+  const size_t shown = std::min(files.size(), kFilesShown);
   size_t name_width = 12;
-  for (size_t i = 0; i < d.files.size() && i < kFilesShown; ++i) {
-    name_width = std::max(name_width, std::min<size_t>(36, file_name(d.files[i].path).size()));
-  }
+  for (size_t i = 0; i < shown; ++i)
+    name_width = std::max(name_width, file_name(files[i]->path).size());
   std::string out;
-  for (size_t i = 0; i < d.files.size() && i < kFilesShown; ++i) {
-    const FileRead& f = d.files[i];
-    const std::string what = fmt::format("{}{}", kind_name(f.kind), f.summary.empty() ? "" : ", ");
+  for (size_t i = 0; i < shown; ++i) {
+    const FileRead& f = *files[i];
+    std::string what = f.kind == FileKind::kUnknown ? "" : std::string(kind_name(f.kind));
+    if (!what.empty() && !f.summary.empty()) what += ", ";
     out += wrap(std::string(i == 0 ? "Read      " : "          ") +
-                    left(file_name(f.path).substr(0, 36), name_width) + "  " + what + f.summary,
+                    left(file_name(f.path), name_width) + "  " + what + f.summary,
                 style.width, name_width + 12) +
            "\n";
   }
-  if (d.files.size() > kFilesShown) {
-    out += fmt::format("          and {} more files\n", d.files.size() - kFilesShown);
-  }
+  if (files.size() > shown)
+    out += fmt::format("          and {} more files\n", files.size() - shown);
   return out;
 }
 
@@ -121,11 +128,16 @@ std::string ledger_table(const DiagnoseResult& r, const Style& style) {
 
 std::string period_text(const MeasuredPeriod& p, const Style& style) {
   const double hour = kSecondsPerHour;
-  std::string out =
-      left((p.wall_clock ? "Where the hours of the log went: " : "Where the GPU-hours went: ") +
-               p.what,
-           static_cast<size_t>(style.width) - 20) +
-      right(p.wall_clock ? "hours" : "GPU-h", 10) + right("share", 10) + "\n";
+  const size_t title_width = static_cast<size_t>(style.width) - 20;
+  std::string title =
+      (p.wall_clock ? "Where the hours of the log went: " : "Where the GPU-hours went: ") + p.what;
+  std::string out;
+  if (title.size() > title_width) {
+    out = wrap(title, style.width, 2) + "\n";
+    title.clear();
+  }
+  out += left(title, title_width) + right(p.wall_clock ? "hours" : "GPU-h", 10) +
+         right("share", 10) + "\n";
   const int columns = std::max(8, style.width - 44);
   for (const MeasuredPeriod::Line& line : p.lines) {
     out += "  " + left(line.name, 22) + bar(line.share, columns, style) +
