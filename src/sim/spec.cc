@@ -8,14 +8,12 @@
 #include "sim/group_steps.h"
 #include "sim/state_path.h"
 #include "site/density.h"
+#include "world/checkpoint.h"
 #include "world/model_size.h"
 
 namespace assay {
 namespace {
 
-// Bytes per parameter of a complete checkpoint: 2 of weights, 4 each of master weights and Adam's
-// two moments. MLPerf Storage's table 2 has 13 (8B, 70B and 405B).
-constexpr double kWeightBytes = 2, kOptimizerBytes = 12;
 // Shared storage of a node's share where nothing is said: NVIDIA's SuperPOD guidance for large
 // models, 125 GB/s read and 62 GB/s write for 32 nodes (from memory).
 constexpr double kNodeRead = 3.9e9, kNodeWrite = 1.9e9;
@@ -242,9 +240,9 @@ StatePath Maker::state_path() const {
   StatePath p;
   p.nodes = nodes();
   p.accelerators = static_cast<double>(spec_.gpus_per_node);
-  const double state = out_.checkpoint.v / (kWeightBytes + kOptimizerBytes);
-  p.weights = Bytes(state * kWeightBytes);
-  p.optimizer = Bytes(state * kOptimizerBytes);
+  const double state = out_.checkpoint.v / (kWeightBytesSaved + kOptimizerBytesSaved);
+  p.weights = Bytes(state * kWeightBytesSaved);
+  p.optimizer = Bytes(state * kOptimizerBytesSaved);
   const double data = static_cast<double>(std::max<int64_t>(1, in_.prediction->dp) * plan.cp);
   const double shard = plan.zero == 0            ? 1
                        : plan.sharding_group > 0 ? static_cast<double>(plan.sharding_group)
@@ -444,14 +442,7 @@ std::string described(const std::string& path) {
 
 }  // namespace
 
-Bytes checkpoint_bytes(const Setting& setting) {
-  const Workload& w = setting.workload;
-  if (w.task == Task::kLora) {
-    // Adapters are below a hundredth of the model; the frozen weights are not saved again.
-    return Bytes(0.01 * parameters(w.model) * (kWeightBytes + kOptimizerBytes));
-  }
-  return Bytes(parameters(w.model) * (kWeightBytes + kOptimizerBytes));
-}
+Bytes checkpoint_bytes(const Setting& setting) { return checkpoint_bytes(setting.workload); }
 
 SpecResult make_spec(const SpecInput& in) { return Maker(in).make(); }
 

@@ -1,9 +1,11 @@
 #include "world/describe.h"
+#include "world/checkpoint.h"
 
 #include <cmath>
 
 #include <fmt/format.h>
 
+#include "world/checkpoint.h"
 #include "world/inputs.h"
 #include "world/operations_rules.h"
 #include "world/read.h"
@@ -29,6 +31,8 @@ class Describer {
   void read_operations();
   void read_stack();
   void read_plan();
+  // What no section can know alone.
+  void check_together();
   void finish() { resolve(result_.setting, catalog_); }
 
   Description& result() { return result_; }
@@ -48,6 +52,7 @@ class Describer {
   Diagnostics& problems_;
   Description result_;
   Reader reader_;
+  bool workload_known_ = false;
 };
 
 std::string Describer::take_name(const Value& section, const std::string& otherwise) {
@@ -94,6 +99,7 @@ void Describer::read_workload(double tokens) {
   const Entry* seq = value.find("seq");
   check_workload(w, seq == nullptr ? value.at : seq->value.at, problems_);
   move_warnings();
+  workload_known_ = clean_since(before);
 }
 
 // `gpus: 64` in a cluster says how many are used, and how many nodes there are if nothing does.
@@ -140,7 +146,8 @@ void Describer::read_cluster(int64_t gpus) {
   c.name = result_.cluster_name;
   if (!clean_since(before)) return;
   const bool nodes_stated = result_.origins.contains("cluster.nodes");
-  size_cluster(gpus != 0 ? gpus : stated_gpus, nodes_stated, gpus != 0 ? Mark{} : value.at);
+  const Mark option{gpus != 0 ? inputs_.sources.add(fmt::format("--gpus {}", gpus), "") : nullptr};
+  size_cluster(gpus != 0 ? gpus : stated_gpus, nodes_stated, gpus != 0 ? option : value.at);
   if (!clean_since(before)) return;
   Assumptions assume(result_.assumed, result_.origins);
   complete_cluster(c, catalog_, assume);
@@ -173,6 +180,26 @@ void Describer::read_operations() {
   result_.operations_name = take_name(value, run.name);
   result_.has_operations = inputs_.run.given;
   check_operations(run, value, problems_);
+}
+
+void Describer::check_together() {
+  const Bytes capacity = result_.site.storage.capacity;
+  if (!workload_known_ || !result_.has_site || capacity.v <= 0) return;
+  const int64_t kept = std::max<int64_t>(1, result_.operations.checkpoint.keep);
+  const Bytes one = checkpoint_bytes(result_.setting.workload);
+  if (one * static_cast<double>(kept) <= capacity) return;
+  Mark at = inputs_.site.value.at;
+  const Entry* storage = inputs_.site.value.find("storage");
+  if (storage != nullptr) at = storage->value.at;
+  const Entry* stated =
+      storage != nullptr && storage->value.is_map() ? storage->value.find("capacity") : nullptr;
+  if (stated != nullptr) at = stated->value.at;
+  problem(at,
+          fmt::format("{} of {:.3g} TB do{} not fit into storage of {:.3g} TB",
+                      kept == 1 ? "a checkpoint" : fmt::format("{} checkpoints", kept),
+                      one.v / 1e12, kept == 1 ? "es" : "", capacity.v / 1e12),
+          kept == 1 ? "state a larger `site.storage.capacity`"
+                    : "keep fewer (`run.checkpoint.keep`), or state a larger capacity");
 }
 
 void Describer::read_stack() {
@@ -228,6 +255,7 @@ tl::expected<Description, Diagnostics> describe(const Request& request, const Ca
   if (inputs.run.given || request.needs_operations) describer.read_operations();
   describer.read_stack();
   describer.read_plan();
+  if (request.needs_operations) describer.check_together();
   if (has_errors(problems)) {
     sort_by_place(problems);
     return tl::unexpected(std::move(problems));

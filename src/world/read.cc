@@ -75,8 +75,10 @@ bool Reader::want_map(const Value& value, const std::string& path) {
 
 bool Reader::in_limits(const Value& value, double number, Dimension d, const std::string& path,
                        const Limits& limits) {
-  std::string message;
+  std::string message, help;
   if (number < limits.min) {
+    if (limits.min == 0) help = "write zero or more";
+    if (limits.min == kPositive.min) help = "write more than zero, or remove the key";
     message = limits.min == 0 ? fmt::format("{} must not be negative", path)
               : limits.min == kPositive.min
                   ? fmt::format("{} must be more than zero", path)
@@ -87,7 +89,7 @@ bool Reader::in_limits(const Value& value, double number, Dimension d, const std
                   : fmt::format("{} must be at most {}", path, format_quantity(limits.max, d));
   }
   if (message.empty()) return true;
-  problem(value.at, message);
+  problem(value.at, message, help);
   return false;
 }
 

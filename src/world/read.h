@@ -65,7 +65,8 @@ class Reader {
     if (!want_list(value, path, "[{...}, {...}]")) return;
     into.clear();
     for (const Value& item : value.items) {
-      read_struct(item, into.emplace_back(), path + "[" + std::to_string(into.size() - 1) + "]");
+      const std::string element = path + "[" + std::to_string(into.size()) + "]";
+      read_struct(item, into.emplace_back(), element);
     }
   }
 
