@@ -206,7 +206,8 @@ tl::expected<SimulateResult, int> simulate_description(const Context& context,
     input.series = &*r.site;
   }
   r.spec = make_spec(input);
-  if (const Diagnostics problems = spec_problems(r.spec); !problems.empty())
+  if (const Diagnostics problems = spec_problems(r.spec, r.plan.description.origins);
+      !problems.empty())
     return tl::unexpected(reject(context, problems));
   r.money = money(r, site);
   run_all(context, ask, r);

@@ -301,7 +301,7 @@ void Maker::checkpoints() {
     const Seconds spread = t.peer_restore - part / port - part / c.host_copy;
     spec_.peer = {part, c.host_copy, port, std::max(Seconds(0), spread)};
   }
-  const bool peer = c.peer_memory && spec_.peer.port.v > 0 && part.v > 0;
+  const bool peer = c.peer_memory && nodes() > 1 && spec_.peer.port.v > 0 && part.v > 0;
   if (peer) spec_.checkpoints.push_back(peer_tier(spec_.peer, c.peer_interval));
   // A peer has all that a local disk has, and survives the node.
   if (c.local_disk && !peer && setting_.cluster.node.disk_bandwidth.v > 0) {
@@ -417,6 +417,18 @@ void Maker::site() {
   }
 }
 
+// Where a field was stated; else the nearest mapping above it.
+Position place(const Origins& origins, std::string path) {
+  for (;;) {
+    const auto origin = origins.find(path);
+    if (origin != origins.end() && !origin->second.file.empty())
+      return {origin->second.file, origin->second.line, 0, 1};
+    const size_t end = path.find_last_of(".[");
+    if (end == std::string::npos) return {};
+    path.resize(end);
+  }
+}
+
 // The field of `run:` that a member of the spec comes from.
 std::string described(const std::string& path) {
   constexpr std::pair<std::string_view, std::string_view> kFields[] = {
@@ -446,20 +458,21 @@ Bytes checkpoint_bytes(const Setting& setting) { return checkpoint_bytes(setting
 
 SpecResult make_spec(const SpecInput& in) { return Maker(in).make(); }
 
-Diagnostics spec_problems(const SpecResult& r) {
+Diagnostics spec_problems(const SpecResult& r, const Origins& origins) {
   Diagnostics problems;
   const int64_t kept_count = std::max<int64_t>(1, r.spec.kept_checkpoints);
   const Bytes kept = r.checkpoint * static_cast<double>(kept_count);
-  const auto add = [&](std::string message, std::string help) {
+  const auto add = [&](std::string message, std::string help, const std::string& path) {
     Diagnostic d;
     d.message = std::move(message);
     d.help = std::move(help);
+    d.at = place(origins, path);
     problems.push_back(std::move(d));
   };
   if (r.storage_capacity.v > 0 && kept > r.storage_capacity) {
     add(fmt::format("{} checkpoint(s) of {:.3g} TB do not fit into storage of {:.3g} TB",
                     kept_count, r.checkpoint.v / 1e12, r.storage_capacity.v / 1e12),
-        "state a larger `site.storage.capacity`");
+        "state a larger `site.storage.capacity`", "site.storage.capacity");
   }
   std::vector<SpecProblem> found = check(r.spec);
   for (SpecProblem& p : found) p.path = described(p.path);
@@ -469,7 +482,7 @@ Diagnostics spec_problems(const SpecResult& r) {
     if (!said) found.push_back(p);
   }
   for (const SpecProblem& p : found) {
-    add(fmt::format("run.{}: {}", p.path, p.message), p.fix);
+    add(fmt::format("run.{}: {}", p.path, p.message), p.fix, "run." + p.path);
   }
   return problems;
 }

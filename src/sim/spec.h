@@ -42,7 +42,8 @@ SpecResult make_spec(const SpecInput&);
 // Bytes of one complete checkpoint: weights and optimizer, once.
 Bytes checkpoint_bytes(const Setting&);
 
-// Problems of a spec in the words of the descriptions (`run.spares`, `site.storage`), with a fix.
-Diagnostics spec_problems(const SpecResult&);
+// Problems of a spec in the words of the descriptions (`run.spares`, `site.storage`), with a fix,
+// each at the place of the field, or of the nearest mapping above it, that `origins` knows.
+Diagnostics spec_problems(const SpecResult&, const Origins& origins = {});
 
 }  // namespace assay

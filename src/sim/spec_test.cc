@@ -500,6 +500,10 @@ TEST(Spec, ReplicasNeedNotDivideTheNodes) {
             "run.replicas: 16 nodes cannot be 9 replicas; one that holds the whole model has 2 "
             "nodes");
   EXPECT_EQ(problems[0].help, "elastic recovery needs replicas of whole nodes: 2 to 8");
+  // It points to where the number was stated.
+  Origins origins;
+  origins["run.replicas"] = {'s', "", "job.yaml", 7};
+  EXPECT_EQ(spec_problems(c.make(), origins)[0].at.line, 7);
   // An optimizer that is sharded over more ranks than a replica has dies with it.
   c.run().replicas = 4;
   EXPECT_TRUE(spec_problems(c.make()).empty());
