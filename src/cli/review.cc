@@ -1,13 +1,19 @@
 // assay review: how much a site holds, and what a design review asks before a cluster goes live.
 #include "cli/commands.h"
 #include "cli/inputs.h"
-#include "plan/study.h"
+#include "cli/simulation.h"
 #include "report/review_report.h"
+
+#include <limits>
 
 #include <fmt/format.h>
 
 namespace assay {
 namespace {
+
+// Enough for a figure in a review; `assay simulate` has the rest.
+constexpr double kSimulatedDays = 30;
+constexpr int64_t kSimulatedRuns = 24;
 
 tl::expected<Description, InputRefusal> describe_site(const Arguments& args) {
   if (const Result<bool> exist = inputs_exist(args.operands); !exist) {
@@ -17,25 +23,47 @@ tl::expected<Description, InputRefusal> describe_site(const Arguments& args) {
   if (!request) return tl::unexpected(InputRefusal{request.error(), {}, {"", 0}});
   request->needs_workload = false;
   request->needs_site = true;
+  request->needs_operations = true;
   tl::expected<Description, Diagnostics> described = describe(*request, catalog());
   if (!described) return tl::unexpected(InputRefusal{{}, described.error(), {"", 0}});
+  // How a job is operated matters only where there is one.
+  if (!described->has_workload)
+    std::erase_if(described->assumed, [](const Assumption& a) { return a.path == "run"; });
   return std::move(*described);
 }
 
-// What the workload's best plan reaches; nothing where none was given or none fits.
+// What the workload's best plan reaches, and what a month of it keeps; nothing where none was given
+// or none fits.
 std::optional<JobFigures> job_figures(const Context& context, const Description& d) {
   if (!d.has_workload) return std::nullopt;
-  Progress progress(context, "review");
-  StudyOptions options;
-  options.what_ifs = false;
-  options.progress = progress.callback();
-  const PlanResult result = study(d, catalog(), options);
-  if (!result.fits) return std::nullopt;
+  SimulationAsk ask;
+  ask.days = kSimulatedDays;
+  ask.runs = kSimulatedRuns;
+  ask.levers = false;
+  ask.seed = static_cast<uint64_t>(std::strtoll(context.stamp.seed.c_str(), nullptr, 10));
+  const tl::expected<SimulateResult, int> r = simulate_description(context, d, ask);
+  if (!r) return std::nullopt;
+  const ManyResult& many = r->many;
   JobFigures job;
   job.name = d.workload_name;
-  job.mfu = result.prediction.mfu;
-  job.days = result.run.time_s.value / kSecondsPerDay;
+  job.mfu = r->plan.prediction.mfu;
+  job.days = r->plan.run.time_s.value / kSecondsPerDay;
   job.accelerators = static_cast<double>(d.setting.cluster.accelerators());
+  job.runs = many.done;
+  job.simulated_days = kSimulatedDays;
+  job.operations = r->operations_name;
+  job.goodput = many.goodput.mean;
+  job.goodput_low = many.goodput.p5;
+  job.goodput_high = many.goodput.p95;
+  job.useful_share = many.useful_share.mean;
+  job.interrupted_every =
+      Seconds(many.interruptions.mean > 0 ? many.period.mean / many.interruptions.mean
+                                          : std::numeric_limits<double>::infinity());
+  Seconds lost;
+  for (const Account a : {Account::kUndetected, Account::kDetection, Account::kReplacement,
+                          Account::kRestart, Account::kLostWork, Account::kCorruption})
+    lost += many.mean[a];
+  job.restart_share = many.paid.mean > 0 ? lost.v / many.paid.mean : 0;
   return job;
 }
 
@@ -64,7 +92,8 @@ Command review_command() {
           "First the density as a series of bottlenecks: contracted power, distribution, cooling, "
           "rack power, floor load, space, network reach; which one binds and how many nodes it "
           "leaves. Then the questions that a review asks, answered from the description, with what "
-          "is missing named by its key.\n"
+          "is missing named by its key. With a WORKLOAD its best plan is simulated for a month, "
+          "and goodput and cost come from that.\n"
           "Exit code 1 when something binds below what is asked, or an answer is no.",
           {{"gpus", 0, "N", "use N accelerators of the cluster", "Default: all of them."},
            {"tokens", 0, "T", "tokens to train on, e.g. 2T", ""}},

@@ -14,6 +14,7 @@ namespace {
 constexpr double kStoragePerGpu = 0.1e9;  // B/s of reads that training wants at least; a usual rule
 constexpr double kDaysToStage = 7;        // staging that takes longer delays a project
 constexpr double kRacksPerLoop = 3;       // of one coolant unit, as on Frontier (ExaDigiT/RAPS)
+constexpr double kSmallShare = 0.05;      // of a cluster that a job can do without
 constexpr double kFewCents = 0.02;        // of a bill; below it a shift is not worth the idle hours
 
 std::string mw(Watts w) { return fmt::format("{:.3g} MW", w.v / 1e6); }
@@ -22,6 +23,12 @@ std::string money(double usd) {
   if (std::abs(usd) >= 1e6) return fmt::format("${:.3g} M", usd / 1e6);
   if (std::abs(usd) >= 1e3) return fmt::format("${:.3g} k", usd / 1e3);
   return fmt::format("${:.3g}", usd);
+}
+
+std::string span(Seconds s) {
+  if (s.v >= 2 * kSecondsPerDay) return fmt::format("{:.3g} days", s.v / kSecondsPerDay);
+  if (s.v >= kSecondsPerHour) return fmt::format("{:.3g} hours", s.v / kSecondsPerHour);
+  return fmt::format("{:.3g} minutes", s.v / 60);
 }
 
 bool has(const std::vector<std::string>& list, std::string_view word) {
@@ -102,7 +109,16 @@ void Reviewer::failures() {
   out_.failures.push_back({"one rack's power",
                            fmt::format("{} node{} out; the job restarts without", per_rack,
                                        per_rack == 1 ? " is" : "s are"),
-                           rack, rack < 0.05});
+                           rack, rack < kSmallShare});
+  const int64_t leaf = cluster_.fabric.nodes_per_leaf;
+  if (leaf > 0 && cluster_.nodes > 1) {
+    const double share =
+        std::min(1.0, static_cast<double>(leaf) / static_cast<double>(cluster_.nodes));
+    const std::string then =
+        share < 1 ? fmt::format("{} nodes cannot be reached; the job restarts without", leaf)
+                  : std::string("every node is behind it: everything stops until it is replaced");
+    out_.failures.push_back({"one leaf switch", then, share, share < kSmallShare});
+  }
   cooling_failures();
   const double hours = site_.tier.outage_mean.v / kSecondsPerHour;
   out_.failures.push_back(
@@ -259,12 +275,12 @@ void Reviewer::power_bill() {
                                            : "above the contract";
   if (!b.price_known) a.missing.emplace_back("site.offer");
   if (!stated("site.power.tariff")) a.missing.emplace_back("site.power.tariff");
-  if (out_.job && out_.job->mfu > 0 && b.price_known) {
+  if (out_.job && out_.job->mfu > 0 && out_.job->useful_share > 0 && b.price_known) {
     const double usd = usd_per_useful_exaflop(b.per_hour, cluster_.accelerator.bf16, out_.job->mfu,
-                                              out_.job->goodput);
+                                              out_.job->useful_share);
     fact(a, 'c',
-         fmt::format("{} per useful exaFLOP at {:.1f} % MFU and an assumed goodput of {:.0f} %",
-                     money(usd), 100 * out_.job->mfu, 100 * out_.job->goodput));
+         fmt::format("{} per useful exaFLOP: {:.1f} % MFU, of which a simulated run keeps {:.1f} %",
+                     money(usd), 100 * out_.job->mfu, 100 * out_.job->useful_share));
   }
 }
 
@@ -283,6 +299,18 @@ void Reviewer::failing() {
   a.word = a.verdict == Verdict::kGood     ? "it goes on"
            : a.verdict == Verdict::kPartly ? "it goes on, but for those marked !"
                                            : "it stops";
+  if (out_.job && out_.job->runs > 0) {
+    const JobFigures& j = *out_.job;
+    const std::string often =
+        std::isfinite(j.interrupted_every.v)
+            ? fmt::format("is interrupted every {}", span(j.interrupted_every))
+            : std::string("is not interrupted");
+    fact(a, 'c',
+         fmt::format("{} {} and loses {:.1f} % to it; goodput {:.1f} % ({:.1f}-{:.1f}), from {} "
+                     "simulated runs of {:.0f} days operated as `{}`",
+                     j.name, often, 100 * j.restart_share, 100 * j.goodput, 100 * j.goodput_low,
+                     100 * j.goodput_high, j.runs, j.simulated_days, j.operations));
+  }
   if (!stated("site.tier")) a.missing.emplace_back("site.tier");
   if (!has(site_.documented, "failure-drills"))
     a.missing.emplace_back("site.documented (failure-drills)");

@@ -35,13 +35,20 @@ struct FailureCase {
   bool tolerated = true;
 };
 
-// What a prediction adds, where a workload was given.
+// What a prediction and a simulated month add, where a workload was given.
 struct JobFigures {
   double mfu = 0;
   double days = 0;  // at full speed
   double accelerators = 0;
   std::string name;
-  double goodput = 0.9;  // assumed; `simulate` has the real one
+  // Simulated; zero runs: it could not be, and nothing is said about them.
+  int64_t runs = 0;
+  double simulated_days = 0;
+  std::string operations;                                 // how it is operated: `usual`
+  double goodput = 0, goodput_low = 0, goodput_high = 0;  // mean, 5th and 95th percentile
+  double useful_share = 0;                                // of everything paid
+  Seconds interrupted_every;                              // infinite: never
+  double restart_share = 0;  // of what is paid: from a failure until the job steps again
 };
 
 struct Review {

@@ -58,6 +58,12 @@ Rows figure_rows(const OffersResult& o) {
     return usd > 0 ? dollars(usd) : std::string("-");
   });
   row("energy", [&](const OfferSide& s) { return energy(figures(s).kwh); });
+  row("CO2 and water", [&](const OfferSide& s) {
+    const OfferFigures f = figures(s);
+    if (f.carbon_kg <= 0) return std::string("not known");
+    return fmt::format("{} t, {} m3", significant(f.carbon_kg / 1000),
+                       significant(f.water_l / 1000));
+  });
   return rows;
 }
 
@@ -126,6 +132,8 @@ Json side_json(const OfferSide& s, double deadline) {
           {"cost_usd", f.cost_usd},
           {"usd_per_useful_exaflop", f.usd_per_useful_exaflop},
           {"kwh", f.kwh},
+          {"carbon_kg", f.carbon_kg},
+          {"water_l", f.water_l},
           {"interruptions", s.run.many.interruptions.mean},
           {"shares", ledger}};
 }
@@ -140,6 +148,8 @@ OfferFigures offer_figures(const SimulateResult& r, double deadline_days) {
   const double hours = m.paid.mean / kSecondsPerHour;
   f.cost_usd = hours * r.money.usd_per_gpu_hour;
   f.kwh = hours * r.money.kwh_per_gpu_hour;
+  f.carbon_kg = hours * r.money.kg_co2_per_gpu_hour;
+  f.water_l = hours * r.money.water_l_per_gpu_hour;
   const double per_step = r.spec.spec.step.tokens;
   const double steps = per_step > 0 ? m.tokens.mean / per_step : 0;
   const double exaflop = r.plan.prediction.model_flops.v * steps / 1e18;

@@ -21,7 +21,8 @@ struct OfferFigures {
   double cost_usd = 0;
   double usd_per_useful_exaflop = 0;
   double kwh = 0;
-  double missed = 0;  // share of runs that are not done by the deadline
+  double carbon_kg = 0, water_l = 0;  // zero: not known
+  double missed = 0;                  // share of runs that are not done by the deadline
 };
 OfferFigures offer_figures(const SimulateResult&, double deadline_days);
 

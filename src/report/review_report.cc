@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <cmath>
+
 #include <fmt/format.h>
 
 #include "plan/words.h"
@@ -134,6 +136,21 @@ Json bill_json(const Bill& b) {
           {"people_usd", b.people.v}};
 }
 
+Json job_json(const JobFigures& j) {
+  Json job{{"workload", j.name}, {"mfu", j.mfu}, {"days", j.days}};
+  if (j.runs == 0) return job;
+  job["simulated"] = {
+      {"runs", j.runs},
+      {"days", j.simulated_days},
+      {"run", j.operations},
+      {"goodput", {{"mean", j.goodput}, {"p5", j.goodput_low}, {"p95", j.goodput_high}}},
+      {"useful_share", j.useful_share},
+      {"interrupted_every_s",
+       std::isfinite(j.interrupted_every.v) ? Json(j.interrupted_every.v) : Json(nullptr)},
+      {"lost_to_failures", j.restart_share}};
+  return job;
+}
+
 }  // namespace
 
 std::string review_text(const Review& r, const ReviewInput& in, const Style& style,
@@ -197,7 +214,7 @@ std::string review_json(const Review& r, const ReviewInput& in, const Stamp& sta
                        {"missing", a.missing}});
   }
   doc["answers"] = std::move(answers);
-  if (r.job) doc["job"] = {{"mfu", r.job->mfu}, {"days", r.job->days}, {"workload", r.job->name}};
+  if (r.job) doc["job"] = job_json(*r.job);
   doc["assumed"] = assumed_json(*in.assumed);
   doc["description"] = {{"site", value_json(*in.site)}, {"cluster", value_json(*in.cluster)}};
   return print(doc);
