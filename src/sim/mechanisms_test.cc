@@ -516,9 +516,11 @@ TEST(Mechanism, AChangeInOneCauseLeavesEveryOtherWhereItWas) {
 // Nor do repairs: what is drawn about an arrival belongs to it.
 TEST(Mechanism, RepairsBelongToTheirFailures) {
   RunSpec s = quiet(4096, 60);
-  s.failures = {failure("gpu", 1e-5), failure("software", 1e-5, Extent::kProcess)};
+  s.failures = {failure("gpu", 1e-5), failure("software", 1e-4, Extent::kProcess)};
   s.failures[0].replaced = 1;
-  s.corruption = {2e-6, 0, Seconds(600), 1, 0};
+  s.checkpoints = {tier("remote", Extent::kSite, 60)};
+  s.recovery.init_base = Seconds(3600);
+  s.corruption = {2e-5, 0, Seconds(600), 1, 0};
   s.repair = {Seconds(3600), Seconds(4 * 3600)};
   s.spares.nodes = 60;
   const auto repaired = [](const RunSpec& spec) {
@@ -530,13 +532,15 @@ TEST(Mechanism, RepairsBelongToTheirFailures) {
   };
   const std::set<int64_t> before = repaired(s);
   ASSERT_GT(before.size(), 30u);
-  s.failures[1].per_gpu_hour = 1e-7;
+  // Software that fails less often lets the job step, so that more corruptions count; those that
+  // counted before, and all failures, are mended at the same millisecond.
+  s.failures[1].per_gpu_hour = 1e-6;
   const std::set<int64_t> after = repaired(s);
   std::vector<int64_t> both;
   std::set_intersection(before.begin(), before.end(), after.begin(), after.end(),
                         std::back_inserter(both));
-  // A corruption counts only while the job steps; else all are the same, to the millisecond.
-  EXPECT_GT(both.size(), 0.9 * static_cast<double>(before.size()));
+  EXPECT_GT(static_cast<double>(after.size()), 1.1 * static_cast<double>(before.size()));
+  EXPECT_GT(static_cast<double>(both.size()), 0.9 * static_cast<double>(before.size()));
 }
 
 }  // namespace
