@@ -1,5 +1,6 @@
 #include "validate/links.h"
 
+#include <algorithm>
 #include <array>
 #include <vector>
 
@@ -62,8 +63,21 @@ std::optional<double> first_rate(const std::string& segment) {
   return {};
 }
 
-// `8x`, `8 x `, in front of a port's name or rate.
-std::optional<int64_t> port_count(const std::string& segment) {
+// `100 Gb/sec (4X EDR)` is how the driver's tools describe one port: four lanes, not four ports.
+bool one_port(const std::string& segment) {
+  const size_t at = segment.find("(4X ");
+  if (at == std::string::npos || at < 2 || !first_rate(segment.substr(0, at))) return false;
+  const std::string words = plain_words(segment.substr(at + 4));
+  return says_any(words, {"qdr", "fdr", "edr", "hdr", "ndr", "xdr"});
+}
+
+// `8x`, `8 x `, `8 *`, in front of a port's name or rate.
+std::optional<int64_t> port_count(const std::string& written) {
+  if (one_port(written)) return 1;
+  std::string segment = written;
+  std::replace(segment.begin(), segment.end(), '*', 'x');
+  for (size_t at; (at = segment.find("\xc3\x97")) != std::string::npos;)
+    segment.replace(at, 2, "x");
   for (size_t i = 1; i < segment.size(); ++i) {
     if (segment[i] != 'x' && segment[i] != 'X') continue;
     size_t end = i;

@@ -39,6 +39,10 @@ TEST(Links, AsPeopleWriteThem) {
       {"InfiniBand; Data bandwidth for GPU-PCIe: 504 GB/s; PCIe-NIC: 500 GB/s",
        FabricKind::kInfiniband, 0},
       {"2 x Broadcom Inc., 4 x I350 Gigabit Network Connection", std::nullopt, 0},
+      {"4 * 100Gb RoCE", FabricKind::kRoce, 400},
+      {"8 \xc3\x97 400 Gb/s InfiniBand", FabricKind::kInfiniband, 3200},
+      {"InfiniBand 100 Gb/sec (4X EDR)", FabricKind::kInfiniband, 100},
+      {"4x HDR InfiniBand 200Gb/s", FabricKind::kInfiniband, 800},
       {"N/A", std::nullopt, 0},
       {"", std::nullopt, 0},
   };
