@@ -33,6 +33,17 @@ const Accelerator* contained(const Catalog& catalog, const std::string& text) {
   return best;
 }
 
+// Whether a list names different accelerators: `A100, V100`, but not `A100-SXM4, 80 GB, NVLink`.
+bool names_several(const Catalog& catalog, const std::string& text) {
+  const Accelerator* first = nullptr;
+  for (const std::string& part : split_any(text, ",;+")) {
+    const Accelerator* named = contained(catalog, part);
+    if (first && named && named != first) return true;
+    if (!first) first = named;
+  }
+  return false;
+}
+
 const Node* reference_node(const Catalog& catalog, const Accelerator& a, int64_t per_node,
                            std::string_view prefix = "") {
   const Node* any = nullptr;
@@ -201,8 +212,7 @@ void apply_scaleup(const Run& run, Accelerator& a) {
 const Accelerator* choose_accelerator(const Run& run, const Catalog& catalog) {
   if (run.gpu.empty()) return nullptr;
   const std::string words = plain_words(run.gpu);
-  if (says_any(words, {"hetero", "heterogeneous", "mixed"}) ||
-      run.gpu.find(',') != std::string::npos) {
+  if (says_any(words, {"hetero", "heterogeneous", "mixed"}) || names_several(catalog, run.gpu)) {
     return nullptr;
   }
   const Accelerator* found = nullptr;

@@ -191,6 +191,19 @@ TEST(Scenario, AcceleratorsByAnyName) {
   }
 }
 
+TEST(Scenario, ListsThatNameOneAccelerator) {
+  TrainingRun r = base();
+  for (const char* gpu :
+       {"NVIDIA A100-SXM4, 80 GB, NVLink", "GB200 (NVL72, per GPU)", "8x H100, IB"}) {
+    r.gpu = gpu;
+    EXPECT_TRUE(choose_accelerator(r, catalog())) << gpu;
+  }
+  for (const char* gpu : {"A100, V100", "RTX-3090x8,Titan-RTXx2", "hetero:H100"}) {
+    r.gpu = gpu;
+    EXPECT_FALSE(choose_accelerator(r, catalog())) << gpu;
+  }
+}
+
 TEST(Scenario, PackagesCountedByDie) {
   TrainingRun r = base();
   r.gpu = "MI250X";
