@@ -316,7 +316,8 @@ ShardingCell read_sharding(const std::string& cell) {
       out.fsdp = stage == 3;
     }
   }
-  if (!out.zero && says_any(words, {"none", "no", "ddp", "no shard", "replicated", "ds 3d"})) {
+  if (!out.zero && says_any(words, {"none", "no", "ddp", "dp", "data parallel", "no shard",
+                                    "replicated", "ds 3d"})) {
     out.zero = 0;
   }
   if (says_any(words, {"offload", "infinity"})) {
