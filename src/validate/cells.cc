@@ -311,7 +311,8 @@ ShardingCell read_sharding(const std::string& cell) {
   for (int64_t stage = 0; stage <= 3; ++stage) {
     const std::string n = std::to_string(stage);
     if (says(words, "zero " + n) || says(words, "zero" + n) || says(words, "stage " + n) ||
-        says(words, "zero stage " + n) || says(words, "z" + n) || words == " " + n + " ") {
+        says(words, "zero stage " + n) || says(words, "z" + n) || words == " " + n + " " ||
+        (says(words, "zero") && says(words, "o" + n)) || says(words, "stage" + n)) {
       out.zero = stage;
       out.fsdp = stage == 3;
     }
@@ -339,6 +340,10 @@ std::optional<bool> read_flash(const std::string& cell) {
 bool early_flash(const std::string& cell) {
   return says_any(plain_words(cell), {"triton", "fa1", "flash attention 1", "flashattention 1",
                                       "flash attn 1", "v1", "flash v1"});
+}
+
+bool later_flash(const std::string& cell) {
+  return says_any(plain_words(cell), {"2", "3", "4", "fa2", "fa3", "fa4", "v2", "v3", "cudnn"});
 }
 
 Task read_task(const std::string& task, const std::string& model_name) {

@@ -51,6 +51,8 @@ ShardingCell read_sharding(const std::string& cell);
 std::optional<bool> read_flash(const std::string& cell);
 // `triton`, `flash attention 1`: a kernel of the first generation.
 bool early_flash(const std::string& cell);
+// `flash attention 2`, `FA3`: one of a later generation.
+bool later_flash(const std::string& cell);
 
 Task read_task(const std::string& task, const std::string& model_name);
 

@@ -105,6 +105,10 @@ TEST(Cells, Sharding) {
       {"ZeRO-1", 1},
       {"zero2", 2},
       {"stage 3", 3, true},
+      {"stage2", 2},
+      {"ZeRO-DP O3", 3, true},
+      {"ZeRO-DP O1", 1},
+      {"DP", 0},
       {"ZeRO-3", 3, true},
       {"3", 3, true},
       {"distributed optimizer", 1},
@@ -145,6 +149,9 @@ TEST(Cells, EarlyFlash) {
   EXPECT_FALSE(early_flash("FA2"));
   EXPECT_FALSE(early_flash("yes (cuDNN/TE)"));
   EXPECT_FALSE(early_flash(""));
+  EXPECT_TRUE(later_flash("flash attention 2"));
+  EXPECT_TRUE(later_flash("SDPA FA2"));
+  EXPECT_FALSE(later_flash("yes"));
 }
 
 TEST(Cells, Tasks) {

@@ -116,7 +116,8 @@ void apply_attention(const Run& run, Scenario& s) {
   }
   AttentionKernel& kernel = s.setting.stack.attention;
   const int year = year_of(run.date);
-  const bool old = year > 0 && year < kSecondFlash && kernel == AttentionKernel::kPortable;
+  const bool old = year > 0 && year < kSecondFlash && kernel == AttentionKernel::kPortable &&
+                   !later_flash(run.flash_attention);
   if (!s.plan.flash_attention || (!old && !early_flash(run.flash_attention))) return;
   kernel = AttentionKernel::kEarly;
   s.assumed.push_back("flash attention of the first generation");
@@ -280,16 +281,18 @@ tl::expected<void, Refusal> apply_batch(const Run& run, const Remarks& remarks, 
   return {};
 }
 
-// A run that ran fitted. Where its recompute is not stated and the stack's default needs far more
-// memory than there is, the run recomputed whole layers, the switch that every framework has. Where
-// that does not fit either the default stays, because then something else is not as described.
-// Expert models keep it too: their memory is the less certain, and their recipes recompute parts.
+// A run that ran fitted. Where a stack that shards weights is run with its recompute not stated,
+// and its default needs far more memory than there is, the run recomputed whole layers, the one
+// switch that these frameworks have. Where that does not fit either the default stays, because then
+// something else is not as described. So it does for 3D stacks, which have many other switches, for
+// expert models, whose memory is the less certain, and where the micro-batch is a guess.
 // `kFar` is what the memory model misses by on runs whose recompute is stated.
 constexpr double kFar = 1.2;
 
 void fit_recompute(const Run& run, Scenario& s) {
   if (s.recompute_stated || s.plan.recompute == Recompute::kFull || !run.measured_s()) return;
   if (run.ran_out_of_memory() || s.setting.workload.model.experts > 0) return;
+  if (s.setting.stack.sharding == "3d" || !run.micro_batch) return;
   Predictor predictor(s.setting);
   Plan plan = s.plan;
   if (predictor.impossible(plan)) return;

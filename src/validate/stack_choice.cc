@@ -242,7 +242,8 @@ StackChoice choose_stack(const Run& run, const Accelerator& accelerator, const C
   const Stack* old = early_megatron(catalog);
   const int year = year_of(run.date + " " + run.framework);
   const bool before = year > 0 ? year <= 2021 : accelerator.bf16.v <= 0;
-  if (old && stack && stack->name == "megatron-core" && before) stack = old;
+  if (old && stack && (stack->name == "megatron-core" || stack->name == "megatron-lm") && before)
+    stack = old;
   if (stack && stack->sharding == "jax") stack = jax_stack(catalog, accelerator);
   stack = as_of(catalog, stack, year);
 
