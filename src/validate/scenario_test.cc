@@ -110,7 +110,7 @@ TEST(Scenario, Frameworks) {
       {"PAX", "", 1, 1, "TPUv5e", "maxtext"},
       {"NeuronX (SDK 2.20.0)", "", 8, 1, "Trn1-NeuronCore", "nxd"},
       {"PyTorch NVIDIA Release 25.09", "distributed optimizer", 4, 1, "B200", "megatron-core"},
-      {"Frobnicator 3", "", 4, 4, "H100", "megatron-core"},
+      {"Frobnicator 3", "", 4, 4, "H100", "megatron-lm"},
       {"Frobnicator 3", "FSDP", 1, 1, "H100", "pytorch-fsdp"},
       {"Frobnicator 3", "ZeRO-3", 1, 1, "H100", "deepspeed-zero"},
       {"Frobnicator 3", "", 1, 1, "TPUv5p", "maxtext"},
@@ -119,10 +119,10 @@ TEST(Scenario, Frameworks) {
       {"Megatron-LM (Habana)", "", 4, 1, "Gaudi3", "gaudi"},
       {"Megatron-LM", "", 8, 1, "V100", "megatron-deepspeed"},
       {"LLaMA-Factory", "", 1, 1, "RTX 4090", "transformers"},
-      {"InternLM", "ZeRO-1", 1, 1, "A100", "megatron-core"},
+      {"InternLM", "ZeRO-1", 1, 1, "A100", "megatron-lm"},
       {"MaxText", "FSDP", 1, 1, "H100", "jax-gpu"},
-      {"nanotron v0.5", "ZeRO-1", 4, 1, "H100", "megatron-core"},
-      {"picotron", "", 2, 2, "H100", "megatron-core"},
+      {"nanotron v0.5", "ZeRO-1", 4, 1, "H100", "megatron-lm"},
+      {"picotron", "", 2, 2, "H100", "megatron-lm"},
       {"GPT-NeoX", "ZeRO-1", 2, 4, "A100", "megatron-deepspeed"},
   };
   for (const Row& row : rows) {

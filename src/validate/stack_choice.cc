@@ -159,7 +159,8 @@ const Stack* member(const Catalog& catalog, const Run& run, const std::string& w
   const Stack* stack = nullptr;
   if (sharding == "3d") {
     stack = year > 0 && year <= 2021 ? early_megatron(catalog) : nullptr;
-    if (!stack) stack = named(catalog, "megatron-core");
+    // Nobody else's defaults are NeMo's recipes, which overlap and interleave all they can.
+    if (!stack) stack = named(catalog, "megatron-lm");
   } else if (sharding == "fsdp") {
     const bool second = says_any(words, {"fsdp2", "torchtitan", "torchtune"}) ||
                         says(plain_words(run.zero), "fsdp2");
