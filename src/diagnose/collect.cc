@@ -112,6 +112,7 @@ void collect_trace(ByteSource source, const DiagnoseOptions& options, Collected&
     warn(name, "the trace has no device events: nothing to diagnose", d);
     return;
   }
+  file.judged = true;
   fold(diagnosis, trace->rank, collected.traces);
   file.path_of_step = path_account(*trace);
   collected.traces.world_size = std::max(collected.traces.world_size, trace->world_size);
@@ -124,6 +125,7 @@ void collect_operations(ByteSource source, Collected& collected, Diagnosis& d, F
   if (!trace) return not_read(name, trace.error().message, file, d);
   take_problems(trace->problems, file, d);
   file.summary = many(trace->operations.size(), "operation", "operations");
+  file.judged = file.used && !trace->operations.empty();
   if (file.used) collected.operations.push_back(std::move(*trace));
 }
 
@@ -145,14 +147,20 @@ void collect_dump(const std::string& text, const std::string& path, Collected& c
   }
   file.summary =
       fmt::format("rank {}, {}", dump->rank, many(dump->entries.size(), "operation", "operations"));
+  file.judged = file.used;
   if (file.used) collected.dumps.push_back(std::move(*dump));
 }
 
-// One reading into its list.
+// One reading into its list. `judged`: there is something in it that could be sick or well.
 template <class T>
-void keep(T reading, std::string summary, std::vector<T>& list, Diagnosis& d, FileRead& file) {
+void keep(T reading, std::string summary, bool judged, std::vector<T>& list, Diagnosis& d,
+          FileRead& file) {
+  if (!judged && reading.problems.empty()) {
+    warn(reading.file, "holds nothing to judge by: cut short, or nothing was recorded", d);
+  }
   take_problems(reading.problems, file, d);
   file.summary = std::move(summary);
+  file.judged = file.used && judged;
   if (file.used) list.push_back(std::move(reading));
 }
 
@@ -161,19 +169,23 @@ void collect_nccl(NcclTests tests, Collected& collected, Diagnosis& d, FileRead&
   for (const NcclTest& t : tests.tests) rows += t.rows.size();
   std::string summary =
       fmt::format("{}, {}", many(tests.tests.size(), "test", "tests"), many(rows, "size", "sizes"));
-  keep(std::move(tests), std::move(summary), collected.nccl_tests, d, file);
+  const bool failed = std::any_of(tests.tests.begin(), tests.tests.end(),
+                                  [](const NcclTest& t) { return !t.failures.empty(); });
+  keep(std::move(tests), std::move(summary), rows > 0 || failed, collected.nccl_tests, d, file);
 }
 
 void collect_topology(Topology t, Collected& collected, Diagnosis& d, FileRead& file) {
   std::string summary =
       fmt::format("{} GPUs, {} NICs", t.count(TopoKind::kGpu), t.count(TopoKind::kNic));
-  keep(std::move(t), std::move(summary), collected.topologies, d, file);
+  const bool judged = t.count(TopoKind::kGpu) > 0;
+  keep(std::move(t), std::move(summary), judged, collected.topologies, d, file);
 }
 
 void collect_telemetry(Telemetry t, Collected& collected, Diagnosis& d, FileRead& file) {
   std::string summary =
       many(t.gpus.size(), "GPU", "GPUs") + ", " + many(t.samples(), "sample", "samples");
-  keep(std::move(t), std::move(summary), collected.telemetry, d, file);
+  const bool judged = t.samples() > 0;
+  keep(std::move(t), std::move(summary), judged, collected.telemetry, d, file);
 }
 
 void collect_text(FileKind kind, const std::string& text, const std::string& path,
@@ -206,12 +218,14 @@ void collect_text(FileKind kind, const std::string& text, const std::string& pat
       KernelLog log = read_kernel_log(text, path);
       std::string summary =
           many(log.lines, "line", "lines") + ", " + many(log.events.size(), "event", "events");
-      return keep(std::move(log), std::move(summary), collected.kernel_logs, d, file);
+      const bool judged = log.lines > 0;
+      return keep(std::move(log), std::move(summary), judged, collected.kernel_logs, d, file);
     }
     case FileKind::kTrainingLog: {
       TrainingLog log = read_training_log(text, path);
       std::string summary = many(log.iterations.size(), "iteration", "iterations");
-      return keep(std::move(log), std::move(summary), collected.training_logs, d, file);
+      const bool judged = !log.iterations.empty();
+      return keep(std::move(log), std::move(summary), judged, collected.training_logs, d, file);
     }
     case FileKind::kSacct:
     case FileKind::kSinfo:

@@ -42,6 +42,7 @@ void collect_slurm(FileKind kind, std::string_view text, const std::string& path
   if (kind == FileKind::kSqueue) read_squeue(text, path, out);
   if (kind == FileKind::kScontrol) read_scontrol(text, path, out);
   file.used = !has_errors(out.problems);
+  file.judged = file.used && out.jobs.size() > jobs;  // nodes and queues alone make no ledger
   problems.insert(problems.end(), out.problems.begin(), out.problems.end());
   out.problems.clear();
   const auto add = [&](size_t count, const char* what) {

@@ -79,7 +79,7 @@ Diagnosis diagnose(const std::vector<std::string>& files, const DiagnoseOptions&
   }
   analyse(collected, d);
   rank_findings(d, std::any_of(d.files.begin(), d.files.end(), [&](const FileRead& f) {
-                  return f.used && can_be_healthy(f.kind, d);
+                  return f.judged && can_be_healthy(f.kind, d);
                 }));
   return d;
 }

@@ -32,6 +32,7 @@ struct FileRead {
   FileKind kind = FileKind::kUnknown;
   std::string summary;  // `3 steps, 81,494 events, rank 0 of 8`, or why it was not read
   bool used = false;
+  bool judged = false;   // it was of use and holds what can be sick or well, not only a header
   bool missing = false;  // it could not be opened: no such file, no permission, not a file
   // Of a profiler trace: the exact account of the whole file, and the critical path of its second
   // step (the first is often cut by the profiler), or of all where it has none.

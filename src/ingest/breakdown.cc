@@ -76,6 +76,7 @@ void extend(Intervals& merged, Interval64 i) {
 struct Unions {
   Intervals all, compute, communication, memory;
   std::vector<std::pair<int32_t, int32_t>> streams;
+  size_t streams_most = 4096;  // then equal ones are dropped
 };
 
 void count(const DeviceEvent& e, Interval64 cut, Unions& u, Breakdown& b) {
@@ -96,9 +97,11 @@ void count(const DeviceEvent& e, Interval64 cut, Unions& u, Breakdown& b) {
 void note_stream(const DeviceEvent& e, Unions& u) {
   const std::pair<int32_t, int32_t> stream(e.device, e.stream);
   if (u.streams.empty() || u.streams.back() != stream) u.streams.push_back(stream);
-  if (u.streams.size() < 4096) return;
+  if (u.streams.size() < u.streams_most) return;
   std::sort(u.streams.begin(), u.streams.end());
   u.streams.erase(std::unique(u.streams.begin(), u.streams.end()), u.streams.end());
+  // A file may claim a stream for every kernel: sorting must stay rare.
+  u.streams_most = std::max(u.streams_most, 2 * u.streams.size());
 }
 
 void sum_up(Unions& u, Breakdown& b) {

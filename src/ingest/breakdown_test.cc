@@ -164,5 +164,19 @@ TEST(Intervals, GapsAreWhatIsLeft) {
   EXPECT_EQ(length_ns(gaps({}, 5, 9)), 4);
 }
 
+// Once quadratic: minutes for a file of a few megabytes.
+TEST(Breakdown, AStreamForEveryKernel) {
+  Trace trace;
+  for (int32_t i = 0; i < 200'000; ++i) {
+    DeviceEvent e;
+    e.start_ns = 10 * i;
+    e.duration_ns = 5;
+    e.device = i % 1000;
+    e.stream = i;
+    trace.device.push_back(e);
+  }
+  EXPECT_EQ(breakdown(trace).streams, 200'000);
+}
+
 }  // namespace
 }  // namespace assay
