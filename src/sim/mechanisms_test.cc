@@ -329,10 +329,26 @@ TEST(Mechanism, AReplicaIsAwayForItsRestartAndItsCopy) {
   // Eleven of twelve wait; the one that left is on its way back.
   EXPECT_NEAR(stalled.ledger[Account::kDetection].v, m.interruptions * 30 * 11 / 12 / s.period.v,
               2e-5);
+  const double rejoined = stalled.ledger[Account::kRestart].v - m.ledger[Account::kRestart].v;
+  EXPECT_NEAR(rejoined, m.interruptions * (20 + 30.0 / 12) / s.period.v, 3e-5);
   // Failures that take every replica go back to a save.
   s.recovery.whole_job = 0.25;
   const Means some = means(s, 10);
   EXPECT_NEAR(some.ledger[Account::kLostWork].v, 0.25 * m.interruptions * 1800 / s.period.v, 0.002);
+}
+
+// A job that needs all of its replicas waits for each that is away; one that needs few does not.
+TEST(Mechanism, TooFewReplicasWait) {
+  RunSpec s = elastic();
+  s.recovery.init_base = Seconds(600);
+  s.recovery.replicas_least = 11;
+  const Means going = means(s, 5);
+  s.recovery.replicas_least = 12;
+  const Means waiting = means(s, 5);
+  EXPECT_GT(going.goodput - waiting.goodput,
+            0.9 * going.interruptions * 600 * 11 / 12 / s.period.v);
+  EXPECT_NEAR(waiting.ledger[Account::kReplacement].v,
+              waiting.interruptions * 600 * 11 / 12 / s.period.v, 0.002);
 }
 
 // Replicas are whole units: one that is larger is missed more.
@@ -402,6 +418,18 @@ TEST(Mechanism, FailSlowLastsAndCostsAsSaid) {
   const Means brief = means(s, 60);
   EXPECT_NEAR(brief.ledger[Account::kStraggler].v / m.ledger[Account::kStraggler].v, 100 / lasts,
               0.2 * 100 / lasts);
+}
+
+// The step at a clock comes from its table; below the table it stretches as the clock.
+TEST(Mechanism, ClocksFollowTheirTable) {
+  RunSpec s = quiet();
+  s.step.by_clock = {{0.4, 1.8}, {0.8, 1.1}, {1, 1}};
+  const std::pair<double, double> rows[] = {
+      {1, 1}, {0.8, 1.1}, {0.6, 1.45}, {0.4, 1.8}, {0.2, 3.6}};
+  for (const auto& [clock, factor] : rows) {
+    s.site.hours = {RunHour{clock, 1, 1, false}};
+    EXPECT_NEAR(means(s, 1).ledger[Account::kThermal].v, 1 - 1 / factor, 1e-6) << clock;
+  }
 }
 
 TEST(Mechanism, SavesThatShareStorageStarveTheInput) {

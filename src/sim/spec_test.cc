@@ -8,66 +8,12 @@
 
 #include <fmt/format.h>
 
-#include "sim/many.h"
+#include "sim/spec_case.h"
 #include "sim/spec_print.h"
 #include "site/facility.h"
 
 namespace assay {
 namespace {
-
-Description describe_run(const std::vector<std::string>& inputs, std::vector<std::string> sets) {
-  Request r;
-  r.inputs = inputs;
-  for (const char* plan : {"plan.tp=4", "plan.pp=4", "plan.micro_batch=1", "plan.recompute=full"})
-    r.sets.push_back(plan);
-  for (std::string& set : sets) r.sets.push_back(std::move(set));
-  r.needs_operations = true;
-  tl::expected<Description, Diagnostics> d = describe(r, catalog());
-  EXPECT_TRUE(d) << (d ? "" : render(d.error()));
-  return d ? std::move(*d) : Description{};
-}
-
-// One job with everything that the adapter needs, to be changed before `spec()`.
-struct Case {
-  explicit Case(std::vector<std::string> sets = {}, const char* site = "phoenix")
-      : description(describe_run({"llama-3.1-70b", "h100-128", site}, std::move(sets))) {
-    prediction = Predictor(description.setting).predict(description.plan);
-  }
-
-  SpecResult make() const {
-    SpecInput in;
-    in.setting = &description.setting;
-    in.plan = &description.plan;
-    in.prediction = &prediction;
-    in.operations = &description.operations;
-    in.site = has_site ? &description.site : nullptr;
-    in.series = series.hours.empty() ? nullptr : &series;
-    in.period = period;
-    return make_spec(in);
-  }
-  Operations& run() { return description.operations; }
-
-  Description description;
-  Prediction prediction;
-  bool has_site = true;
-  SiteSeries series;
-  Seconds period{20 * kSecondsPerDay};
-};
-
-// Failures often enough that a few runs see what a change is worth.
-void make_stormy(Operations& run) {
-  run.reliability.exposure_gpu_hours /= 100;
-  run.reliability.repair_median = Seconds(3600);
-  run.reliability.repair_mean = Seconds(6 * 3600);
-}
-
-// The mean with the seeds that every other call uses.
-ManyResult many(const RunSpec& spec) {
-  EXPECT_TRUE(check(spec).empty()) << check(spec)[0].path << ": " << check(spec)[0].message;
-  ManyOptions o;
-  o.runs = 40;
-  return simulate_many(spec, o);
-}
 
 // --- sizes and times --------------------------------------------------------------------------
 
@@ -131,6 +77,16 @@ TEST(Spec, SaveAndRestoreTimesFollowFromStorage) {
   r = c.make();
   EXPECT_NEAR(r.storage_write.v, 16 * 8 * 50e9, 1);
   EXPECT_NEAR(r.storage_read.v, 16 * 8 * 50e9, 1);
+
+  // So do its streams, one for each accelerator, and its requests of 8 MiB.
+  Case streams = c;
+  streams.description.site.storage.per_stream = Bandwidth(60e6);
+  r = streams.make();
+  EXPECT_NEAR(r.spec.checkpoints[0].persist.v, r.checkpoint.v / 16 / (8 * 60e6), 1e-6);
+  Case requests = c;
+  requests.description.site.storage.requests_per_s = 1000;
+  EXPECT_NEAR(requests.make().storage_write.v, 1000 * 8388608.0, 1);
+  EXPECT_NEAR(requests.make().storage_read.v, 1000 * 8388608.0, 1);
 
   // Without a site, the cluster's own figure; without that, what large clusters have, and it is
   // said.
@@ -466,131 +422,6 @@ TEST(Spec, HoursOfTheSiteArrive) {
   const RunResult perfect = Simulator(c.make().spec).run(1);
   EXPECT_EQ(perfect.ledger[Account::kThermal].v, 0);
   EXPECT_EQ(perfect.ledger[Account::kCurtailment].v, 0);
-}
-
-// --- groups and links -------------------------------------------------------------------------
-
-TEST(Spec, ReplicasNeedNotDivideTheNodes) {
-  for (const int64_t replicas : {2, 3, 4}) {  // of 16 nodes, two for one copy of the model
-    Case c;
-    make_stormy(c.run());
-    c.run().recovery = Restart::kElastic;
-    c.run().replicas = replicas;
-    const SpecResult r = c.make();
-    ASSERT_TRUE(spec_problems(r).empty()) << render(spec_problems(r));
-    Case requeue = c;
-    requeue.run().recovery = Restart::kRequeue;
-    EXPECT_GT(many(r.spec).goodput.mean, many(requeue.make().spec).goodput.mean) << replicas;
-  }
-  Case c;
-  c.run().recovery = Restart::kElastic;
-  // Five and more are too small to hold the optimizer, too.
-  for (const int64_t replicas : {5, 7, 8}) {
-    c.run().replicas = replicas;
-    const Diagnostics memory = spec_problems(c.make());
-    ASSERT_EQ(memory.size(), 1u) << replicas;
-    EXPECT_NE(memory[0].message.find("whole copy of the optimizer, needs 102 of 84.9 GB"),
-              std::string::npos)
-        << memory[0].message;
-  }
-  c.run().replicas = 9;
-  const Diagnostics problems = spec_problems(c.make());
-  ASSERT_EQ(problems.size(), 1u);
-  EXPECT_EQ(problems[0].message,
-            "run.replicas: 16 nodes cannot be 9 replicas; one that holds the whole model has 2 "
-            "nodes");
-  EXPECT_EQ(problems[0].help, "elastic recovery needs replicas of whole nodes: 2 to 8");
-  // It points to where the number was stated.
-  Origins origins;
-  origins["run.replicas"] = {'s', "", "job.yaml", 7};
-  EXPECT_EQ(spec_problems(c.make(), origins)[0].at.line, 7);
-  // An optimizer that is sharded over more ranks than a replica has dies with it.
-  c.run().replicas = 4;
-  EXPECT_TRUE(spec_problems(c.make()).empty());
-  c.description.plan.sharding_group = 4;
-  ASSERT_EQ(spec_problems(c.make()).size(), 1u);
-  EXPECT_NE(render(spec_problems(c.make())).find("plan.sharding_group"), std::string::npos);
-  c.description.plan.sharding_group = 2;
-  EXPECT_TRUE(spec_problems(c.make()).empty());
-}
-
-// The step of every group size is that of a job of this size, predicted for itself.
-TEST(Spec, SmallerGroupsArePredicted) {
-  for (const ElasticBatch policy : {ElasticBatch::kShrink, ElasticBatch::kKeep}) {
-    Case c;
-    c.run().recovery = Restart::kElastic;
-    c.run().replicas = 4;  // two of eight ranks each
-    c.run().elastic_batch = policy;
-    const std::vector<GroupPoint> points = c.make().spec.step.by_group;
-    ASSERT_EQ(points.size(), 3u);
-    for (size_t i = 0; i < points.size(); ++i) {
-      const int64_t ranks = 4 + 2 * static_cast<int64_t>(i);
-      EXPECT_NEAR(points[i].share, static_cast<double>(ranks) / 8, 1e-12);
-      Setting s = c.description.setting;
-      Plan plan = c.description.plan;
-      plan.dp = 0;
-      plan.sharding_group = 2;  // a replica's own
-      const Prediction whole = Predictor(s).predict(plan);
-      const int64_t batch = s.workload.global_batch;
-      s.accelerators = 16 * ranks;
-      const bool keep = policy == ElasticBatch::kKeep;
-      s.workload.global_batch = keep ? (batch + ranks - 1) / ranks * ranks : batch * ranks / 8;
-      const Prediction p = Predictor(s).predict(plan);
-      // Accelerator time of a token that counts; what is rounded up counts for nothing.
-      const double counted = std::min<double>(static_cast<double>(batch),
-                                              static_cast<double>(s.workload.global_batch));
-      const double time = p.step.v * static_cast<double>(ranks) / counted;
-      EXPECT_NEAR(points[i].factor, time / (whole.step.v * 8 / static_cast<double>(batch)), 1e-9);
-    }
-    EXPECT_NE(points[0].factor, 1);
-    EXPECT_EQ(points.back().factor, 1);
-  }
-}
-
-// What is predicted is what happens: a replica away for good leaves tokens as the table says.
-TEST(Spec, TokensOfASmallerGroupFollowItsStep) {
-  RunSpec s;
-  s.gpus = 64;
-  s.period = Seconds(10 * kSecondsPerDay);
-  s.recovery.init_base = s.recovery.init_per_gpu = Seconds(0);
-  s.step.tokens = 1e6;
-  s.site.hours = {RunHour{1, 1, 0.5, false}};
-  const double even = Simulator(s).run(1).tokens;
-  EXPECT_NEAR(even, 1e6 * s.period.v / 2, 1e-6 * even);
-  for (const double factor : {0.9, 1.0, 1.25}) {
-    s.step.by_group = {{0.25, 2}, {0.5, factor}, {1, 1}};
-    const RunResult r = Simulator(s).run(1);
-    EXPECT_NEAR(r.tokens, even / factor, 1e-6 * even) << factor;
-    EXPECT_NEAR(r.ledger[Account::kFragmentation] / r.paid, 0.5 * std::max(0.0, 1 - 1 / factor),
-                1e-9);
-  }
-}
-
-TEST(Spec, ASlowLinkComesFromThePrediction) {
-  Case c;
-  const RunSpec spec = c.make().spec;
-  EXPECT_GT(spec.stragglers.slow_link_by, 0);
-  // Eight ports of which 0.057 % a month.
-  EXPECT_NEAR(spec.stragglers.slow_link_per_node_day, 8 * 0.00057 / 30.4, 2e-6);
-  Setting sick = c.description.setting;
-  sick.cluster.fabric.degraded_links = 0.01;
-  sick.cluster.fabric.degraded_speed = 0.5;
-  const double step = Predictor(sick).predict(c.description.plan).step / c.prediction.step;
-  EXPECT_NEAR(spec.stragglers.slow_link_by, step - 1, 1e-9);
-
-  RunSpec often = spec, never = spec;
-  often.stragglers.slow_link_per_node_day = 1;
-  never.stragglers.slow_link_per_node_day = 0;
-  EXPECT_LT(many(often).useful_share.mean, many(never).useful_share.mean);
-
-  // A link that keeps all of its speed costs nothing.
-  c.run().reliability.slow_link_speed = 1;
-  EXPECT_EQ(c.make().spec.stragglers.slow_link_by, 0);
-  // A profile that counts failures only has none; nor has a fabric that is slow all the time.
-  c.run().reliability.slow_links_per_month = 0;
-  EXPECT_EQ(c.make().spec.stragglers.slow_link_per_node_day, 0);
-  Case always({"cluster.fabric.degraded_links=0.01", "cluster.fabric.degraded_speed=0.5"});
-  EXPECT_EQ(always.make().spec.stragglers.slow_link_per_node_day, 0);
 }
 
 }  // namespace
