@@ -47,6 +47,12 @@ void apply_precision(const Run& run, Scenario& s) {
     s.assumed.push_back(fmt::format(
         "precision {}", enum_names(Precision{})[static_cast<size_t>(s.plan.precision)]));
   }
+  const Accelerator& device = s.setting.cluster.accelerator;
+  if (s.plan.precision == Precision::kFp32 && s.setting.stack.sharding == "3d" &&
+      squeezed(device.vendor) == "nvidia" && device.tf32.v > 0) {
+    s.plan.precision = Precision::kTf32;
+    s.assumed.push_back("tf32 for fp32, as NVIDIA's containers set it");
+  }
   if (cell.ambiguous) {
     s.assumed.push_back(
         fmt::format("of several precisions, {}",

@@ -389,6 +389,19 @@ TEST(Scenario, ARunThatRanFitted) {
   EXPECT_EQ(mapped(r).plan.recompute, Recompute::kNone) << "fits without";
 }
 
+TEST(Scenario, SinglePrecisionInNvidiasContainers) {
+  TrainingRun r = base();
+  r.precision = "fp32";
+  EXPECT_EQ(mapped(r).plan.precision, Precision::kTf32);
+  r.gpu = "V100";  // has no tf32
+  EXPECT_EQ(mapped(r).plan.precision, Precision::kFp32);
+  r = base();
+  r.precision = "fp32";
+  r.framework = "PyTorch FSDP";  // PyTorch's own default
+  r.tp = std::nullopt;
+  EXPECT_EQ(mapped(r).plan.precision, Precision::kFp32);
+}
+
 TEST(Scenario, GenerationsOfFlashAttention) {
   TrainingRun r = base();
   r.framework = "LLM Foundry";
