@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <numeric>
 
 #include "perf/predict.h"
 #include "validate/text.h"
@@ -233,7 +234,14 @@ tl::expected<void, Refusal> apply_degrees(const Run& run, Scenario& s) {
     s.assumed.push_back(fmt::format("{} model chunks per stage, as its recipes interleave", p.vpp));
   }
   if (p.pp == 1) p.vpp = 1;
-  if (s.setting.workload.model.experts == 0) p.ep = 1;
+  const int64_t experts = s.setting.workload.model.experts;
+  if (experts == 0) p.ep = 1;
+  // A library that carries tokens to experts is named: they are spread as far as they go.
+  if (experts > 0 && !run.ep && says_any(plain_words(free_text(run)), {"deepep", "hybridep"})) {
+    const int64_t ranks = n / p.pp;
+    p.ep = std::gcd(experts, ranks);
+    s.assumed.push_back(fmt::format("ep {}", p.ep));
+  }
   return {};
 }
 

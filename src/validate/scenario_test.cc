@@ -402,6 +402,19 @@ TEST(Scenario, SinglePrecisionInNvidiasContainers) {
   EXPECT_EQ(mapped(r).plan.precision, Precision::kFp32);
 }
 
+TEST(Scenario, ExpertsSpreadWhereTheirLibraryIsNamed) {
+  TrainingRun r = base();
+  r.model_name = "some MoE";
+  r.experts = 128;
+  r.experts_per_token = 4;
+  r.expert_ffn = 2880;
+  EXPECT_EQ(mapped(r).plan.ep, 1);
+  r.overlap_notes = "TE + DeepEP";
+  EXPECT_EQ(mapped(r).plan.ep, 64);
+  r.ep = 8;
+  EXPECT_EQ(mapped(r).plan.ep, 8);
+}
+
 TEST(Scenario, GenerationsOfFlashAttention) {
   TrainingRun r = base();
   r.framework = "LLM Foundry";
