@@ -89,7 +89,8 @@ double exposed(double wire, double window, double share) {
   return wire - hidden;
 }
 
-// Gradients reduced and weights gathered once a step (zero 0 to 2).
+// Gradients reduced and weights gathered once a step (zero 0 to 2). Under zero 2 a rank keeps only
+// its part of the gradients, so every micro-batch reduces them.
 Traffic replicated_traffic(const Setting& s, const Plan& p, const Layout& l, const Links& links,
                            const StageParameters& q, double backward, double forward) {
   Traffic t;
@@ -108,9 +109,10 @@ Traffic replicated_traffic(const Setting& s, const Plan& p, const Layout& l, con
     if (q.expert > 0)
       param += wire(Collective::kAllGather, q.expert, st.weight_comm_bytes, l.data_expert);
   }
-  t.gradient = exposed(grad, backward, p.overlap_grad ? st.overlap_grad : 0);
+  const double times = p.zero == 2 ? static_cast<double>(l.microbatches) : 1;
+  t.gradient = times * exposed(grad, backward, p.overlap_grad ? st.overlap_grad : 0);
   t.parameter = exposed(param, forward, p.overlap_param ? st.overlap_param : 0);
-  t.contention = (grad - t.gradient + param - t.parameter) * st.contention;
+  t.contention = (times * grad - t.gradient + param - t.parameter) * st.contention;
   return t;
 }
 
