@@ -126,6 +126,13 @@ const Stack* by_alias(const std::string& words, const Catalog& catalog) {
   return best;
 }
 
+std::string_view known_sharding(const std::string& words) {
+  for (const KnownName& k : kKnownNames) {
+    if (says(words, k.words)) return k.sharding;
+  }
+  return {};
+}
+
 struct Family {
   std::string_view sharding;
   std::string why;
@@ -134,10 +141,7 @@ struct Family {
 // How a run of an unknown framework shards: by its name, its hardware, or its columns.
 Family family_of(const Run& run, const std::string& words, const ShardingCell& sharding) {
   const bool three_d = run.tp.value_or(1) > 1 || run.pp.value_or(1) > 1 || run.vpp.value_or(1) > 1;
-  std::string_view by_name;
-  for (const KnownName& k : kKnownNames) {
-    if (by_name.empty() && says(words, k.words)) by_name = k.sharding;
-  }
+  const std::string_view by_name = known_sharding(words);
   if (by_name == "jax") return {"jax", "its name"};
   if (sharding.zero == 3 && run.pp.value_or(1) == 1 && by_name != "3d") {
     const bool zero = by_name == "zero" || says(plain_words(run.zero), "zero");
@@ -258,7 +262,8 @@ StackChoice choose_stack(const Run& run, const Accelerator& accelerator, const C
     out.stack = stack;
     return out;
   }
-  if (single && eager) {
+  // One accelerator runs plain PyTorch, unless the framework is known to bring its own kernels.
+  if (single && eager && known_sharding(words) != "3d") {
     out.stack = eager;
     out.assumed = fmt::format("stack {} (one accelerator)", eager->name);
     return out;
