@@ -147,9 +147,10 @@ OfferFigures offer_figures(const SimulateResult& r, double deadline_days) {
             m.period.p95 / kSecondsPerDay, m.period.mean / kSecondsPerDay};
   const double hours = m.paid.mean / kSecondsPerHour;
   f.cost_usd = hours * r.money.usd_per_gpu_hour;
-  f.kwh = hours * r.money.kwh_per_gpu_hour;
-  f.carbon_kg = hours * r.money.kg_co2_per_gpu_hour;
-  f.water_l = hours * r.money.water_l_per_gpu_hour;
+  const RunEnergy drawn = run_energy(r);
+  f.kwh = drawn.kwh;
+  f.carbon_kg = drawn.carbon_kg;
+  f.water_l = drawn.water_l;
   const double per_step = r.spec.spec.step.tokens;
   const double steps = per_step > 0 ? m.tokens.mean / per_step : 0;
   const double exaflop = r.plan.prediction.model_flops.v * steps / 1e18;

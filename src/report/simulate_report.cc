@@ -54,15 +54,29 @@ bool computes(Account a) {
          a == Account::kWarmup;
 }
 
+// Hours at load that draw as much as an account's hours do.
+double hours_at_load(const SimulateResult& r, Account a, double rest) {
+  return r.many.mean[a].v / kHour * (computes(a) ? 1 : rest);
+}
+
+// Hours that the site keeps from running are at rest in its own figures already.
+double drawn_hours(const SimulateResult& r) {
+  const double rest = rest_share(r);
+  double hours = 0;
+  for (int i = 0; i < kAccounts; ++i) {
+    const Account a = static_cast<Account>(i);
+    hours += hours_at_load(r, a, a == Account::kCurtailment ? 1 : rest);
+  }
+  return hours;
+}
+
 // Energy by account: the run's, shared out by what accelerators draw.
 std::array<double, kAccounts> kwh_by_account(const SimulateResult& r) {
-  const double rest = rest_share(r);
-  const double total = r.many.paid.mean / kHour * r.money.kwh_per_gpu_hour;
+  const double rest = rest_share(r), total = run_energy(r).kwh;
   std::array<double, kAccounts> out{};
   double sum = 0;
   for (size_t i = 0; i < out.size(); ++i) {
-    const Account a = static_cast<Account>(i);
-    out[i] = r.many.mean[a].v * (computes(a) ? 1 : rest);
+    out[i] = hours_at_load(r, static_cast<Account>(i), rest);
     sum += out[i];
   }
   for (double& kwh : out) kwh *= sum > 0 ? total / sum : 0;
@@ -208,15 +222,12 @@ std::string levers_text(const SimulateResult& r, const Style& style) {
 
 std::string money_text(const SimulateResult& r, const Style& style) {
   const RunMoney& m = r.money;
-  const double hours = r.many.paid.mean / kHour;
+  const RunEnergy e = run_energy(r);
   std::string out;
-  if (m.kwh_per_gpu_hour > 0) {
-    std::string line =
-        fmt::format("Energy         {} at the meter", energy(hours * m.kwh_per_gpu_hour));
-    if (m.kg_co2_per_gpu_hour > 0)
-      line += fmt::format(", {} t of CO2", significant(hours * m.kg_co2_per_gpu_hour / 1000));
-    if (m.water_l_per_gpu_hour > 0)
-      line += fmt::format(", {} m3 of water", significant(hours * m.water_l_per_gpu_hour / 1000));
+  if (e.kwh > 0) {
+    std::string line = fmt::format("Energy         {} at the meter", energy(e.kwh));
+    if (e.carbon_kg > 0) line += fmt::format(", {} t of CO2", significant(e.carbon_kg / 1000));
+    if (e.water_l > 0) line += fmt::format(", {} m3 of water", significant(e.water_l / 1000));
     out += wrap(line, style.width, 15) + "\n";
   }
   std::string shares;
@@ -300,6 +311,19 @@ Json days_json(const SimulateResult& r) {
   return all;
 }
 
+void add_money(Json& doc, const SimulateResult& r) {
+  doc["usd_per_gpu_hour"] = r.money.usd_per_gpu_hour;
+  const RunEnergy drawn = run_energy(r);
+  doc["energy"] = {{"kwh", drawn.kwh}, {"carbon_kg", drawn.carbon_kg}, {"water_l", drawn.water_l}};
+  doc["kwh_per_gpu_hour"] = r.money.kwh_per_gpu_hour;
+  doc["kg_co2_per_gpu_hour"] = r.money.kg_co2_per_gpu_hour;
+  doc["water_l_per_gpu_hour"] = r.money.water_l_per_gpu_hour;
+  doc["rented"] = r.money.rented;
+  doc["energy_in_rent"] = r.money.energy_in_rent;
+  doc["cost_shares"] = Json::object();
+  for (const auto& [name, share] : r.money.shares) doc["cost_shares"][name] = share;
+}
+
 Json levers_json(const std::vector<LeverResult>& levers) {
   Json all = Json::array();
   for (const LeverResult& l : levers) {
@@ -313,6 +337,12 @@ Json levers_json(const std::vector<LeverResult>& levers) {
 }
 
 }  // namespace
+
+RunEnergy run_energy(const SimulateResult& r) {
+  const double hours = drawn_hours(r);
+  return {hours * r.money.kwh_per_gpu_hour, hours * r.money.kg_co2_per_gpu_hour,
+          hours * r.money.water_l_per_gpu_hour};
+}
 
 std::string simulate_text(const SimulateResult& r, const Style& style, const Stamp& stamp) {
   std::string out = heading(r, style) + "\n";
@@ -383,14 +413,7 @@ std::string simulate_json(const SimulateResult& r, const Stamp& stamp) {
   doc["series_bucket_s"] = m.bucket.v;
   doc["series"] = days_json(r);
   doc["levers"] = levers_json(r.levers);
-  doc["usd_per_gpu_hour"] = r.money.usd_per_gpu_hour;
-  doc["kwh_per_gpu_hour"] = r.money.kwh_per_gpu_hour;
-  doc["kg_co2_per_gpu_hour"] = r.money.kg_co2_per_gpu_hour;
-  doc["water_l_per_gpu_hour"] = r.money.water_l_per_gpu_hour;
-  doc["rented"] = r.money.rented;
-  doc["energy_in_rent"] = r.money.energy_in_rent;
-  doc["cost_shares"] = Json::object();
-  for (const auto& [name, share] : r.money.shares) doc["cost_shares"][name] = share;
+  add_money(doc, r);
   if (r.site) {
     const FacilityTotals t = totals(*r.site);
     doc["facility"] = {{"pue", t.pue},

@@ -33,6 +33,12 @@ struct SimulateResult {
   std::string site_name, operations_name;
 };
 
+// What the runs draw and emit, mean: accelerators that wait are at rest.
+struct RunEnergy {
+  double kwh = 0, carbon_kg = 0, water_l = 0;
+};
+RunEnergy run_energy(const SimulateResult&);
+
 std::string simulate_text(const SimulateResult&, const Style&, const Stamp&);
 std::string simulate_json(const SimulateResult&, const Stamp&);
 

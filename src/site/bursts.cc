@@ -21,15 +21,17 @@ namespace {
 constexpr double kHottestPart = 1.03;  // resistance over the mean; HeatSetup::spread
 constexpr double kHottestC = 80;       // of a supply that is looked at
 constexpr double kSettleLags = 8;      // a first-order lag is over after so many
+constexpr double kLongestS = 20000;    // that a step is followed: slower pumps never settle
 constexpr double kSettleS = 600;       // plates and controller
 // The tenths of a normal distribution in the middle of each fifth.
 constexpr double kFifths[] = {-1.2816, -0.5244, 0, 0.5244, 1.2816};
 
 // Seconds lost at one step from rest.
 double one_step(HeatSetup s) {
-  const double settle = kSettleLags * s.loop.pump_tau.v + kSettleS;
+  const double settle = std::min(kLongestS, kSettleLags * s.loop.pump_tau.v + kSettleS);
+  s.control.lead = std::clamp(s.control.lead, Seconds(0), Seconds(kLongestS));
   s.load.sigma_ln = 0;
-  s.load.low_median = Seconds(settle + std::max(0.0, s.control.lead.v));
+  s.load.low_median = Seconds(settle) + s.control.lead;
   s.load.busy_median = Seconds(settle);
   s.control.noise = Seconds(0);
   const double days = (s.load.low_median + s.load.busy_median).v / kSecondsPerDay;

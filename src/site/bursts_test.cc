@@ -76,6 +76,21 @@ TEST(Bursts, ReachTheHoursOfASite) {
   EXPECT_GT(mean(49, ThermalControl::kForecast), some);
 }
 
+TEST(Bursts, AbsurdPumpsAreBounded) {
+  Cooling c = plant();
+  c.pump_tau = Seconds(1e12);
+  c.pump_delay = Seconds(1e12);
+  c.control = ThermalControl::kForecastAndCap;
+  c.forecast_lead = Seconds(1e12);
+  c.forecast_recall = 1;
+  c.load_steps_per_day = 10000;
+  const BurstTable table(h200(), c, 40, 42);
+  for (const double supply : {-1e9, 40.0, 42.0, 1e9}) {
+    EXPECT_GT(table.clock(supply), 0);
+    EXPECT_LE(table.clock(supply), 1);
+  }
+}
+
 TEST(Bursts, PlantsWithoutALaggingPumpLoseNothing) {
   Cooling air = *find_entry<Cooling>(catalog(), "row-air-chiller");
   EXPECT_EQ(BurstTable(h200(), air, 20, 50).clock(50), 1);

@@ -85,10 +85,13 @@ class Hours {
   // A cap is kept by clocks; what the grid does not give is kept by nodes at rest.
   void fit_power(SiteHour& h, const WeatherHour& w, int64_t at) const {
     const Watts cap = site_.power.cap;
-    if (cap.v > 0) {
-      h.cap_clock = solve(h, w, cap, [](SiteHour& x, double v) { x.cap_clock = v; });
-    }
     Watts limit = site_.power.contracted * power_left(site_.power, at);
+    if (cap.v > 0) {
+      const double clock = solve(h, w, cap, [](SiteHour& x, double v) { x.cap_clock = v; });
+      h.cap_clock = std::max(kLeastClock, clock);
+      // What clocks cannot keep, nodes at rest must.
+      if (clock < kLeastClock) limit = std::min(limit, cap);
+    }
     const double most = h.running;
     const double share = solve(h, w, limit, [&](SiteHour& x, double v) { x.running = most * v; });
     h.running = most * share;

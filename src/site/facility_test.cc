@@ -177,6 +177,19 @@ TEST(Facility, LimitsAreKept) {
   EXPECT_LT(totals(curtailed).running, free.running);
 }
 
+TEST(Facility, ACapThatClocksCannotKeepStopsNodes) {
+  Site site = phoenix();
+  const Cluster& cluster = *find_entry<Cluster>(catalog(), "h100-1024");
+  site.power.cap = Watts(1);
+  FacilityOptions day;
+  day.hours = 24;
+  const FacilityTotals none = totals(facility_series(site, cluster, day));
+  EXPECT_LT(none.running, 0.001);
+  site.power.cap = site.power.contracted;
+  const FacilityTotals all = totals(facility_series(site, cluster, day));
+  EXPECT_EQ(all.running, 1);
+}
+
 TEST(Facility, CurtailmentWindowsWrap) {
   Power p;
   p.curtailment = {{22, 6, 11, 2, 0.5}};
