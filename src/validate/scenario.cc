@@ -301,7 +301,7 @@ tl::expected<void, Refusal> apply_batch(const Run& run, const Remarks& remarks, 
 // something else is not as described. So it does for 3D stacks, which have many other switches, for
 // expert models, whose memory is the less certain, and where the micro-batch is a guess.
 // `kFar` is what the memory model misses by on runs whose recompute is stated.
-constexpr double kFar = 1.2;
+constexpr double kFar = 1.25;
 
 void fit_recompute(const Run& run, Scenario& s) {
   if (s.recompute_stated || s.plan.recompute == Recompute::kFull || !run.measured_s()) return;
