@@ -4,48 +4,16 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <map>
 #include <set>
 
 #include "base/random.h"
 #include "sim/closed_form.h"
 #include "sim/full_spec.h"
+#include "sim/quiet_spec.h"
 
 namespace assay {
 namespace {
-
-// A job in which nothing happens, to which one thing is added.
-RunSpec quiet(int64_t gpus = 1024, double days = 10) {
-  RunSpec s;
-  s.gpus = gpus;
-  s.period = Seconds(days * kSecondsPerDay);
-  s.recovery.init_base = s.recovery.init_per_gpu = Seconds(0);
-  s.step.step = Seconds(5);
-  return s;
-}
-
-FailureProcess failure(const char* name, double per_gpu_hour, Extent extent = Extent::kNode) {
-  FailureProcess f;
-  f.name = name;
-  f.per_gpu_hour = per_gpu_hour;
-  f.extent = extent;
-  f.detection = Seconds(0);
-  f.replaced = 0;
-  return f;
-}
-
-CheckpointTier tier(const char* name, Extent survives, double interval) {
-  CheckpointTier t;
-  t.name = name;
-  t.survives = survives;
-  t.interval = Seconds(interval);
-  return t;
-}
-
-RunResult traced(const RunSpec& s, uint64_t seed) {
-  return Simulator(s).run(seed, {true, Seconds(kSecondsPerDay)});
-}
 
 // Events of a cause by machine.
 std::map<int64_t, int> by_machine(const RunResult& r, const std::string& cause) {
@@ -351,6 +319,22 @@ TEST(Mechanism, TooFewReplicasWait) {
               waiting.interruptions * 600 * 11 / 12 / s.period.v, 0.002);
 }
 
+// The same where all of it starts again and a node is still being mended.
+TEST(Mechanism, ARestartWaitsForTheLeastReplicas) {
+  RunSpec s = elastic();
+  s.recovery.whole_job = 1;
+  s.failures[0].per_gpu_hour /= 8;
+  s.failures[0].replaced = 1;
+  s.repair = {Seconds(6 * 3600), Seconds(6 * 3600)};
+  s.recovery.replicas_least = 8;
+  const Means going = means(s, 5);
+  s.recovery.replicas_least = 12;
+  const Means waiting = means(s, 5);
+  EXPECT_NEAR(waiting.ledger[Account::kReplacement].v,
+              waiting.interruptions * 6 * 3600 / s.period.v, 0.01);
+  EXPECT_LT(going.ledger[Account::kReplacement].v, 0.2 * waiting.ledger[Account::kReplacement].v);
+}
+
 // Replicas are whole units: one that is larger is missed more.
 TEST(Mechanism, ReplicasAreWholeUnits) {
   RunSpec s = elastic(15 * 8);  // fifteen nodes, units of two: the last replica has three
@@ -477,98 +461,6 @@ TEST(Mechanism, MoreSparesAndFasterDetectionHelpUnderEveryPolicy) {
       slower = goodput;
     }
   }
-}
-
-// --- luck -------------------------------------------------------------------------------------
-
-std::map<std::string, std::vector<std::pair<int64_t, double>>> arrivals(const RunSpec& s) {
-  std::map<std::string, std::vector<std::pair<int64_t, double>>> times;
-  for (const RunEvent& e : traced(s, 3).events) {
-    if (e.track == "machines") times[e.name].push_back({e.machine, e.begin.v});
-  }
-  return times;
-}
-
-// Whatever is changed, all that is not changed happens to the same machines at the same moments.
-TEST(Mechanism, AChangeInOneCauseLeavesEveryOtherWhereItWas) {
-  RunSpec base = everything_on(4096, 30);
-  for (FailureProcess& f : base.failures) f.per_gpu_hour *= 4;
-  for (ShockProcess& h : base.shocks) h.per_year *= 20;
-  base.corruption.per_gpu_hour *= 10;
-  base.stragglers.fail_slow_per_node_day *= 10;
-  const auto before = arrivals(base);
-  for (const char* cause :
-       {"gpu", "software", "rack power", "site", "silent corruption", "fail-slow", "slow link"}) {
-    ASSERT_TRUE(before.contains(cause)) << cause;
-  }
-  struct Change {
-    const char* concerns;  // whose arrivals may move
-    std::function<void(RunSpec&)> apply;
-  };
-  const Change changes[] = {
-      {"gpu", [](RunSpec& s) { s.failures[0].per_gpu_hour *= 2; }},
-      {"gpu", [](RunSpec& s) { s.failures.erase(s.failures.begin()); }},
-      {"hbm", [](RunSpec& s) { s.failures[1].frailty = 0; }},
-      {"software", [](RunSpec& s) { s.failures[10].shape = 0.5; }},
-      {"rack power", [](RunSpec& s) { s.shocks[0].per_year *= 2; }},
-      {"silent corruption", [](RunSpec& s) { s.corruption.per_gpu_hour *= 2; }},
-      {"fail-slow", [](RunSpec& s) { s.stragglers.fail_slow_per_node_day *= 2; }},
-      {"slow link", [](RunSpec& s) { s.stragglers.slow_link_per_node_day = 0; }},
-      {"out of memory", [](RunSpec& s) { s.memory.limit = Bytes(1.1e12); }},
-      {"", [](RunSpec& s) { s.recovery.policy = RecoveryPolicy::kWarmStandby; }},
-      {"", [](RunSpec& s) { s.recovery.init_per_gpu = Seconds(0.1); }},
-      {"", [](RunSpec& s) { s.checkpoints.pop_back(); }},
-      {"", [](RunSpec& s) { s.maintenance.every /= 3; }},
-      {"", [](RunSpec& s) { s.repair.median /= 10; }},
-      {"", [](RunSpec& s) { s.site = {}; }},
-      {"", [](RunSpec& s) { s.start.queue_median *= 9; }},
-      {"", [](RunSpec& s) { s.stragglers.slow_nodes = 0; }},
-      {"", [](RunSpec& s) { s.data.hedges = 0; }}};
-  for (const Change& change : changes) {
-    RunSpec s = base;
-    change.apply(s);
-    const auto after = arrivals(s);
-    for (const auto& [name, times] : before) {
-      if (name == change.concerns) continue;
-      ASSERT_TRUE(after.contains(name)) << name;
-      EXPECT_EQ(after.at(name), times) << name << " moved with " << change.concerns;
-    }
-    if (before.contains(change.concerns)) {
-      EXPECT_FALSE(after.contains(change.concerns) &&
-                   after.at(change.concerns) == before.at(change.concerns))
-          << change.concerns;
-    }
-  }
-}
-
-// Nor do repairs: what is drawn about an arrival belongs to it.
-TEST(Mechanism, RepairsBelongToTheirFailures) {
-  RunSpec s = quiet(4096, 60);
-  s.failures = {failure("gpu", 1e-5), failure("software", 1e-4, Extent::kProcess)};
-  s.failures[0].replaced = 1;
-  s.checkpoints = {tier("remote", Extent::kSite, 60)};
-  s.recovery.init_base = Seconds(3600);
-  s.corruption = {2e-5, 0, Seconds(600), 1, 0};
-  s.repair = {Seconds(3600), Seconds(4 * 3600)};
-  s.spares.nodes = 60;
-  const auto repaired = [](const RunSpec& spec) {
-    std::set<int64_t> moments;
-    for (const RunEvent& e : traced(spec, 9).events) {
-      if (e.name == "repaired") moments.insert(std::llround(e.begin.v * 1e3));
-    }
-    return moments;
-  };
-  const std::set<int64_t> before = repaired(s);
-  ASSERT_GT(before.size(), 30u);
-  // Software that fails less often lets the job step, so that more corruptions count; those that
-  // counted before, and all failures, are mended at the same millisecond.
-  s.failures[1].per_gpu_hour = 1e-6;
-  const std::set<int64_t> after = repaired(s);
-  std::vector<int64_t> both;
-  std::set_intersection(before.begin(), before.end(), after.begin(), after.end(),
-                        std::back_inserter(both));
-  EXPECT_GT(static_cast<double>(after.size()), 1.1 * static_cast<double>(before.size()));
-  EXPECT_GT(static_cast<double>(both.size()), 0.9 * static_cast<double>(before.size()));
 }
 
 }  // namespace
