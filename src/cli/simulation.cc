@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "cli/inputs.h"
+#include "cli/site_levers.h"
 #include "economics/cost.h"
 #include "report/plan_report.h"
 #include "world/site_rules.h"
@@ -77,7 +78,8 @@ int64_t weather_hours(double days, const SpecInput& input, double tokens_per_s) 
   return static_cast<int64_t>(std::ceil(std::min(wanted, kDaysMost) * 24));
 }
 
-void run_all(const Context& context, const SimulationAsk& ask, SimulateResult& r) {
+void run_all(const Context& context, const SimulationAsk& ask, const std::vector<Lever>& more,
+             SimulateResult& r) {
   const Simulator simulator(r.spec.spec);
   r.intervals = simulator.intervals();
   r.mtbf = simulator.mtbf();
@@ -100,7 +102,9 @@ void run_all(const Context& context, const SimulationAsk& ask, SimulateResult& r
   if (ask.levers && !cancelled().load()) {
     options.runs = std::min(ask.runs, kLeverRuns);
     options.progress = nullptr;
-    r.levers = measure_levers(r.spec.spec, standard_levers(r.spec.spec), options);
+    std::vector<Lever> levers = standard_levers(r.spec.spec);
+    levers.insert(levers.end(), more.begin(), more.end());
+    r.levers = measure_levers(r.spec.spec, levers, options);
     // A lever of which no pair is complete says nothing.
     std::erase_if(r.levers, [](const LeverResult& l) { return l.pairs == 0; });
     r.levers_cut = cancelled().load();
@@ -196,8 +200,8 @@ tl::expected<SimulateResult, int> simulate_description(const Context& context,
   input.tokens = ask.to_target ? r.plan.description.setting.workload.tokens : 0;
   const double days = ask.days > 0 ? ask.days : input.tokens > 0 ? kDaysMost : kDaysUsual;
   input.period = Seconds(days * kSecondsPerDay);
+  FacilityOptions facility;
   if (has_site) {
-    FacilityOptions facility;
     facility.start_hour = start_hour(ask.start.empty() ? site.offer.start : ask.start);
     facility.hours = weather_hours(days, input, r.plan.prediction.tokens_per_s);
     facility.seed = ask.seed;
@@ -210,7 +214,9 @@ tl::expected<SimulateResult, int> simulate_description(const Context& context,
       !problems.empty())
     return tl::unexpected(reject(context, problems));
   r.money = money(r, site);
-  run_all(context, ask, r);
+  std::vector<Lever> of_site;
+  if (has_site && ask.levers) of_site = site_levers(input, facility);
+  run_all(context, ask, of_site, r);
   if (r.many.done > 0) return r;
   print_error("interrupted before the first run was complete\n");
   return tl::unexpected(kInterrupted);

@@ -14,7 +14,7 @@ namespace {
 constexpr int kPlotRows = 5;
 constexpr size_t kLabel = 8;       // `  92.1 |`
 constexpr size_t kGap = 3;         // between two plots
-constexpr size_t kNarrowest = 26;  // of a plot that is worth its place
+constexpr size_t kNarrowest = 36;  // of a plot whose title fits
 constexpr double kMoves = 0.0005;  // clocks that stay within this are not plotted
 
 // Sums over the site's hours from `from` on, which repeat.

@@ -202,16 +202,16 @@ std::string levers_text(const SimulateResult& r, const Style& style) {
   });
   const double price = r.money.usd_per_gpu_hour;
   const size_t width = static_cast<size_t>(style.width);
-  const std::string head = left("Best levers (same seeds, paired)", width - 40) +
-                           right("useful", 12) + right("p5 to p95", 16) +
+  const std::string head = left("Best levers (same seeds, paired)", width - 42) +
+                           right("useful", 12) + right("p5 to p95", 18) +
                            right(price > 0 ? "worth" : "", 12) + "\n";
   std::string out;
   for (const LeverResult& l : levers) {
     if (l.useful_share.mean <= 0.0001) continue;
     const std::string range =
         fmt::format("{:+.2f} to {:+.2f}", 100 * l.useful_share.p5, 100 * l.useful_share.p95);
-    out += "  " + left(l.name + ": " + l.change, width - 42) +
-           right(fmt::format("{:+.2f} pt", 100 * l.useful_share.mean), 12) + right(range, 16) +
+    out += "  " + left(l.name + ": " + l.change, width - 44) +
+           right(fmt::format("{:+.2f} pt", 100 * l.useful_share.mean), 12) + right(range, 18) +
            right(price > 0 ? dollars(l.useful_share.mean * r.many.paid.mean / kHour * price) : "",
                  12) +
            "\n";

@@ -1,0 +1,67 @@
+#include "cli/site_levers.h"
+
+#include <fmt/format.h>
+
+namespace assay {
+namespace {
+
+// Of a forecast that one could have: what the story of the lagging pump tells.
+constexpr Seconds kLead{120};
+constexpr double kRecall = 0.7;
+constexpr double kMorePower = 1.2;
+
+struct Variant {
+  std::string name, change;
+  Site site;
+};
+
+std::vector<Variant> variants(const Site& site) {
+  std::vector<Variant> all;
+  const Cooling& c = site.cooling;
+  if (c.rejection != HeatRejection::kChiller && !c.trim_chiller) {
+    all.push_back({"trim chiller", "none -> in hot hours", site});
+    all.back().site.cooling.trim_chiller = true;
+  }
+  if (c.method == CoolingMethod::kDirectLiquid && c.pump_tau.v > 0 &&
+      c.control == ThermalControl::kReactive) {
+    all.push_back({"pump control",
+                   fmt::format("reactive -> {:.0f} % of load steps foreseen", 100 * kRecall),
+                   site});
+    Cooling& other = all.back().site.cooling;
+    other.control = ThermalControl::kForecast;
+    other.forecast_lead = kLead;
+    other.forecast_recall = kRecall;
+  }
+  all.push_back({"contracted power",
+                 fmt::format("{:.3g} -> {:.3g} MW", site.power.contracted.v / 1e6,
+                             kMorePower * site.power.contracted.v / 1e6),
+                 site});
+  all.back().site.power.contracted *= kMorePower;
+  return all;
+}
+
+bool same_hours(const SiteSeries& a, const SiteSeries& b) {
+  for (size_t i = 0; i < a.hours.size(); ++i) {
+    const SiteHour &x = a.hours[i], &y = b.hours[i];
+    if (x.thermal_clock != y.thermal_clock || x.running != y.running || x.cap_clock != y.cap_clock)
+      return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::vector<Lever> site_levers(const SpecInput& input, const FacilityOptions& options) {
+  std::vector<Lever> levers;
+  for (const Variant& v : variants(*input.site)) {
+    const SiteSeries series = facility_series(v.site, input.setting->cluster, options);
+    if (same_hours(*input.series, series)) continue;
+    SpecInput other = input;
+    other.site = &v.site;
+    other.series = &series;
+    levers.push_back({v.name, v.change, make_spec(other).spec});
+  }
+  return levers;
+}
+
+}  // namespace assay
