@@ -404,14 +404,7 @@ void analyse(Collected& c, Diagnosis& d) {
     if (w.usable) d.what_ifs.push_back({trace.file, w.slowdown, w.measured, w.original, w.ideal});
     add(diagnose_operations(trace, w), d);
   }
-  if (!c.dumps.empty()) {
-    keep_one_dump_per_rank(c.dumps, d.problems);
-    const HangEvidence evidence = hang_evidence(c.dumps, c.kernel_logs, c.telemetry, c.nccl_tests);
-    HangReport hang = diagnose_hang(c.dumps, evidence);
-    d.hang = HangAccount{hang.hung,       hang.convicted, hang.by_evidence,
-                         hang.mismatched, hang.undecided, hang.no_dump};
-    add(std::move(hang.analysis), d);
-  }
+  if (!c.dumps.empty()) analyse_hangs(c, d);
   if (!c.telemetry.empty()) add(diagnose_telemetry(c.telemetry, hardware_context(c)).analysis, d);
   if (!c.kernel_logs.empty()) add(diagnose_kernel_logs(c.kernel_logs), d);
   if (!c.nccl_tests.empty()) add(diagnose_nccl_tests(c.nccl_tests), d);

@@ -57,6 +57,9 @@ struct Collected {
 // wrong.
 void collect(const std::string& path, const DiagnoseOptions&, Collected&, Diagnosis&);
 
+// The part of it that is about hangs: one analysis an incident.
+void analyse_hangs(Collected&, Diagnosis&);
+
 // Runs every analysis for which something was collected.
 void analyse(Collected&, Diagnosis&);
 

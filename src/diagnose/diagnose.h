@@ -49,6 +49,7 @@ struct WhatIfAccount {
 
 // Ranks of a hang, by how they were found (diagnose/hang.h).
 struct HangAccount {
+  std::string folder;  // of the dumps
   bool hung = false;
   std::vector<int> convicted, by_evidence, mismatched, undecided, no_dump;
 };
@@ -96,7 +97,8 @@ struct Diagnosis {
   std::optional<MeasuredStep> step;
   std::vector<MeasuredPeriod> periods;
   std::vector<WhatIfAccount> what_ifs;
-  std::optional<HangAccount> hang;
+  // One, unless the dumps are of several incidents, a folder each.
+  std::vector<HangAccount> hangs;
   std::optional<JobPath> job_path;
   // By urgency, then by gain; evidence is numbered e1, e2, ... in that order. Never empty when
   // anything was measured: `healthy` where nothing is worth fixing.

@@ -327,12 +327,15 @@ int64_t last_record(const FlightDump& dump) {
   return last;
 }
 
-bool same_dump(const FlightDump& a, const FlightDump& b) {
-  return a.entries.size() == b.entries.size() && a.groups.size() == b.groups.size() &&
-         last_record(a) == last_record(b);
-}
-
 }  // namespace
+
+bool same_dump(const FlightDump& a, const FlightDump& b) {
+  const auto newest = [](const FlightDump& d) {
+    return d.entries.empty() ? -1 : d.entries.back().created_ns;
+  };
+  return a.entries.size() == b.entries.size() && a.groups.size() == b.groups.size() &&
+         last_record(a) == last_record(b) && newest(a) == newest(b);
+}
 
 bool looks_like_flight_dump(std::string_view bytes) {
   constexpr size_t kHead = 65536;

@@ -86,6 +86,9 @@ tl::expected<FlightDump, Diagnostic> read_flight_dump(std::string_view bytes,
 // The rank that a file's name states, or -1: `_dump_3`, `nccl_trace_rank_3.json`, `node07-rank3`.
 int32_t rank_of_name(std::string_view file);
 
+// Whether two dumps of one rank say the same: a pickle and its JSON twin.
+bool same_dump(const FlightDump&, const FlightDump&);
+
 // One dump a rank, by rank. Of two of one rank (a pickle and its JSON twin; an earlier dump) the
 // one that saw more stays; a different one that is dropped is told.
 void keep_one_dump_per_rank(std::vector<FlightDump>&, Diagnostics&);

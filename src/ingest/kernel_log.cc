@@ -39,7 +39,9 @@ std::string_view without_stamp(std::string_view line, Line& out) {
   const size_t close = line.find(']');
   if (close == std::string_view::npos || close > 40) return line;
   const std::string_view inside = trimmed(line.substr(1, close - 1));
-  const std::optional<double> uptime = whole_number(inside);
+  constexpr double kUptimeMost = 1e10;  // three centuries: beyond it a number is no time
+  std::optional<double> uptime = whole_number(inside);
+  if (uptime && !(*uptime >= 0 && *uptime < kUptimeMost)) uptime.reset();
   const std::optional<double> time = uptime ? std::nullopt : time_at(inside);
   if (!uptime && !time) return line;
   if (uptime) out.uptime_s = uptime;

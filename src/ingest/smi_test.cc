@@ -268,6 +268,16 @@ TEST(Nvlink, LinksByState) {
   EXPECT_EQ(read_nvlink_status("Link 0: 5 GB/s\n", "x").problems.size(), 2u);
 }
 
+TEST(KernelLog, ImpossibleTimesAreNone) {
+  const KernelLog log = read_kernel_log(
+      "[1e308] NVRM: Xid (PCI:0000:38:00): 79, x\n[-5] NVRM: Xid (PCI:0000:38:00): 79, x\n"
+      "[12.5] NVRM: Xid (PCI:0000:38:00): 79, x\n",
+      "k");
+  ASSERT_EQ(log.events.size(), 3u);
+  EXPECT_FALSE(log.events[0].uptime_s || log.events[1].uptime_s);
+  EXPECT_DOUBLE_EQ(*log.last_uptime_s, 12.5);
+}
+
 TEST(KernelLog, FabricManager) {
   const KernelLog log = read_kernel_log(
       "[Feb 27 2025 15:10:01] [INFO] [tid 1803] multicast group 0 is freed.\n"

@@ -301,13 +301,13 @@ void add_accounts(const Diagnosis& d, Json& doc) {
                               {"original_s", w.original.v},
                               {"ideal_s", w.ideal.v}});
   }
-  if (d.hang) {
-    doc["hang"] = {{"hung", d.hang->hung},
-                   {"convicted", d.hang->convicted},
-                   {"by_evidence", d.hang->by_evidence},
-                   {"mismatched", d.hang->mismatched},
-                   {"undecided", d.hang->undecided},
-                   {"no_dump", d.hang->no_dump}};
+  for (const HangAccount& h : d.hangs) {
+    const Json account{{"folder", sanitize(h.folder)}, {"hung", h.hung},
+                       {"convicted", h.convicted},     {"by_evidence", h.by_evidence},
+                       {"mismatched", h.mismatched},   {"undecided", h.undecided},
+                       {"no_dump", h.no_dump}};
+    if (!doc.contains("hang")) doc["hang"] = account;  // the first, for scripts that know of one
+    if (d.hangs.size() > 1) doc["hangs"].push_back(account);
   }
   if (d.job_path) {
     Json ranks = Json::array();
