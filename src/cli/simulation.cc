@@ -59,6 +59,7 @@ RunMoney money(const SimulateResult& r, const Site& site) {
     m.water_l_per_gpu_hour = b.water_l / b.accelerator_hours;
   }
   m.rented = b.rented;
+  m.people_unknown = !b.rented && site.offer.staff <= 0;
   if (b.rented && b.total.v > 0) m.energy_in_rent = totals(*r.site).energy_cost / b.total;
   m.shares = {{"rent", b.share(b.rent)},       {"hardware", b.share(b.hardware)},
               {"network", b.share(b.network)}, {"energy", b.share(b.energy)},

@@ -274,6 +274,7 @@ void Reviewer::power_bill() {
            : a.verdict == Verdict::kPartly ? "within the contract, by shedding load"
                                            : "above the contract";
   if (!b.price_known) a.missing.emplace_back("site.offer");
+  if (!b.rented && site_.offer.staff <= 0) a.missing.emplace_back("site.offer.staff");
   if (!stated("site.power.tariff")) a.missing.emplace_back("site.power.tariff");
   if (out_.job && out_.job->mfu > 0 && out_.job->useful_share > 0 && b.price_known) {
     const double usd = usd_per_useful_exaflop(b.per_hour, cluster_.accelerator.bf16, out_.job->mfu,

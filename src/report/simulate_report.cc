@@ -235,6 +235,7 @@ std::string money_text(const SimulateResult& r, const Style& style) {
     if (share >= 0.005)
       shares += fmt::format("{}{} {:.0f} %", shares.empty() ? "" : ", ", name, 100 * share);
   }
+  if (!m.rented && m.people_unknown) shares += ", people not stated";
   if (m.energy_in_rent > 0)
     shares += fmt::format(" (of which energy would be {:.1f} %)", 100 * m.energy_in_rent);
   if (!shares.empty())

@@ -15,7 +15,8 @@ struct RunMoney {
   double kwh_per_gpu_hour = 0;                               // at the meter, job running
   double kg_co2_per_gpu_hour = 0, water_l_per_gpu_hour = 0;  // zero: not known
   bool rented = true;
-  double energy_in_rent = 0;  // what the energy would cost, of the rent that holds it
+  bool people_unknown = false;  // owned, and nobody said how many
+  double energy_in_rent = 0;    // what the energy would cost, of the rent that holds it
   std::vector<std::pair<std::string, double>> shares;  // of the cost; empty without a site
 };
 
