@@ -65,6 +65,7 @@ class SiteCheck {
   void storage(const Storage& s);
   void offer(const Offer& o);
   void commitment(const Offer& o);
+  void schedule(const RunHours& s);
 
  private:
   // The innermost value on the way along `path` that stands in the text.
@@ -140,6 +141,12 @@ void SiteCheck::storage(const Storage& s) {
   if (s.latency_p99.v > 0 && s.latency_p99 < s.latency_p50) {
     problem("storage.latency_p99", "site.storage.latency_p99 is below the median", "");
   }
+}
+
+void SiteCheck::schedule(const RunHours& s) {
+  if (s.policy == HourPolicy::kAlways || s.hours < 24) return;
+  problem("schedule.policy", "a policy that chooses hours, and all 24 of them",
+          "state how many, as in `schedule: {policy: cool-hours, hours: 12}`");
 }
 
 // A commitment that no date has a price for would be priced as something else.
@@ -233,6 +240,7 @@ void check_site(const Site& site, const Value& value, Diagnostics& problems) {
   check.cooling(site.cooling);
   check.storage(site.storage);
   check.offer(site.offer);
+  check.schedule(site.schedule);
   check.words(site.observed, kObservable, "observed");
   check.words(site.documented, kDocuments, "documented");
 }

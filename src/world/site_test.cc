@@ -77,6 +77,19 @@ TEST(Site, ContradictionsAreRefused) {
   EXPECT_EQ(only(messages(site + "feeds: 1}\noffer: {start: 2026-13}")), "3: `2026-13` is no date");
   EXPECT_EQ(only(messages(site + "feeds: 1}\noffer: {start: 2026-08}")),
             "3: a start date, but no prices with dates");
+  const std::string prices =
+      "prices: [{from: 2026-01, on_demand: $3/h}, {from: 2026-06, reserved: "
+      "$2/h}]}";
+  EXPECT_EQ(only(messages(site + "feeds: 1}\noffer: {commitment: spot, " + prices)),
+            "3: commitment spot, but no date has that price");
+  EXPECT_EQ(
+      only(messages(site + "feeds: 1}\noffer: {commitment: reserved, start: 2026-02, " + prices)),
+      "3: no reserved price is known before 2026-06");
+  EXPECT_EQ(
+      only(messages(site + "feeds: 1}\noffer: {commitment: reserved, start: 2026-07, " + prices)),
+      "there are 0");
+  EXPECT_EQ(only(messages(site + "feeds: 1}\nschedule: {policy: cool-hours}")),
+            "3: a policy that chooses hours, and all 24 of them");
 }
 
 TEST(Site, DatesAreYearsMonthsOrDays) {
