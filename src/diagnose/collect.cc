@@ -312,19 +312,20 @@ std::optional<JobPath> job_path(const RanksDiagnosis& d) {
   return path;
 }
 
-// One rank alone cannot tell waiting from wire time; where several say more, its guess is dropped.
+// One rank alone cannot tell waiting from wire time; where the others' ends of its collectives are
+// known, its guess is dropped.
 void analyse_ranks(std::vector<RankSummary> ranks, Diagnosis& d) {
   RanksDiagnosis diagnosis = diagnose_ranks(std::move(ranks));
   d.job_path = job_path(diagnosis);
+  const auto guesses = [](const Finding& f) {
+    return f.cause == Cause::kExposedCommunication || f.cause == Cause::kPipelineBubble;
+  };
+  const auto says = [&](const Finding& f) { return guesses(f) || f.cause == Cause::kStraggler; };
   Analysis together = std::move(diagnosis.analysis);
-  const bool says =
-      std::any_of(together.findings.begin(), together.findings.end(), [](const Finding& f) {
-        return f.cause == Cause::kExposedCommunication || f.cause == Cause::kStraggler;
-      });
-  if (says) {
-    std::erase_if(d.findings,
-                  [](const Finding& f) { return f.cause == Cause::kExposedCommunication; });
-  }
+  const bool known =
+      !diagnosis.collectives.empty() && diagnosis.collectives.size() >= diagnosis.unmatched;
+  if (known || std::any_of(together.findings.begin(), together.findings.end(), says))
+    std::erase_if(d.findings, guesses);
   add(std::move(together), d);
 }
 

@@ -60,6 +60,7 @@ struct KeyMaker {
     const bool sends = starts_with(name, "send"), receives = starts_with(name, "recv");
     if (sends || receives) {
       use.point_to_point = true;
+      use.sends = sends;
       const int64_t source = receives ? info.source : info.source >= 0 ? info.source : rank;
       const int64_t target = sends                   ? info.destination
                              : info.destination >= 0 ? info.destination

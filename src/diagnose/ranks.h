@@ -39,6 +39,7 @@ struct CollectiveUse {
   uint32_t name = 0;    // into RankSummary::names
   uint32_t stream = 0;  // the how-manieth of the rank's streams of communication
   bool point_to_point = false;
+  bool sends = false;                // point to point: this rank's end of it, where it is stated
   int64_t start_ns = 0, end_ns = 0;  // wall clock where the file knows it
   int64_t exposed_ns = 0;            // of its duration, not covered by the rank's own compute
   int64_t since_ns = 0;    // from the end of the collective before (or the window's start) to start

@@ -63,7 +63,7 @@ Excess excess_of(const Judge& j, const std::vector<bool>& slow) {
   Excess e;
   const auto others = [&](const JobMember& m) { return !slow[static_cast<size_t>(m.rank)]; };
   for (const JobCollective& c : j.graph.collectives) {
-    if (c.point_to_point) continue;
+    if (!c.comparable) continue;
     const auto median = [&](const std::function<int64_t(const JobMember&)>& value) {
       return median_over(j.graph, c, value, others);
     };
@@ -186,7 +186,7 @@ void straggler_finding(Judge& j, int64_t even_ns) {
   const auto others = [&](const JobMember& m) { return !slow[static_cast<size_t>(m.rank)]; };
   std::vector<int64_t> peers;  // by collective
   for (const JobCollective& c : j.graph.collectives)
-    peers.push_back(c.point_to_point
+    peers.push_back(!c.comparable
                         ? -1
                         : median_over(
                               j.graph, c, [](const JobMember& m) { return m.local_ns; }, others));
@@ -472,7 +472,7 @@ void judge_ranks(RanksDiagnosis& d, const std::vector<RankSummary>& ranks) {
   // A host that runs ahead has shorter steps than the job.
   if (d.steps > 0) d.step = std::max(d.step, seconds(j.original_ns / d.steps));
   for (const JobCollective& c : j.graph.collectives) {
-    const int64_t median = c.point_to_point
+    const int64_t median = !c.comparable
                                ? -1
                                : median_over(
                                      j.graph, c, [](const JobMember& m) { return m.local_ns; },

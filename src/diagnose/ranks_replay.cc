@@ -4,12 +4,27 @@
 
 namespace assay {
 
+namespace {
+
+struct End {
+  int64_t at_ns = 0;
+  int32_t collective = 0;
+  uint32_t use = 0;
+  bool operator<(const End& other) const {
+    return std::pair{at_ns, collective} < std::pair{other.at_ns, other.collective};
+  }
+};
+
+enum class After { kNothing, kCollective, kSend, kReceive };
+
+}  // namespace
+
 JobGraph job_graph(const RanksDiagnosis& d, const std::vector<RankSummary>& ranks) {
   JobGraph graph;
-  std::vector<std::vector<std::pair<int64_t, int32_t>>> ends(ranks.size());  // end, collective
+  std::vector<std::vector<End>> ends(ranks.size());
   for (size_t c = 0; c < d.collectives.size(); ++c)
     for (const MatchedMember& m : d.collectives[c].members)
-      ends[static_cast<size_t>(m.rank)].emplace_back(m.end_ns, static_cast<int32_t>(c));
+      ends[static_cast<size_t>(m.rank)].push_back({m.end_ns, static_cast<int32_t>(c), m.use});
   for (auto& of_rank : ends) std::sort(of_rank.begin(), of_rank.end());
   for (size_t c = 0; c < d.collectives.size(); ++c) {
     const MatchedCollective& collective = d.collectives[c];
@@ -17,16 +32,25 @@ JobGraph job_graph(const RanksDiagnosis& d, const std::vector<RankSummary>& rank
     job.first = static_cast<uint32_t>(graph.members.size());
     job.wire_ns = collective.wire_ns;
     job.point_to_point = collective.point_to_point;
+    job.comparable = !collective.point_to_point;
+    After all = After::kNothing;
     for (const MatchedMember& m : collective.members) {
       job.anchor_ns = m.start_ns + m.waiting_ns;
-      const std::vector<std::pair<int64_t, int32_t>>& own = ends[static_cast<size_t>(m.rank)];
+      const std::vector<End>& own = ends[static_cast<size_t>(m.rank)];
       // What had ended when it started; order of time makes it come earlier in the list, too.
-      auto before = std::upper_bound(own.begin(), own.end(), std::pair{m.start_ns, INT32_MAX});
-      while (before != own.begin() && (before - 1)->second >= static_cast<int32_t>(c)) --before;
+      auto before = std::upper_bound(own.begin(), own.end(), End{m.start_ns, INT32_MAX, 0});
+      while (before != own.begin() && (before - 1)->collective >= static_cast<int32_t>(c)) --before;
       JobMember member{m.rank, m.use, -1, 0};
       if (before != own.begin()) {
-        member.before = (before - 1)->second;
-        member.local_ns = m.start_ns - (before - 1)->first;
+        const End& last = *(before - 1);
+        member.before = last.collective;
+        member.local_ns = m.start_ns - last.at_ns;
+        const CollectiveUse& use = ranks[static_cast<size_t>(m.rank)].collectives[last.use];
+        const After after = !use.point_to_point ? After::kCollective
+                            : use.sends         ? After::kSend
+                                                : After::kReceive;
+        job.comparable = job.comparable && (all == After::kNothing || all == after);
+        all = after;
       }
       graph.members.push_back(member);
     }

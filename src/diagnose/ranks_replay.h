@@ -25,6 +25,10 @@ struct JobCollective {
   int64_t wire_ns = 0;
   int64_t anchor_ns = 0;  // when its last member arrived, for members without a `before`
   bool point_to_point = false;
+  // Whether the work of its members since `before` can be compared. Not at transfers, whose ends do
+  // different things; and not where some members come from a send, others from a receive, others
+  // from neither: they are stages of a pipeline, and the first one ends last by its schedule.
+  bool comparable = true;
 };
 
 struct JobGraph {

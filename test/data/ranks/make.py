@@ -88,11 +88,12 @@ def pipeline(folder):
     """One micro-batch forward through the stages and back, one stage at a time."""
     forward, backward, hop = 4000.0, 8000.0, 60.0
     traces = [Trace(r) for r in range(RANKS)]
-    ready, own = 0.0, [0.0] * RANKS  # the first stage's step begins last: it ended last
+    ready = 0.0
     for step in range(STEPS):
         down = RANKS * (forward + hop)
+        end = ready + down + RANKS * (backward + hop) + 50
         for r, trace in enumerate(traces):
-            host = own[r]
+            host = ready
 
             def transfer(call, peer, start, finish):
                 nonlocal host
@@ -104,7 +105,7 @@ def pipeline(folder):
 
             begin = ready + r * (forward + hop)
             if r > 0:
-                transfer("recv", r - 1, own[r] + 20, begin)
+                transfer("recv", r - 1, ready + 20, begin)
             at, host = compute(trace, begin, 10, forward / 10, host)
             back = ready + down + (RANKS - 1 - r) * (backward + hop)
             if r < RANKS - 1:
@@ -114,10 +115,13 @@ def pipeline(folder):
             if r > 0:
                 transfer("send", r - 1, at, back + backward + hop)
                 at = back + backward + hop
-            trace.host("cuda_runtime", "cudaStreamSynchronize", host, at)
-            trace.host("user_annotation", f"ProfilerStep#{step + 1}", own[r], at)
-            own[r] = at + 20
-        ready = own[0]
+            # The norm of the gradients is the first thing that all stages need together. The first
+            # stage comes last to it, and that is nobody's fault.
+            trace.collective("ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)",
+                             "allreduce", host, at, end - at, step, 1)
+            trace.host("cuda_runtime", "cudaStreamSynchronize", host + LAUNCH_US, end)
+            trace.host("user_annotation", f"ProfilerStep#{step + 1}", ready, end)
+        ready = end + 20
     for r, trace in enumerate(traces):
         trace.write(f"{folder}/rank{r}.json.gz")
 
