@@ -17,7 +17,7 @@ namespace assay {
 
 struct ByteState {
   std::string name, path;
-  uint64_t most_bytes = 0;
+  uint64_t most_bytes = 0, file_bytes = 0;
   int fd = -1;  // -1: `memory` is the input
   bool owned = false;
   std::string_view memory, whole;  // what is left, and all of it
@@ -63,6 +63,7 @@ const std::string& ByteSource::name() const { return state_->name; }
 const std::string& ByteSource::damage() const { return state_->damage; }
 uint64_t ByteSource::bytes_out() const { return state_->out; }
 bool ByteSource::compressed() const { return state_->gzip; }
+uint64_t ByteSource::size_hint() const { return state_->gzip ? 0 : state_->file_bytes; }
 
 ByteSource ByteSource::over(std::string_view bytes, const std::string& name, uint64_t most_bytes) {
   auto state = std::make_unique<ByteState>();
@@ -96,6 +97,7 @@ Result<ByteSource> ByteSource::open(const std::string& path, uint64_t most_bytes
     return tl::unexpected(failure(
         name, "a pipe or a device, not a file: hand it over as standard input (`- < FILE`)"));
   }
+  if (S_ISREG(info.st_mode)) state->file_bytes = static_cast<uint64_t>(info.st_size);
   state->input.resize(kPiece);
   return ByteSource(std::move(state));
 }

@@ -55,6 +55,8 @@ class ByteSource {
   const std::string& damage() const;
   uint64_t bytes_out() const;  // of text, decoded so far
   bool compressed() const;
+  // How long the text will be, to make room once; zero where that is not known (gzip, a pipe).
+  uint64_t size_hint() const;
 
  private:
   explicit ByteSource(std::unique_ptr<ByteState>);

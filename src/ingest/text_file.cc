@@ -19,6 +19,9 @@ int as_int(uint64_t n) {
 
 Result<std::string> read_rest(ByteSource& source, size_t max_bytes) {
   std::string text;
+  (void)source.peek(1);  // tells whether it is compressed
+  if (const uint64_t hint = source.size_hint(); hint > 0 && hint <= max_bytes)
+    text.reserve(hint + kPiece + 1);
   for (;;) {
     const size_t had = text.size();
     text.resize(had + kPiece);
