@@ -102,8 +102,7 @@ struct Problem {
 
 double predict_row(const Row& r) {
   const Layout l = make_layout(r.setting, r.plan);
-  const Links links =
-      resolve_links(r.setting.cluster, r.setting.scaleup_params, r.setting.fabric_params);
+  const Links links = links_of(r.setting);
   const MicrobatchCost c = microbatch_cost(r.setting, r.plan, l, links);
   return assemble_step(r.setting, r.plan, l, links, c).ledger.paid().v;
 }
@@ -111,8 +110,7 @@ double predict_row(const Row& r) {
 // Whether the measured time lies in the 90 % range of the prediction.
 bool inside(const Row& r) {
   const Layout l = make_layout(r.setting, r.plan);
-  const Links links =
-      resolve_links(r.setting.cluster, r.setting.scaleup_params, r.setting.fabric_params);
+  const Links links = links_of(r.setting);
   const MicrobatchCost c = microbatch_cost(r.setting, r.plan, l, links);
   const Ledger g = assemble_step(r.setting, r.plan, l, links, c).ledger;
   const Range range = prediction_range(r.setting, r.plan, l, g);
@@ -342,8 +340,7 @@ void print_rows(const Problem& b) {
   for (const Row& r : b.rows) {
     const Plan& p = r.plan;
     const Layout l = make_layout(r.setting, p);
-    const Links links =
-        resolve_links(r.setting.cluster, r.setting.scaleup_params, r.setting.fabric_params);
+    const Links links = links_of(r.setting);
     const Step s = assemble_step(r.setting, p, l, links, microbatch_cost(r.setting, p, l, links));
     std::string parts;
     for (int i = 0; i < kAccounts; ++i) {

@@ -101,8 +101,10 @@ AttentionTime unfused(const AttentionShape& s, const Accelerator& a, const Kerne
   const double mask = s.causal ? 0.5 : 1.0;
   AttentionTime t;
   t.flops = Flops(2 * elements * mask * (s.qk_dim + s.v_dim));
-  t.forward = forward + Bytes(moved * kScoreBytesForward) / memory + 4 * k.kernel_floor;
-  t.backward = backward + Bytes(moved * kScoreBytesBackward) / memory + 6 * k.kernel_floor;
+  t.scores_forward = Bytes(moved * kScoreBytesForward) / memory + 4 * k.kernel_floor;
+  t.scores_backward = Bytes(moved * kScoreBytesBackward) / memory + 6 * k.kernel_floor;
+  t.forward = forward + t.scores_forward;
+  t.backward = backward + t.scores_backward;
   t.saved = Bytes(elements * saved_bytes(s.precision));
   return t;
 }

@@ -24,6 +24,8 @@ struct AttentionTime {
   Seconds forward, backward;
   Flops flops;  // forward, causal part only; backward does 2.5 times as much
   Bytes saved;  // scores that an unfused kernel keeps for the backward pass
+  // Of the times, what an unfused kernel spends on moving scores: bound by memory, not by clocks.
+  Seconds scores_forward, scores_backward;
 };
 
 AttentionTime attention_time(const AttentionShape&, AttentionKernel, const Accelerator&,

@@ -62,11 +62,13 @@ HeldClock held_clock(const Setting& s, Precision precision, const PassCost& p, d
   const double unit = k.power_unit * peak(a, Precision::kBf16).v / 1e12 / range;
   const double share = p.matmul.v > 0 ? p.matmul_peak / p.matmul * precision_draw(precision, k) : 0;
   Draw d;
-  d.work = p.matmul.v + p.attention.v;
-  const double idle = std::max(0.0, total - d.work - p.memory.v);
-  d.other = p.memory.v + idle;
-  d.cores = unit * (p.matmul.v * k.power_matmul * share + p.attention.v * k.power_attention);
-  d.rest = unit * (p.memory.v * k.power_memory + idle * k.power_idle_wait);
+  const double memory = p.memory.v + p.scores.v;
+  const double attention = p.attention.v - p.scores.v;
+  d.work = p.matmul.v + attention;
+  const double idle = std::max(0.0, total - d.work - memory);
+  d.other = memory + idle;
+  d.cores = unit * (p.matmul.v * k.power_matmul * share + attention * k.power_attention);
+  d.rest = unit * (memory * k.power_memory + idle * k.power_idle_wait);
   d.exponent = k.power_exponent - 1;
   HeldClock c;
   c.cool = c.clock = solve_clock(d, 1);

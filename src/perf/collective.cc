@@ -235,7 +235,9 @@ double tree_time(double bytes, const Shape& s, const ScaleUp& up, const Links& l
 
 double all_reduce(double bytes, const Shape& s, const ScaleUp& up, const Links& links) {
   double best = ring_time(bytes, 2, s, up, links);
-  if (s.domains > 1) return std::min(best, tree_time(bytes, s, up, links));
+  const bool tree = s.domains > 2 || (s.domains == 2 && (links.pair_tree || s.per_domain == 1));
+  if (tree) return std::min(best, tree_time(bytes, s, up, links));
+  if (s.domains > 1) return best;
   if (reduces_in_scaleup(links, s.ranks)) {
     const CollectiveParams& p = links.scaleup_params;
     best = std::min(best, p.base_latency.v + p.in_switch_latency.v + in_switch(p, bytes, up.ring));

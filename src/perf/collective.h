@@ -36,6 +36,7 @@ struct Links {
   double oversubscription = 1;
   int64_t nodes_per_leaf = 32;
   bool in_switch_reduction = false;
+  bool pair_tree = true;            // the library's tuner tries trees between two domains
   double slowest_link = 1;          // speed of the slowest NIC link over nominal (1: all healthy)
   CollectiveParams scaleup_params;  // library behaviour on the scale-up link
   CollectiveParams fabric_params;   // library behaviour across nodes

@@ -62,9 +62,13 @@ void attention_core(const Rank& r, LayerCost& c, const HeadSizes& z, double tp) 
     t.forward = t.forward * (1 - f) + w.forward * f;
     t.backward = t.backward * (1 - f) + w.backward * f;
     t.flops = t.flops * (1 - f) + w.flops * f;
+    t.scores_forward = t.scores_forward * (1 - f) + w.scores_forward * f;
+    t.scores_backward = t.scores_backward * (1 - f) + w.scores_backward * f;
   }
   c.forward.attention += t.forward;
   c.backward.attention += t.backward;
+  c.forward.scores += t.scores_forward;
+  c.backward.scores += t.scores_backward;
   if (r.record) {
     note(r, "attention",
          fmt::format("batch {} x {} heads of {:.0f}, {:.0f} queries, {:.0f} keys", shape.batch,
@@ -323,6 +327,7 @@ void apply_recompute(const Rank& r, LayerCost& c) {
   } else if (r.p.recompute == Recompute::kSelective) {
     c.again.matmul = c.forward.matmul * (st.selective_matmul * f);
     c.again.attention = c.forward.attention * (st.selective_attention * f);
+    c.again.scores = c.forward.scores * (st.selective_attention * f);
     c.again.memory = c.forward.memory * (st.selective_memory * f);
     c.again.launches = c.forward.launches * std::max(st.selective_memory, st.selective_matmul) * f;
     c.working = (c.saved - kept) * (f > 0 ? 1.0 : 0.0);
@@ -382,6 +387,7 @@ LayerCost embedding_cost(const Rank& r) {
 PassCost& PassCost::operator+=(const PassCost& o) {
   matmul += o.matmul;
   attention += o.attention;
+  scores += o.scores;
   memory += o.memory;
   matmul_peak += o.matmul_peak;
   attention_peak += o.attention_peak;
@@ -396,6 +402,7 @@ PassCost PassCost::operator*(double f) const {
   PassCost c = *this;
   c.matmul *= f;
   c.attention *= f;
+  c.scores *= f;
   c.memory *= f;
   c.matmul_peak *= f;
   c.attention_peak *= f;

@@ -12,10 +12,12 @@ namespace assay {
 // One pass (forward or backward) of one layer for one micro-batch.
 struct PassCost {
   Seconds matmul, attention, memory;    // device time at burst clocks
+  Seconds scores;                       // of `attention`, what memory bounds: no clock stretches it
   Seconds matmul_peak, attention_peak;  // the pass's own FLOPs at the plan's peak, for the ledger
   Seconds tensor, context, expert;      // communication, not yet hidden
   double launches = 0;
 
+  Seconds clocked() const { return matmul + attention - scores; }
   Seconds device() const { return matmul + attention + memory; }
   Seconds wire() const { return tensor + context + expert; }
   PassCost& operator+=(const PassCost&);

@@ -21,6 +21,12 @@ Group strided(int64_t ranks, int64_t stride, int64_t domain, int64_t node) {
 
 }  // namespace
 
+Links links_of(const Setting& s) {
+  Links links = resolve_links(s.cluster, s.scaleup_params, s.fabric_params);
+  links.pair_tree = s.stack.pair_tree;
+  return links;
+}
+
 Layout make_layout(const Setting& s, const Plan& p) {
   Layout l;
   const int64_t n = s.accelerators > 0 ? s.accelerators : s.cluster.accelerators();

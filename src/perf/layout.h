@@ -23,6 +23,9 @@ struct Layout {
   Group replica_group;  // the all-reduce between copies of HSDP
 };
 
+// The cluster's links as the stack's collectives library uses them.
+Links links_of(const Setting&);
+
 // REQUIRES: the plan is possible for the setting.
 Layout make_layout(const Setting&, const Plan&);
 

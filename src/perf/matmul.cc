@@ -100,8 +100,9 @@ double alignment_rate(const MatmulShape& s, const Path& path, const MatmulParams
   const int64_t operand = common_power(operands, path.alignment);
   const int64_t all = common_power(operands | s.n, path.alignment);
   if (all == path.alignment) return 1;
-  if (all > 1 || path.in_bytes >= 4) return p.aligned_partly;
-  return operand == 1 ? p.aligned_element : p.aligned_output;
+  const double batched = s.batch > 1 ? p.aligned_batched : 1;
+  if (all > 1 || path.in_bytes >= 4) return p.aligned_partly * batched;
+  return (operand == 1 ? p.aligned_element : p.aligned_output) * batched;
 }
 
 // Tensor cores load 32-bit operands only along k; the library transposes the others on the way.

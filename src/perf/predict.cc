@@ -106,7 +106,7 @@ struct Predictor::State {
 Predictor::Predictor(const Setting& s) : state_(std::make_unique<State>()) {
   state_->setting = s;
   if (state_->setting.accelerators == 0) state_->setting.accelerators = s.cluster.accelerators();
-  state_->links = resolve_links(s.cluster, s.scaleup_params, s.fabric_params);
+  state_->links = links_of(s);
   state_->tokens =
       static_cast<double>(s.workload.seq) * static_cast<double>(s.workload.global_batch);
   state_->model_flops =

@@ -72,7 +72,7 @@ StageTime stage_cost(const MicrobatchCost& c, const StageContent& s) {
 }
 
 double pass_time(const PassCost& p, double clock, double host, double& wait) {
-  const double device = (p.matmul.v + p.attention.v) / clock + p.memory.v + p.wire().v;
+  const double device = p.clocked().v / clock + p.scores.v + p.memory.v + p.wire().v;
   const double t = race(device, host);
   wait += t - device;
   return t;
@@ -101,7 +101,8 @@ Traffic replicated_traffic(const Setting& s, const Plan& p, const Layout& l, con
   };
   double grad = 0, param = 0;
   const bool split = p.zero >= 1;
-  const Collective reduce = split ? Collective::kReduceScatter : Collective::kAllReduce;
+  const Collective reduce =
+      split && st.scatter_gradients ? Collective::kReduceScatter : Collective::kAllReduce;
   if (q.dense > 0) grad += wire(reduce, q.dense, st.gradient_comm_bytes, l.data);
   if (q.expert > 0) grad += wire(reduce, q.expert, st.gradient_comm_bytes, l.data_expert);
   if (split) {
@@ -257,7 +258,7 @@ PipelineTimes time_stages(const Setting& s, const Plan& p, const Layout& l, cons
     st.backward_s = pass_time(st.backward, k.clock, host_b, wait);
     t.sum += st.total() * count;
     t.wait += wait * count;
-    const double work = (both.matmul.v + both.attention.v) * count;
+    const double work = both.clocked().v * count;
     t.capped += work * (1 / k.cool - 1);
     t.heated += work * (1 / k.clock - 1 / k.cool);
     t.all += both * count;

@@ -32,6 +32,7 @@ struct MatmulParams {
   double aligned_partly = 0.4;   // multiples of 4 or 8 bytes
   double aligned_element = 0.2;  // an operand row of odd length, 16-bit
   double aligned_output = 0.15;  // only the output's rows are of odd length, 16-bit
+  double aligned_batched = 1;    // a batch of such products, over one
 };
 
 template <class T, class V>
@@ -57,6 +58,7 @@ void fields(T& m, V&& visit) {
   visit("aligned_partly", m.aligned_partly, kShare, "rows of 4 or 8 bytes' alignment, of the rate");
   visit("aligned_element", m.aligned_element, kShare, "operand rows of odd length, of the rate");
   visit("aligned_output", m.aligned_output, kShare, "only output rows of odd length, of the rate");
+  visit("aligned_batched", m.aligned_batched, kShare, "a batch of misaligned products, over one");
 }
 
 }  // namespace assay

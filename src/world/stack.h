@@ -66,8 +66,10 @@ struct Stack {
   double contention = 0.1;         // computation lost per second of hidden transfer
   double gradient_comm_bytes = 4;  // per parameter on the wire
   double weight_comm_bytes = 2;
-  bool expert_dedup = false;  // a token travels once to each rank or node, not to each expert
-  double permute_passes = 2;  // times routed tokens are copied around the exchange
+  bool scatter_gradients = true;  // zero 1 and 2: each rank gets its part, not the whole sum
+  bool pair_tree = true;          // an all-reduce between two nodes may run as a tree
+  bool expert_dedup = false;      // a token travels once to each rank or node, not to each expert
+  double permute_passes = 2;      // times routed tokens are copied around the exchange
 
   // Memory: docs/models/memory.md.
   double weight_bytes = 2;  // per parameter, resident
@@ -140,6 +142,8 @@ void fields(T& s, V&& visit) {
   visit("contention", s.contention, kFraction, "compute lost per second of hidden transfer");
   visit("gradient_comm_bytes", s.gradient_comm_bytes, kNotNegative, "per parameter on the wire");
   visit("weight_comm_bytes", s.weight_comm_bytes, kNotNegative, "per parameter on the wire");
+  visit("scatter_gradients", s.scatter_gradients, kAny, "zero 1, 2 reduce-scatter gradients");
+  visit("pair_tree", s.pair_tree, kAny, "all-reduce between two nodes may be a tree");
   visit("expert_dedup", s.expert_dedup, kAny, "a token travels once to each rank or node");
   visit("permute_passes", s.permute_passes, kNotNegative, "copies of routed tokens per exchange");
   visit("weight_bytes", s.weight_bytes, kNotNegative, "resident bytes per parameter");
