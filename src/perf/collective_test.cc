@@ -315,6 +315,25 @@ TEST(Collective, OversubscriptionHurtsOnlyBeyondTheLeaf) {
   }
 }
 
+// 16 ranks on two nodes: a ring passes the NICs 1.9 times, a tree 1.14 times.
+TEST(Collective, WithoutTreesTwoNodesRunARing) {
+  Cluster c;
+  c.accelerator.scaleup_bandwidth = Bandwidth(300e9);
+  c.accelerator.wiring = Wiring::kSwitch;
+  c.node.accelerators = 8;
+  c.node.nics = 4;
+  c.node.nic_bandwidth = Bandwidth(25e9);
+  c.nodes = 8;
+  Links l = resolve_links(c, entry("nvlink3"), entry("infiniband"));
+  const auto reduce = [&](int64_t ranks) {
+    return collective_time(Collective::kAllReduce, Bytes(100e6), {ranks, 8, 1}, l).v;
+  };
+  const double tree = reduce(16), four = reduce(32);
+  l.pair_tree = false;
+  EXPECT_NEAR(reduce(16) / tree, 1.875 / 1.14, 0.15);
+  EXPECT_EQ(reduce(32), four);
+}
+
 TEST(Collective, ResolvedLinks) {
   Cluster c;
   c.accelerator.pcie_bandwidth = Bandwidth(32e9);

@@ -117,6 +117,16 @@ TEST(Matmul, WhichRowsMustBeAlignedDependsOnThePass) {
   EXPECT_LT(seconds(four, h200), 1.05 * seconds(eight, h200));
 }
 
+// Heads of 108 elements in batches: BigScience's A100 runs spent a quarter of a step on them.
+TEST(Matmul, MisalignedBatchesLeaveTheTensorCoresOfAnA100) {
+  const MatmulShape aligned{2048, 2048, 112, 64, Precision::kFp16, MatmulPass::kForward};
+  MatmulShape batch = aligned, one = aligned;
+  batch.k = one.k = 108;
+  one.batch = 1;
+  EXPECT_GT(seconds(batch, "A100"), 3 * seconds(aligned, "A100"));
+  EXPECT_GT(seconds(batch, "A100") / 64, seconds(one, "A100"));
+}
+
 TEST(Matmul, GroupsShareTheWaves) {
   // 64 small products cost far less together than one after the other.
   const double together = seconds({256, 1408, 2048, 64}, "h200-sxm5-141gb");

@@ -146,6 +146,30 @@ TEST(EarlyStop, SkipsTheLastMatmul) {
   EXPECT_EQ(some.attention.v, all.attention.v);
 }
 
+// DeepSpeed sums gradients on every rank, whatever part of them each needs.
+TEST(Gradients, AllReducedTakesTwiceTheWireOfScattered) {
+  Setting s = setting("gpt-3-175b", "a100-1024", "megatron-deepspeed", 512, 2048, 1536);
+  Plan p = s.stack.defaults;
+  p.tp = 8, p.pp = 8, p.micro_batch = 2, p.zero = 1;
+  const double all = Predictor(s).predict(p).ledger[Account::kCommGrad].v;
+  s.stack.scatter_gradients = true;
+  const double part = Predictor(s).predict(p).ledger[Account::kCommGrad].v;
+  EXPECT_NEAR(all / part, 2, 0.2);
+}
+
+// Softmax and dropout of unfused attention wait for memory: a lower clock does not stretch them.
+TEST(Scores, AreNotClocked) {
+  const Setting s = setting("gpt-3-175b", "a100-1024", "megatron-deepspeed", 512, 2048, 1536);
+  Plan p = s.stack.defaults;
+  p.tp = 8, p.pp = 8, p.micro_batch = 2;
+  const auto pass = [&](bool flash) {
+    p.flash_attention = flash;
+    return microbatch_cost(s, p, make_layout(s, p), links_of(s)).dense.forward;
+  };
+  EXPECT_GT(pass(false).scores.v, 0.3 * pass(false).attention.v);
+  EXPECT_EQ(pass(true).scores.v, 0);
+}
+
 TEST_F(Everywhere, TheCacheChangesNothing) {
   std::mt19937 random(11);
   const Setting s = setting("llama-3.1-70b", "h100-1024", "megatron-core", 256, 8192, 512);

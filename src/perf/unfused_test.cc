@@ -30,12 +30,12 @@ double layer_seconds(int64_t hidden, int64_t heads, int64_t batch, int64_t seq, 
   plan.micro_batch = batch;
   plan.precision = p;
   const Layout l = make_layout(s, plan);
-  const Links links = resolve_links(s.cluster, s.scaleup_params, s.fabric_params);
+  const Links links = links_of(s);
   const LayerCost c = microbatch_cost(s, plan, l, links).dense;
   PassCost both = c.forward;
   both += c.backward;
   const HeldClock k = held_clock(s, p, both, both.device().v);
-  return (both.matmul.v + both.attention.v) / k.clock + both.memory.v;
+  return both.clocked().v / k.clock + both.scores.v + both.memory.v;
 }
 
 TEST(Unfused, LayerOnTheH200) {

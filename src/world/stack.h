@@ -118,8 +118,7 @@ void fields(T& s, V&& visit) {
   visit("accumulate_bytes", s.accumulate_bytes, kNotNegative, "to add up gradients, per parameter");
   visit("chunk_layers", s.chunk_layers, kNotNegative, "layers per interleaved chunk by default");
   visit("selective_matmul", s.selective_matmul, kFraction, "matmuls run again by selective");
-  visit("selective_attention", s.selective_attention, kFraction,
-        "attention run again by selective");
+  visit("selective_attention", s.selective_attention, kFraction, "attention run again by it");
   visit("selective_memory", s.selective_memory, kFraction,
         "memory-bound ops run again by selective");
   visit("launches_forward", s.launches_forward, kNotNegative, "kernels per layer, forward");
