@@ -157,6 +157,12 @@ std::string ledger_text(const SimulateResult& r, const Style& style) {
 
 std::string causes_text(const SimulateResult& r, const Style& style) {
   std::vector<CauseBand> causes = r.many.causes;
+  double planned = 0;
+  std::erase_if(causes, [&](const CauseBand& c) {
+    if (c.name != kPlannedStop) return false;
+    planned += c.interruptions.mean;
+    return true;
+  });
   std::stable_sort(causes.begin(), causes.end(), [](const CauseBand& a, const CauseBand& b) {
     return a.interruptions.mean > b.interruptions.mean;
   });
@@ -172,6 +178,7 @@ std::string causes_text(const SimulateResult& r, const Style& style) {
     }
     out += fmt::format("; one every {}", duration(r.many.period.mean / all));
   }
+  if (planned > 0) out += fmt::format("; and {:.0f} for planned maintenance", planned);
   return wrap(out, style.width, 15) + "\n";
 }
 

@@ -107,7 +107,7 @@ void PreparedRun::prepare_failures() {
   cause_corruption = cause_names.size();
   cause_maintenance = cause_corruption + 1;
   cause_site = cause_corruption + 2;
-  cause_names.insert(cause_names.end(), {"silent corruption", "maintenance", "site"});
+  cause_names.insert(cause_names.end(), {"silent corruption", std::string(kPlannedStop), "site"});
   const double rate = rate_upto(Extent::kSite) + spec.corruption.per_gpu_hour *
                                                      static_cast<double>(spec.gpus) /
                                                      kSecondsPerHour;

@@ -263,6 +263,9 @@ struct RunOptions {
   Seconds bucket{86400};  // of the time series
 };
 
+// The cause of planned stops, which are no interruptions.
+constexpr std::string_view kPlannedStop = "maintenance";
+
 struct CauseCount {
   std::string name;           // of a FailureProcess or ShockProcess, or `silent corruption`,
                               // `maintenance`, `out of memory`, `site series`
