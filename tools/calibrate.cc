@@ -1,7 +1,8 @@
 // calibrate: fits the named constants of catalog/stacks.yaml and catalog/kernels.yaml to measured
 // runs.
 //
-//   calibrate RUNS.csv PARAMS [--loo] [--rows] [--write] [--sweeps N] [--hops N]
+//   calibrate RUNS.csv PARAMS [--loo] [--rows] [--write] [--restart] [--only PART]...
+//             [--sweeps N] [--hops N]
 //
 // PARAMS lists what may move: `stacks.megatron-core.launch  low high`, one a line, in base units,
 // with limits and a start; `stacks.a+b.launch` is one constant that two entries share. A constant
@@ -15,6 +16,9 @@
 // --loo   refits without each source in turn and predicts it: the error that the README headlines
 // --rows  lists every run with its error (held out, after --loo) and ledger
 // --write puts the fitted values into the catalog files
+//
+// A fit goes on from the catalog's values; --restart begins at the starts. --only moves the
+// constants whose name holds PART (`megatron-deepspeed`) and leaves the others.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -472,15 +476,19 @@ int main(int argc, char** argv) {
   if (argc < 3) {
     fmt::print(
         stderr,
-        "usage: calibrate RUNS.csv PARAMS [--loo] [--rows] [--write] [--sweeps N] [--hops N]\n");
+        "usage: calibrate RUNS.csv PARAMS [--loo] [--rows] [--write] [--restart] [--only PART]...\n"
+        "                 [--sweeps N] [--hops N]\n");
     return 2;
   }
-  bool loo = false, write = false, list = false;
+  bool loo = false, write = false, list = false, again = false;
+  std::vector<std::string> only;
   int sweeps = 40, hops = 0;
   for (int i = 3; i < argc; ++i) {
     if (!std::strcmp(argv[i], "--loo")) loo = true;
     if (!std::strcmp(argv[i], "--write")) write = true;
     if (!std::strcmp(argv[i], "--rows")) list = true;
+    if (!std::strcmp(argv[i], "--restart")) again = true;
+    if (!std::strcmp(argv[i], "--only") && i + 1 < argc) only.push_back(argv[++i]);
     if (!std::strcmp(argv[i], "--sweeps") && i + 1 < argc) sweeps = std::atoi(argv[++i]);
     if (!std::strcmp(argv[i], "--hops") && i + 1 < argc) hops = std::atoi(argv[++i]);
   }
@@ -491,6 +499,11 @@ int main(int argc, char** argv) {
   }
   Problem b;
   if (!load_rows(argv[1], *known, b) || !read_parameters(argv[2], b)) return 3;
+  std::erase_if(b.parameters, [&](const Parameter& p) {
+    return !only.empty() && std::none_of(only.begin(), only.end(), [&](const std::string& part) {
+      return p.path().find(part) != std::string::npos;
+    });
+  });
   b.active.assign(b.sources.size(), true);
   std::vector<size_t> all(b.rows.size());
   for (size_t i = 0; i < all.size(); ++i) all[i] = i;
@@ -498,6 +511,7 @@ int main(int argc, char** argv) {
   std::vector<Stats> before, after;
   for (size_t i = 0; i < b.sources.size(); ++i) before.push_back(stats(b, i));
   print_stats(before, b.sources, "catalog as it is");
+  if (again) restart(b);
   if (sweeps > 0) fit(b, sweeps, true);
   if (hops > 0) hop(b, hops, kCycle);
   for (size_t i = 0; i < b.sources.size(); ++i) after.push_back(stats(b, i));
