@@ -30,6 +30,13 @@ std::string head(const ReviewInput& in, const Style& style) {
   return wrap(where, style.width, 8) + "\n" + wrap(what, style.width, 8) + "\n";
 }
 
+// A domain that fills a rack is all there or not at all.
+std::string rack_words(const RackPlan& r) {
+  if (!r.fixed) return fmt::format("A rack holds {} node{}", r.nodes, r.nodes == 1 ? "" : "s");
+  return fmt::format("A rack must hold {} nodes, one scale-up domain{}", r.by_height,
+                     r.nodes > 0 ? "" : ", and none here can");
+}
+
 std::string limits_table(const Density& d, const Style& style) {
   int64_t most = 1;
   for (const Bottleneck& b : d.limits) {
@@ -57,14 +64,11 @@ std::string limits_table(const Density& d, const Style& style) {
     out += wrap("  not stated, so not limiting: " + unstated, style.width, 4) + "\n";
   }
   const RackPlan& r = d.rack;
-  out +=
-      wrap(fmt::format("  A rack holds {} node{}{}: {} nameplate, {:.0f} kg{}, {:.0f} kg/m2 with "
-                       "its aisle.",
-                       r.nodes, r.nodes == 1 ? "" : "s",
-                       r.fixed ? " or none, as one scale-up domain" : "", watts(r.power.v),
-                       r.weight_kg, r.weight_assumed ? " (assumed)" : "", r.floor_kg_m2),
-           style.width, 2) +
-      "\n";
+  out += wrap(fmt::format("  {}: {} nameplate, {:.0f} kg{}, {:.0f} kg/m2 with its aisle.",
+                          rack_words(r), watts(r.power.v), r.weight_kg,
+                          r.weight_assumed ? " (assumed)" : "", r.floor_kg_m2),
+              style.width, 2) +
+         "\n";
   return out;
 }
 

@@ -52,7 +52,8 @@ class Series {
     int64_t per_rack = std::min({out_.rack.by_height, by_circuit, by_cooling, by_floor});
     if (out_.rack.fixed && per_rack < out_.rack.by_height) per_rack = 0;
     out_.rack.nodes = per_rack;
-    const auto full = static_cast<double>(per_rack);
+    each_ = out_.rack.fixed ? out_.rack.by_height : std::max<int64_t>(per_rack, 1);
+    const auto full = static_cast<double>(out_.rack.fixed ? each_ : per_rack);
     out_.rack.power = power_.nameplate * full;
     out_.rack.weight_kg = site_.hall.rack_kg + weight_ * full;
     out_.rack.floor_kg_m2 = floor_load(site_.hall, out_.rack.weight_kg);
@@ -140,11 +141,10 @@ class Series {
       racks = std::min(racks, by_area);
     }
     const bool stated = positions_ > 0 || h.area_m2 > 0;
-    const int64_t each = std::max<int64_t>(out_.rack.nodes, 1);
-    add(Limit::kSpace, stated, racks >= kUnlimited ? kUnlimited : racks * each, why);
+    add(Limit::kSpace, stated, racks >= kUnlimited ? kUnlimited : racks * each_, why);
     // Racks whose cables, along rows and aisles, are no longer than the reach lie in a diamond.
     const double run = std::max(0.0, h.reach_m - kRiserM);
-    add(Limit::kReach, h.reach_m > 0, whole(run * run / 2 / area) * each,
+    add(Limit::kReach, h.reach_m > 0, whole(run * run / 2 / area) * each_,
         fmt::format("cables of {:.0f} m between any two racks", h.reach_m));
   }
 
@@ -158,18 +158,17 @@ class Series {
         out_.binding = b.limit;
       }
     }
-    const int64_t each = std::max<int64_t>(out_.rack.nodes, 1);
     for (Bottleneck& b : out_.limits) {
       const bool floor = b.limit == Limit::kSpace || b.limit == Limit::kReach;
       const bool in_rack = b.limit == Limit::kRackPower || b.limit == Limit::kRackCooling ||
                            b.limit == Limit::kFloorLoad;
-      const int64_t per_rack = floor ? each : out_.rack.by_height;
+      const int64_t per_rack = floor ? each_ : out_.rack.by_height;
       b.racks = b.nodes >= kUnlimited ? kUnlimited : b.nodes / per_rack;
       if (in_rack) b.racks = b.nodes > 0 ? positions_ : 0;
     }
     out_.nodes = least;
-    out_.racks = least >= kUnlimited ? kUnlimited : least / each;
-    out_.asked_racks = (cluster_.nodes + each - 1) / each;
+    out_.racks = least >= kUnlimited ? kUnlimited : least / each_;
+    out_.asked_racks = (cluster_.nodes + each_ - 1) / each_;
   }
 
   const Site& site_;
@@ -177,6 +176,7 @@ class Series {
   NodePower power_;
   Watts peak_;
   int64_t units_ = 8, positions_ = 0;
+  int64_t each_ = 1;  // nodes of a rack, where racks are counted
   double weight_ = 0;
   Density out_;
 };

@@ -34,7 +34,8 @@ struct RackPlan {
   int64_t nodes = 0;  // per rack, as all per-rack limits leave it
   int64_t by_height = 0;
   bool fixed = false;  // a scale-up domain that fills a rack: all of it or nothing
-  Watts power;         // nameplate of a full rack
+  // Of a full rack; of a scale-up domain also where the site's racks cannot hold it.
+  Watts power;  // nameplate
   double weight_kg = 0;
   double floor_kg_m2 = 0;  // distributed load it makes
   bool weight_assumed = false, height_assumed = false;

@@ -33,6 +33,7 @@ class Describer {
   void read_plan();
   // What no section can know alone.
   void check_together();
+  void check_offer();
   void finish() { resolve(result_.setting, catalog_); }
 
   Description& result() { return result_; }
@@ -182,6 +183,20 @@ void Describer::read_operations() {
   check_operations(run, value, problems_);
 }
 
+// Prices that were asked for another part say little about this one.
+void Describer::check_offer() {
+  const std::string& priced = result_.site.offer.accelerator;
+  const std::string& built = result_.setting.cluster.accelerator.name;
+  if (!result_.has_site || priced.empty() || built.empty() || priced == built) return;
+  Mark at = inputs_.site.value.at;
+  if (const Entry* offer = inputs_.site.value.find("offer")) at = offer->value.at;
+  Diagnostic d = problem_at(
+      at, fmt::format("the offer's prices are for {}, the cluster has {}", priced, built),
+      "state `site.offer` with prices for it");
+  d.severity = Severity::kWarning;
+  result_.warnings.push_back(std::move(d));
+}
+
 void Describer::check_together() {
   const Bytes capacity = result_.site.storage.capacity;
   if (!workload_known_ || !result_.has_site || capacity.v <= 0) return;
@@ -256,6 +271,7 @@ tl::expected<Description, Diagnostics> describe(const Request& request, const Ca
   describer.read_stack();
   describer.read_plan();
   if (request.needs_operations) describer.check_together();
+  describer.check_offer();
   if (has_errors(problems)) {
     sort_by_place(problems);
     return tl::unexpected(std::move(problems));

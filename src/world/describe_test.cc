@@ -290,6 +290,17 @@ TEST(Describe, LongSequencesWarn) {
   EXPECT_EQ(d->warnings[0].severity, Severity::kWarning);
 }
 
+TEST(Describe, PricesForAnotherPartWarn) {
+  const TemporaryYaml file("site: {base: phoenix, offer: lambda-h100}\n");
+  const Described other = of({"llama-2-7b", "a100-64", file.path()});
+  ASSERT_TRUE(other) << render(other.error());
+  ASSERT_EQ(other->warnings.size(), 1u);
+  EXPECT_NE(other->warnings[0].message.find("prices are for h100-sxm5-80gb"), std::string::npos);
+  const Described same = of({"llama-2-7b", "h100-64", file.path()});
+  ASSERT_TRUE(same);
+  EXPECT_TRUE(same->warnings.empty());
+}
+
 TEST(Describe, AllProblemsAtOnce) {
   const TemporaryYaml file(
       "workload:\n  model: llama-3.1-8b\n  sqe: 4096\n  seq: 8k\n"
