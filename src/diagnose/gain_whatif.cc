@@ -168,7 +168,7 @@ bool is_point_to_point(const Trace& t, const DeviceEvent& e) {
 }
 
 StepGraph with_hidden_communication(StepGraph g, const Trace& t, const KernelTable& table,
-                                    bool point_to_point) {
+                                    bool point_to_point, double share) {
   Intervals compute;
   for (const DeviceOp& op : g.ops) {
     const DeviceEvent& e = event_of(t, op);
@@ -182,7 +182,9 @@ StepGraph with_hidden_communication(StepGraph g, const Trace& t, const KernelTab
     if (table.of(static_cast<size_t>(op.event)).kind != KernelKind::kCommunication) continue;
     if (is_point_to_point(t, e) != point_to_point || e.duration_ns <= 0) continue;
     const Intervals own = {{e.start_ns, e.start_ns + e.duration_ns}};
-    op.duration_ns = std::min(op.duration_ns, length_ns(intersect(own, compute)));
+    const int64_t covered = std::min(op.duration_ns, length_ns(intersect(own, compute)));
+    const auto exposed = static_cast<double>(op.duration_ns - covered);
+    op.duration_ns -= std::llround(share * exposed);
   }
   return g;
 }

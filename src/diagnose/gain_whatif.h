@@ -61,11 +61,11 @@ StepGraph with_durations(StepGraph, const std::vector<int64_t>& duration_ns);
 // The host does not launch the operations whose time is 0: they are part of another one.
 StepGraph without_launches(StepGraph, const std::vector<int64_t>& duration_ns);
 
-// Communication that no arithmetic hid is hidden: each operation keeps the part of its time that
-// something else covered. `point_to_point` selects sends and receives (a pipeline's), else all
-// others. What is moved still takes its time, so the step is never shorter than the traffic.
+// Communication that no arithmetic hid is hidden, or that share of it: each operation keeps the
+// part of its time that something else covered. `point_to_point` selects sends and receives (a
+// pipeline's), else all others.
 StepGraph with_hidden_communication(StepGraph, const Trace&, const KernelTable&,
-                                    bool point_to_point);
+                                    bool point_to_point, double share = 1);
 bool is_point_to_point(const Trace&, const DeviceEvent&);
 
 // Share of a step that goes to waiting for data etc.: sums over the calls of a graph.

@@ -124,28 +124,43 @@ void hunt_memory(Hunt& h, Analysis& analysis) {
       static_cast<double>(waste.before_ns) * 1e-6, (before - after) / h.base * 100));
 }
 
+// What is moved still takes its time: no more is hidden than leaves the step as long as its
+// traffic.
 void hunt_communication(Hunt& h, bool point_to_point) {
+  double share = 1;
   const Edit hide = [&](StepGraph g) {
-    return with_hidden_communication(std::move(g), h.in.trace, h.in.table, point_to_point);
+    return with_hidden_communication(std::move(g), h.in.trace, h.in.table, point_to_point, share);
   };
   int64_t traffic = 0;
   for (const DeviceOp& op : h.graph.ops) {
     const size_t event = static_cast<size_t>(op.event);
     if (h.in.table.of(event).kind == KernelKind::kCommunication) traffic += op.duration_ns;
   }
-  // What is moved still takes its time.
-  if (h.step(hide(h.graph)).v * 1e9 < static_cast<double>(traffic)) return;
+  const auto too_short = [&] {
+    return h.step(hide(h.graph)).v * 1e9 < static_cast<double>(traffic);
+  };
+  if (traffic > 0 && too_short()) {
+    constexpr int kHalvings = 10;
+    double low = 0, high = 1;
+    for (int i = 0; i < kHalvings; ++i) {
+      share = (low + high) / 2;
+      (too_short() ? high : low) = share;
+    }
+    share = low;
+  }
   h.take(point_to_point ? Cause::kPipelineBubble : Cause::kExposedCommunication, hide,
          Confidence::kLow);
 }
 
 // A pause that nobody names and that comes in a minority of the steps may be any hiccup of a busy
-// machine; it counts when it is large.
+// machine; it counts when it is large. A single step tells nothing.
 bool pauses_count(const Hunt& h) {
   constexpr double kLarge = 0.10;
   const StepGraph& g = h.graph;
   if (!g.pauses_told) return false;
-  if (g.pause_annotated || 2 * g.paused_steps > g.steps) return true;
+  if (g.pause_annotated) return true;
+  if (h.in.view.steps < 2) return false;
+  if (2 * g.paused_steps > g.steps) return true;
   return (h.step(g) - h.step(without_pauses(g))).v > kLarge * h.base.v;
 }
 

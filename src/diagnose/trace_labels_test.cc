@@ -138,6 +138,15 @@ TEST(TraceLabels, RanksThatWereReallyLate) {
   }
 }
 
+// Three quarters of the step are traffic: hiding it cannot make the step shorter than that.
+TEST(TraceLabels, MoreTrafficThanWorkIsNotHealthy) {
+  const TraceDiagnosis d = diagnose_file(ASSAY_ROOT "/test/data/ranks/pipeline/rank0.json.gz");
+  const Finding& f = d.analysis.findings.front();
+  EXPECT_EQ(f.cause, Cause::kPipelineBubble);
+  EXPECT_GE(f.step_after->v, 0.74 * d.step_median.v);
+  EXPECT_LE(f.step_after->v, 0.78 * d.step_median.v);
+}
+
 TEST(TraceLabels, FirstFour) {
   const TraceDiagnosis healthy = diagnose_file(kTraces + "healthy.json.gz");
   expect_sound(healthy, "healthy");
