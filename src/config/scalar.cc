@@ -205,6 +205,14 @@ tl::expected<Number, ScalarError> lex_number(std::string_view text) {
   return n;
 }
 
+// What such a quantity looks like, where all that is known is that this is none.
+std::string written_like(const Family& f) {
+  if (f.example.empty()) return "";
+  return f.example.starts_with("$/")
+             ? fmt::format("{} is written like `$2{}`", f.noun, f.example.substr(1))
+             : fmt::format("{} is written like `10 {}`", f.noun, f.example);
+}
+
 ScalarError missing_unit(const Number& n, const Family& f) {
   ScalarError e;
   e.message = fmt::format("needs the unit {}", f.example);
@@ -272,7 +280,11 @@ tl::expected<double, ScalarError> parse_quantity(std::string_view text, Dimensio
   const bool dollar_first = money && !s.empty() && s[0] == '$';
   if (dollar_first) s.remove_prefix(1);
   const tl::expected<Number, ScalarError> n = lex_number(s);
-  if (!n) return tl::unexpected(n.error());
+  if (!n) {
+    ScalarError error = n.error();
+    if (error.help.empty()) error.help = written_like(f);
+    return tl::unexpected(std::move(error));
+  }
   if (n->rest.empty()) {
     const bool bare = d == Dimension::kNumber || (d == Dimension::kDollars && dollar_first);
     if (bare || n->value == 0) return n->value;

@@ -64,6 +64,10 @@ TEST(Scalar, MissingAndWrongUnits) {
   EXPECT_EQ(help("400 gb/s", Dimension::kBandwidth), "did you mean `GB/s` or `Gb/s`?");
   EXPECT_EQ(error("5 k", Dimension::kBytes), "has the wrong unit `k`");
   EXPECT_EQ(error("$$5/h", Dimension::kDollarRate), "must be a number, not `$5/h`");
+  EXPECT_NE(help("soon", Dimension::kSeconds).find("is written like `10 "), std::string::npos);
+  EXPECT_NE(help("cheap", Dimension::kDollarRate).find("is written like `$2/h`"),
+            std::string::npos);
+  EXPECT_EQ(help("many", Dimension::kNumber), "");
   EXPECT_EQ(error("5/h", Dimension::kDollarRate), "has the wrong unit `/h`");
 }
 

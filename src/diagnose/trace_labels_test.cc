@@ -60,13 +60,18 @@ void expect_sound(const TraceDiagnosis& d, const std::string& name) {
   }
 }
 
-TEST(TraceLabels, EveryCauseIsFoundAndPriced) {
-  std::ifstream csv(kTraces + "labels.csv");
-  ASSERT_TRUE(csv.good());
+struct Labelled {
+  std::string name, label;
+  double twin = 0;  // s, the step without the cause, measured
+};
+
+std::vector<Labelled> labelled(const std::string& path) {
+  std::ifstream csv(path);
+  EXPECT_TRUE(csv.good()) << path;
   std::string line;
   std::getline(csv, line);
-  ASSERT_EQ(line, "name,label,step_s,twin_s");
-  int rows = 0;
+  EXPECT_EQ(line, "name,label,step_s,twin_s");
+  std::vector<Labelled> rows;
   while (std::getline(csv, line)) {
     std::istringstream row(line);
     std::string name, label, step, twin;
@@ -74,47 +79,41 @@ TEST(TraceLabels, EveryCauseIsFoundAndPriced) {
     std::getline(row, label, ',');
     std::getline(row, step, ',');
     std::getline(row, twin, ',');
+    rows.push_back({name, label, std::stod(twin)});
+  }
+  return rows;
+}
+
+TEST(TraceLabels, EveryCauseIsFoundAndPriced) {
+  const std::vector<Labelled> rows = labelled(kTraces + "labels.csv");
+  EXPECT_GE(rows.size(), 30u);
+  for (const auto& [name, label, measured] : rows) {
     const TraceDiagnosis d = diagnose_file(kTraces + name + ".json.gz");
     expect_sound(d, name);
     ASSERT_EQ(d.analysis.findings.size(), 1u) << name;
     const Finding& f = d.analysis.findings.front();
     EXPECT_EQ(cause_name(f.cause), label) << name;
     ASSERT_TRUE(f.step_after.has_value()) << name;
-    const double measured = std::stod(twin);
     EXPECT_EQ(d.accelerator, "h200-sxm5-141gb");
-    ++rows;
     if (name == "vision_fp32") continue;  // see test/data/traces/README.md
     EXPECT_NEAR(f.step_after->v, measured, 0.10 * measured) << name;
   }
-  EXPECT_GE(rows, 30);
 }
 
 // Models of public libraries (tools/measure/blind.py). Real code has more than one fault, so the
 // cause that was put in must come first, not alone.
 TEST(TraceLabels, PublicModelsNameTheirCauseFirst) {
-  std::ifstream csv(kTraces + "blind.csv");
-  ASSERT_TRUE(csv.good());
-  std::string line;
-  std::getline(csv, line);
-  int rows = 0;
-  while (std::getline(csv, line)) {
-    std::istringstream row(line);
-    std::string name, label, step, twin;
-    std::getline(row, name, ',');
-    std::getline(row, label, ',');
-    std::getline(row, step, ',');
-    std::getline(row, twin, ',');
+  const std::vector<Labelled> rows = labelled(kTraces + "blind.csv");
+  EXPECT_EQ(rows.size(), 15u);
+  for (const auto& [name, label, measured] : rows) {
     const Diagnosis d = diagnose({kTraces + name + ".json.gz"}, {});
     ASSERT_FALSE(d.findings.empty()) << name;
     const Finding& f = d.findings.front();
     EXPECT_EQ(cause_name(f.cause), label) << name;
-    ++rows;
     if (label == "healthy" || name == "gpt2_dropout") continue;  // see test/data/traces/README.md
     ASSERT_TRUE(f.step_after.has_value()) << name;
-    const double measured = std::stod(twin);
     EXPECT_NEAR(f.step_after->v, measured, 0.10 * measured) << name;
   }
-  EXPECT_EQ(rows, 15);
 }
 
 // Two ranks that were really run, over sockets: who is late, and what the job would take.
