@@ -1,7 +1,7 @@
 """What every set of traced steps shares: a step's seconds without the profiler, its trace, and the loop over cases.
 
-A case is (name, label, sick, twin, shapes): two functions that build the step with its cause and without it
-(None: nothing to remove), and whether the trace records shapes. $ONLY picks cases by name; $OUT takes the results:
+A case is (name, label, sick, twin, record): two functions that build the step with its cause and without it (None:
+nothing to remove), and what the profiler records: its arguments, or whether shapes. $ONLY picks cases by name; $OUT takes the results:
 SET.csv (name, label, step_s, twin_s) and SET.tar with one NAME.json.gz of three steps each."""
 import gc
 import os
@@ -29,8 +29,9 @@ def seconds(step, steps=12, rounds=4, collect=False):
     return statistics.median(times)
 
 
-def trace(step, path, shapes):
-    with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA], record_shapes=shapes,
+def trace(step, path, record):
+    record = record if isinstance(record, dict) else dict(record_shapes=record)
+    with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA], **record,
                  schedule=schedule(wait=1, warmup=1, active=3)) as p:
         for _ in range(5):
             step()
@@ -44,6 +45,7 @@ def clean():
     torch.cuda.empty_cache()
     torch._dynamo.reset()
     torch.backends.cuda.matmul.allow_tf32 = False
+    torch.cuda.set_per_process_memory_fraction(1.0)
 
 
 def run(name, cases, steps=12, rounds=4, collecting=()):
@@ -53,7 +55,7 @@ def run(name, cases, steps=12, rounds=4, collecting=()):
     os.makedirs(work, exist_ok=True)
     with open(os.path.join(folder, name + ".csv"), "w") as out, tarfile.open(os.path.join(folder, name + ".tar"), "w") as tar:
         out.write("name,label,step_s,twin_s\n")
-        for case, label, sick, twin, shapes in cases:
+        for case, label, sick, twin, record in cases:
             if only and case not in only:
                 continue
             path = f"{work}/{case}.json"
@@ -61,7 +63,7 @@ def run(name, cases, steps=12, rounds=4, collecting=()):
                 clean()
                 step = sick()
                 step_s = seconds(step, steps, rounds, case in collecting)
-                trace(step, path, shapes)
+                trace(step, path, record)
                 del step
                 clean()
                 os.system(f"gzip -9 -f {path}")
