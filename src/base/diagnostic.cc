@@ -8,6 +8,8 @@
 
 #include <fmt/format.h>
 
+#include "base/text.h"
+
 namespace assay {
 namespace {
 
@@ -90,8 +92,7 @@ std::string caret_lines(const Diagnostic& d) {
 // Lower case with `_`, `-`, `.` and blanks alike: such differences cost nothing in nearest().
 std::string folded(const std::string& word) {
   std::string out;
-  for (char c : word) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  for (char c : lower(word)) {
     out += c == '_' || c == '.' || c == ' ' ? '-' : c;
   }
   return out;

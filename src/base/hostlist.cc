@@ -7,12 +7,12 @@
 
 #include <fmt/format.h>
 
+#include "base/text.h"
+
 namespace assay {
 namespace {
 
 constexpr size_t kMaxNameBytes = 256;
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 struct Range {
   uint64_t from = 0, to = 0;

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/diagnostic.h"
+#include "base/text.h"
 
 namespace assay {
 namespace {
@@ -28,24 +29,18 @@ constexpr std::array<Figure, 8> kFigures{{
     {"memory", [](const Prediction& p, const RunFigures&) { return p.memory.reserved.v / 1e9; }},
 }};
 
-std::string trimmed(std::string_view text) {
-  const size_t from = text.find_first_not_of(" \t");
-  if (from == std::string_view::npos) return "";
-  return std::string(text.substr(from, text.find_last_not_of(" \t") - from + 1));
-}
-
 }  // namespace
 
 tl::expected<Gate, std::string> parse_gate(const std::string& text) {
   Gate g;
-  g.text = trimmed(text);
+  g.text = std::string(trimmed(text));
   const size_t sign = text.find_first_of("<>");
   if (sign == std::string::npos)
     return tl::unexpected(std::string("write FIGURE < NUMBER or FIGURE > NUMBER"));
   g.figure = trimmed(std::string_view(text).substr(0, sign));
   g.below = text[sign] == '<';
   g.or_equal = sign + 1 < text.size() && text[sign + 1] == '=';
-  const std::string number = trimmed(std::string_view(text).substr(sign + (g.or_equal ? 2 : 1)));
+  const std::string number(trimmed(std::string_view(text).substr(sign + (g.or_equal ? 2 : 1))));
   std::vector<std::string> names;
   for (const Figure& f : kFigures) names.push_back(std::string(f.name));
   bool known = false;

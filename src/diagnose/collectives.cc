@@ -29,10 +29,6 @@ class Hash {
   uint64_t state_ = 14695981039346656037u;
 };
 
-bool starts_with(std::string_view text, std::string_view prefix) {
-  return text.substr(0, prefix.size()) == prefix;
-}
-
 // The step in which the host asked for it, by the step's name; empty: none.
 std::string_view step_of(const Trace& trace, const DeviceEvent& e) {
   if (e.launch < 0 || trace.steps.empty()) return {};
@@ -57,7 +53,7 @@ struct KeyMaker {
     if (group.empty()) return;
     Hash hash;
     hash.add(group).add(trace.text(info.group_ranks));
-    const bool sends = starts_with(name, "send"), receives = starts_with(name, "recv");
+    const bool sends = name.starts_with("send"), receives = name.starts_with("recv");
     if (sends || receives) {
       use.point_to_point = true;
       use.sends = sends;
@@ -98,7 +94,7 @@ class Covered {
   std::vector<int64_t> sums_;
 };
 
-bool loads_data(std::string_view name) { return starts_with(name, "enumerate(DataLoader)"); }
+bool loads_data(std::string_view name) { return name.starts_with("enumerate(DataLoader)"); }
 
 Intervals data_loading(const Trace& trace) {
   Intervals all;

@@ -2,16 +2,14 @@
 
 #include <algorithm>
 
+#include "base/text.h"
+
 namespace assay {
 namespace {
 
 // Python between two operators of a slow host takes tens of microseconds, the start of a backward
 // pass up to 0.8 ms (our own H200 traces).
 constexpr int64_t kPauseLeast = 1'000'000;
-
-bool has(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
-}
 
 int64_t overlap(const Intervals& intervals, int64_t from, int64_t to) {
   auto it = std::lower_bound(intervals.begin(), intervals.end(), from,
@@ -52,7 +50,8 @@ bool leads_to_input(const Trace& t, const std::vector<int32_t>& by_launch, const
   if (step != t.steps.end() && begins(*step) <= launched(*it)) return false;
   const DeviceEvent& next = t.device[static_cast<size_t>(*it)];
   const std::string_view name = t.text(next.name);
-  return next.kind == DeviceKind::kCopy && (has(name, "HtoD") || has(name, "Host -> Device"));
+  return next.kind == DeviceKind::kCopy &&
+         (contains(name, "HtoD") || contains(name, "Host -> Device"));
 }
 
 // Everything a launching thread recorded, but for frames and for what merely wraps a step.
@@ -65,8 +64,8 @@ Intervals recorded(const Trace& t, const std::vector<char>& launching) {
   for (const HostEvent& e : t.host) {
     if (e.kind == HostKind::kPython || e.duration_ns <= 0 || !launches(e.thread)) continue;
     const std::string_view name = t.text(e.name);
-    if (e.kind == HostKind::kAnnotation && !has(name, "Optimizer.")) continue;
-    if (has(name, "ProfilerStep") || is_loader(name)) continue;
+    if (e.kind == HostKind::kAnnotation && !contains(name, "Optimizer.")) continue;
+    if (contains(name, "ProfilerStep") || is_loader(name)) continue;
     busy.push_back({e.start_ns, e.start_ns + e.duration_ns});
   }
   for (const RuntimeEvent& e : t.runtime) {
@@ -94,12 +93,13 @@ bool host_recorded(const Trace& t) {
 }  // namespace
 
 bool is_loader(std::string_view n) {
-  return has(n, "enumerate(DataLoader)") || (has(n, "dataloader.py") && has(n, "__next__"));
+  return contains(n, "enumerate(DataLoader)") ||
+         (contains(n, "dataloader.py") && contains(n, "__next__"));
 }
 
 bool is_collection(std::string_view n) {
-  return has(n, "gc.collect") || has(n, "method collect of module gc") ||
-         has(n, "built-in function collect") || n == "gc" || has(n, "gc.py");
+  return contains(n, "gc.collect") || contains(n, "method collect of module gc") ||
+         contains(n, "built-in function collect") || n == "gc" || contains(n, "gc.py");
 }
 
 HostMarks host_marks(const Trace& t) {
@@ -111,8 +111,8 @@ HostMarks host_marks(const Trace& t) {
     const std::string_view name = t.text(e.name);
     if (is_loader(name)) {
       data.push_back({e.start_ns, e.start_ns + e.duration_ns});
-      worker = worker || has(name, "_MultiProcessing");
-      single = single || has(name, "_SingleProcess");
+      worker = worker || contains(name, "_MultiProcessing");
+      single = single || contains(name, "_SingleProcess");
       marks.data_named = true;
     } else if (e.kind != HostKind::kOp && is_collection(name)) {
       pauses.push_back({e.start_ns, e.start_ns + e.duration_ns});

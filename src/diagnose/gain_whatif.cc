@@ -3,14 +3,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/text.h"
 #include "ingest/breakdown.h"
 
 namespace assay {
 namespace {
-
-bool has(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
-}
 
 const DeviceEvent& event_of(const Trace& t, const DeviceOp& op) {
   return t.device[static_cast<size_t>(op.event)];
@@ -18,16 +15,19 @@ const DeviceEvent& event_of(const Trace& t, const DeviceOp& op) {
 
 bool is_upload(const Trace& t, const DeviceEvent& e) {
   const std::string_view name = t.text(e.name);
-  return e.kind == DeviceKind::kCopy && (has(name, "HtoD") || has(name, "Host -> Device"));
+  return e.kind == DeviceKind::kCopy &&
+         (contains(name, "HtoD") || contains(name, "Host -> Device"));
 }
 
 bool is_host_copy(const Trace& t, const DeviceEvent& e) {
   const std::string_view name = t.text(e.name);
   return e.kind == DeviceKind::kCopy &&
-         (has(name, "HtoD") || has(name, "DtoH") || has(name, "Host"));
+         (contains(name, "HtoD") || contains(name, "DtoH") || contains(name, "Host"));
 }
 
-bool is_pageable(const Trace& t, const DeviceEvent& e) { return has(t.text(e.name), "Pageable"); }
+bool is_pageable(const Trace& t, const DeviceEvent& e) {
+  return contains(t.text(e.name), "Pageable");
+}
 
 }  // namespace
 
@@ -154,7 +154,7 @@ StepGraph without_launches(StepGraph g, const std::vector<int64_t>& duration_ns)
 bool is_point_to_point(const Trace& t, const DeviceEvent& e) {
   // NCCL moves an all-to-all with its send and receive kernel: the kernel's name says nothing.
   auto sends = [](std::string_view name) {
-    return (has(name, "send") || has(name, "recv")) && !has(name, "all");
+    return (contains(name, "send") || contains(name, "recv")) && !contains(name, "all");
   };
   if (e.collective >= 0)
     return sends(t.text(t.collectives[static_cast<size_t>(e.collective)].name));

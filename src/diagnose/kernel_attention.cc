@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "base/text.h"
 #include "diagnose/kernel_waste.h"
 #include "perf/attention.h"
 
@@ -18,10 +19,6 @@ namespace assay {
 namespace {
 
 constexpr size_t kReach = 16;  // kernels between the softmax and a matmul of its own
-
-bool has(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
-}
 
 struct Core {
   size_t first = 0, last = 0;  // operations of the graph, both included
@@ -72,16 +69,16 @@ struct Search {
     for (size_t i = 0; i < g.ops.size(); ++i) {
       if (kind(i).kind != KernelKind::kSoftmax || kind(i).compiled) continue;
       const std::string_view op = op_name(t, event(i));
-      if (has(op, "log_softmax")) continue;
+      if (contains(op, "log_softmax")) continue;
       Core core;
       core.softmax = i;
-      core.backward = has(op, "backward") || has(t.text(event(i).name), "Backward");
+      core.backward = contains(op, "backward") || contains(t.text(event(i).name), "Backward");
       const size_t most = core.backward ? 2 : 1;
       if (!reach(i, -1, most, core) || !reach(i, +1, most, core)) continue;
       for (size_t k = core.first; k <= core.last; ++k) {
         const std::string_view name = op_name(t, event(k));
-        core.masked = core.masked || has(name, "masked_fill") || has(name, "where") ||
-                      has(name, "triu") || has(name, "tril");
+        core.masked = core.masked || contains(name, "masked_fill") || contains(name, "where") ||
+                      contains(name, "triu") || contains(name, "tril");
       }
       out.push_back(core);
     }
@@ -95,7 +92,7 @@ struct Size {
 };
 
 int64_t softmax_rows(std::string_view name, const DeviceEvent& e) {
-  if (has(name, "softmax_warp")) {
+  if (contains(name, "softmax_warp")) {
     // One warp a row, two rows a warp up to 128 columns; block.y warps.
     const int64_t rows = static_cast<int64_t>(e.grid[0]) * std::max(e.block[1], 1);
     return rows;
@@ -104,7 +101,7 @@ int64_t softmax_rows(std::string_view name, const DeviceEvent& e) {
 }
 
 int64_t element_bytes(std::string_view name) {
-  return has(name, "float") && !has(name, "BFloat16") && !has(name, "Half") ? 4 : 2;
+  return contains(name, "float") && !contains(name, "BFloat16") && !contains(name, "Half") ? 4 : 2;
 }
 
 Size size_from_grids(const Search& s, const Core& core) {

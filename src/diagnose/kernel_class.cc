@@ -4,25 +4,15 @@
 #include <array>
 #include <string>
 
+#include "base/text.h"
+
 namespace assay {
 namespace {
-
-bool has(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
-}
 
 template <size_t N>
 bool has_any(std::string_view text, const std::array<std::string_view, N>& parts) {
   return std::any_of(parts.begin(), parts.end(),
-                     [&](std::string_view part) { return has(text, part); });
-}
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return out;
+                     [&](std::string_view part) { return contains(text, part); });
 }
 
 constexpr std::array<std::string_view, 7> kAttentionNames = {
@@ -55,33 +45,40 @@ void set_path(std::string_view n, KernelClass& c) {
     c.tensor_cores = tensor;
     c.precision_known = true;
   };
-  const bool simt = has(n, "simt") || has(n, "ffma") || has(n, "_sgemm") || has(n, "cgemm") ||
-                    has(n, "scudnn") || has(n, "convolve_sgemm") || has(n, "engine<float") ||
-                    has(n, "gemmsn") || has(n, "winograd");
-  const bool half = has(n, "f16") || has(n, "half");
+  const bool simt = contains(n, "simt") || contains(n, "ffma") || contains(n, "_sgemm") ||
+                    contains(n, "cgemm") || contains(n, "scudnn") ||
+                    contains(n, "convolve_sgemm") || contains(n, "engine<float") ||
+                    contains(n, "gemmsn") || contains(n, "winograd");
+  const bool half = contains(n, "f16") || contains(n, "half");
   // `tensorop_s1688gemm` without a type multiplies in TF32.
-  if (has(n, "tf32") || (has(n, "s1688gemm") && !half)) return path(Precision::kTf32, true);
-  if (has(n, "e4m3") || has(n, "e5m2") || has(n, "fp8") || has(n, "nvjet_qqtst")) {
+  if (contains(n, "tf32") || (contains(n, "s1688gemm") && !half))
+    return path(Precision::kTf32, true);
+  if (contains(n, "e4m3") || contains(n, "e5m2") || contains(n, "fp8") ||
+      contains(n, "nvjet_qqtst")) {
     return path(Precision::kFp8, true);
   }
-  if (simt && !has(n, "tensorop") && !has(n, "bf16") && !has(n, "f16")) {
+  if (simt && !contains(n, "tensorop") && !contains(n, "bf16") && !contains(n, "f16")) {
     return path(Precision::kFp32, false);
   }
-  if (has(n, "nvjet")) {
+  if (contains(n, "nvjet")) {
     // nvjet_sm90_<types>_<tile>: t is 16 bit, s is 32 bit (TF32 multiplies).
-    if (has(n, "_sss_") || has(n, "_sst_")) return path(Precision::kTf32, true);
+    if (contains(n, "_sss_") || contains(n, "_sst_")) return path(Precision::kTf32, true);
     return path(Precision::kBf16, true);
   }
-  if (has(n, "cijk_")) {  // Tensile: the type follows the contraction
-    if (has(n, "_sb_") && !has(n, "_xb_") && !has(n, "_xss_")) return path(Precision::kFp32, false);
-    return path(has(n, "_hb_") || has(n, "_hhs") ? Precision::kFp16 : Precision::kBf16, true);
+  if (contains(n, "cijk_")) {  // Tensile: the type follows the contraction
+    if (contains(n, "_sb_") && !contains(n, "_xb_") && !contains(n, "_xss_"))
+      return path(Precision::kFp32, false);
+    return path(contains(n, "_hb_") || contains(n, "_hhs") ? Precision::kFp16 : Precision::kBf16,
+                true);
   }
-  if (has(n, "bf16") || has(n, "bfloat16")) return path(Precision::kBf16, true);
-  if (has(n, "f16") || has(n, "h884") || has(n, "h1688") || has(n, "hgemm") || has(n, "half") ||
-      has(n, "s884") || has(n, "hcudnn") || has(n, "s16816") || has(n, "s1688")) {
+  if (contains(n, "bf16") || contains(n, "bfloat16")) return path(Precision::kBf16, true);
+  if (contains(n, "f16") || contains(n, "h884") || contains(n, "h1688") || contains(n, "hgemm") ||
+      contains(n, "half") || contains(n, "s884") || contains(n, "hcudnn") ||
+      contains(n, "s16816") || contains(n, "s1688")) {
     return path(Precision::kFp16, true);
   }
-  if (has(n, "_f32_") || has(n, "<float") || has(n, "f32f32")) path(Precision::kFp32, false);
+  if (contains(n, "_f32_") || contains(n, "<float") || contains(n, "f32f32"))
+    path(Precision::kFp32, false);
 }
 
 // `align2`, `aligna4_alignc4`: the smallest that is stated.
@@ -100,18 +97,19 @@ int stated_alignment(std::string_view n) {
 }
 
 KernelKind host_or_device_copy(std::string_view n) {
-  const bool device_only =
-      has(n, "dtod") || has(n, "device -> device") || has(n, "peer") || has(n, "ptop");
+  const bool device_only = contains(n, "dtod") || contains(n, "device -> device") ||
+                           contains(n, "peer") || contains(n, "ptop");
   return device_only ? KernelKind::kMove : KernelKind::kHostCopy;
 }
 
 KernelKind kind_of_triton(std::string_view n) {
-  if (has(n, "mm_") || has(n, "triton_tem") || has(n, "matmul")) {
-    return has(n, "attention") || has(n, "flex") ? KernelKind::kAttention : KernelKind::kMatmul;
+  if (contains(n, "mm_") || contains(n, "triton_tem") || contains(n, "matmul")) {
+    return contains(n, "attention") || contains(n, "flex") ? KernelKind::kAttention
+                                                           : KernelKind::kMatmul;
   }
-  if (has(n, "norm")) return KernelKind::kNorm;
-  if (has(n, "softmax")) return KernelKind::kSoftmax;
-  if (has(n, "triton_red") || has(n, "triton_per")) return KernelKind::kReduction;
+  if (contains(n, "norm")) return KernelKind::kNorm;
+  if (contains(n, "softmax")) return KernelKind::kSoftmax;
+  if (contains(n, "triton_red") || contains(n, "triton_per")) return KernelKind::kReduction;
   return KernelKind::kElementwise;
 }
 
@@ -119,40 +117,41 @@ KernelKind kind_by_op(std::string_view op) {
   for (std::string_view matmul : kMatmulOps) {
     if (op == matmul) return KernelKind::kMatmul;
   }
-  if (has(op, "convolution") || has(op, "conv2d")) return KernelKind::kConvolution;
-  if (has(op, "attention")) return KernelKind::kAttention;
-  if (has(op, "norm")) return KernelKind::kNorm;
-  if (has(op, "softmax")) return KernelKind::kSoftmax;
-  if (has(op, "embedding")) return KernelKind::kEmbedding;
+  if (contains(op, "convolution") || contains(op, "conv2d")) return KernelKind::kConvolution;
+  if (contains(op, "attention")) return KernelKind::kAttention;
+  if (contains(op, "norm")) return KernelKind::kNorm;
+  if (contains(op, "softmax")) return KernelKind::kSoftmax;
+  if (contains(op, "embedding")) return KernelKind::kEmbedding;
   if (op == "aten::copy_" || op == "aten::cat") return KernelKind::kMove;
   if (op == "aten::sum" || op == "aten::mean" || op == "aten::max") return KernelKind::kReduction;
   return KernelKind::kOther;
 }
 
 KernelKind kind_by_name(std::string_view n) {
-  if (has(n, "memcpy")) return host_or_device_copy(n);
-  if (has(n, "memset")) return KernelKind::kSet;
-  if (has(n, "nccl") || has(n, "rccl") || has(n, "multimem") || has(n, "deep_ep")) {
+  if (contains(n, "memcpy")) return host_or_device_copy(n);
+  if (contains(n, "memset")) return KernelKind::kSet;
+  if (contains(n, "nccl") || contains(n, "rccl") || contains(n, "multimem") ||
+      contains(n, "deep_ep")) {
     return KernelKind::kCommunication;
   }
-  if (has(n, "triton_")) return kind_of_triton(n);
+  if (contains(n, "triton_")) return kind_of_triton(n);
   // PyTorch's own kernels carry functors in their names: what they are comes before `<`. Others say
   // what they are anywhere (`prefill` in an attention kernel is no fill).
   const std::string_view head = n.substr(0, n.find('<'));
-  if (has(head, "elementwise_kernel")) {
+  if (contains(head, "elementwise_kernel")) {
     return has_any(n, kMoveNames) ? KernelKind::kMove : KernelKind::kElementwise;
   }
-  if (has(n, "rotary")) return KernelKind::kElementwise;
+  if (contains(n, "rotary")) return KernelKind::kElementwise;
   if (has_any(n, kAttentionNames)) return KernelKind::kAttention;
   if (has_any(n, kEmbeddingNames)) return KernelKind::kEmbedding;
-  if (has(n, "tonhwc") || has(n, "tonchw")) return KernelKind::kMove;
+  if (contains(n, "tonhwc") || contains(n, "tonchw")) return KernelKind::kMove;
   if (has_any(head, kElementwiseNames)) return KernelKind::kElementwise;
   if (has_any(n, kNormNames)) return KernelKind::kNorm;
   if (has_any(n, kConvolutionNames)) return KernelKind::kConvolution;
   if (has_any(n, kMatmulNames)) return KernelKind::kMatmul;
   if (has_any(n, kOptimizerNames)) return KernelKind::kOptimizer;
-  if (has(n, "softmax")) return KernelKind::kSoftmax;
-  if (has(head, "reduce")) return KernelKind::kReduction;
+  if (contains(n, "softmax")) return KernelKind::kSoftmax;
+  if (contains(head, "reduce")) return KernelKind::kReduction;
   if (has_any(n, kMoveNames)) return KernelKind::kMove;
   return KernelKind::kOther;
 }
@@ -163,10 +162,10 @@ KernelClass classify_kernel(std::string_view name, std::string_view op, std::str
   const std::string n = lower(name);
   KernelClass c;
   c.kind = kind_by_name(n);
-  c.compiled = has(n, "triton_");
+  c.compiled = contains(n, "triton_");
   if (c.kind == KernelKind::kOther) c.kind = kind_by_op(op);
   const bool moves = is_memory_kind(c.kind) || c.kind == KernelKind::kOther;
-  if (moves && has(outer, "Optimizer.step")) c.kind = KernelKind::kOptimizer;
+  if (moves && contains(outer, "Optimizer.step")) c.kind = KernelKind::kOptimizer;
   if (is_math_kind(c.kind)) {
     set_path(n, c);
     c.align = stated_alignment(n);

@@ -4,6 +4,8 @@
 #include <map>
 #include <tuple>
 
+#include "base/text.h"
+
 namespace assay {
 namespace {
 
@@ -11,15 +13,11 @@ constexpr int64_t kThreadsPerBlock = 128;  // of PyTorch's vectorised element-wi
 constexpr int64_t kDimensionMost = (int64_t{1} << 31) - 1;
 constexpr size_t kArgumentsMost = 64, kNumbersMost = 8;
 
-bool has(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
-}
-
 // The annotation around an operator that says more than it: the optimizer's step.
 uint32_t outer_name(const Trace& t, int32_t op) {
   for (int depth = 0; op >= 0 && depth < 64; ++depth) {
     const HostEvent& e = t.host[static_cast<size_t>(op)];
-    if (has(t.text(e.name), "Optimizer.step")) return e.name;
+    if (contains(t.text(e.name), "Optimizer.step")) return e.name;
     op = e.parent;
   }
   return 0;
@@ -85,7 +83,7 @@ std::optional<Flops> attention_flops(const Trace& t, const DeviceEvent& e) {
   const HostEvent* op = shaped_op(t, e, "aten::_scaled_dot_product");
   if (op == nullptr) op = shaped_op(t, e, "aten::scaled_dot_product");
   if (op == nullptr) return std::nullopt;
-  const bool backward = has(t.text(op->name), "backward");
+  const bool backward = contains(t.text(op->name), "backward");
   const auto dims = parse_dims(t.text(op->shapes));
   const size_t q = backward ? 1 : 0;
   if (dims.size() < q + 2 || dims[q].size() != 4 || dims[q + 1].size() != 4) return std::nullopt;
@@ -202,13 +200,13 @@ std::vector<std::vector<int64_t>> parse_dims(std::string_view text) {
 int64_t elements_of(std::string_view name, const DeviceEvent& e) {
   const int64_t blocks = static_cast<int64_t>(e.grid[0]);
   if (blocks <= 0 || e.grid[1] > 1 || e.grid[2] > 1) return 0;
-  if (has(name, "vectorized_elementwise_kernel<")) {
+  if (contains(name, "vectorized_elementwise_kernel<")) {
     // One-byte types take more a thread, by version: left out.
-    if (has(name, "<bool>") || has(name, "unsigned char")) return 0;
+    if (contains(name, "<bool>") || contains(name, "unsigned char")) return 0;
     const auto n = leading_numbers(name.substr(name.find("vectorized_elementwise_kernel<")), 1);
     return n.empty() ? 0 : blocks * kThreadsPerBlock * n[0];
   }
-  if (has(name, "unrolled_elementwise_kernel<")) return 0;
+  if (contains(name, "unrolled_elementwise_kernel<")) return 0;
   if (const size_t at = name.find("elementwise_kernel<"); at != std::string_view::npos) {
     const auto n = leading_numbers(name.substr(at), 2);
     return n.size() < 2 ? 0 : blocks * n[0] * n[1];

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/text.h"
 #include "perf/matmul.h"
 
 namespace assay {
@@ -69,15 +70,11 @@ double attention_speed_up(Precision to, const DeviceModel& d) {
   return peak(*d.accelerator, to).v * rate / (d.accelerator->fp32.v * kVectorAttention);
 }
 
-bool has(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
-}
-
 // Whether a memory-bound kernel gets shorter when the model's tensors do. The loss keeps fp32.
 bool is_fp32(const Trace& t, const DeviceOp& op) {
   const std::string_view name = t.text(t.device[static_cast<size_t>(op.event)].name);
   for (std::string_view stays : {"BFloat16", "bfloat16", "Half", "__half", "SoftMax", "nll_loss"}) {
-    if (has(name, stays)) return false;
+    if (contains(name, stays)) return false;
   }
   return true;
 }

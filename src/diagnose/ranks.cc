@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/diagnostic.h"
+#include "base/text.h"
 #include "diagnose/collectives.h"
 #include "diagnose/ranks_replay.h"
 
@@ -20,8 +21,6 @@ std::string_view base_name(std::string_view path) {
   const size_t slash = path.find_last_of('/');
   return slash == path.npos ? path : path.substr(slash + 1);
 }
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 // `rank-3.json`, `worker7.pt.trace.json`: the number after the word; -1: none.
 int rank_in_name(std::string_view file) {

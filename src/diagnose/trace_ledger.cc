@@ -6,23 +6,12 @@
 #include <string>
 
 #include "base/assert.h"
+#include "base/text.h"
 #include "ingest/breakdown.h"
 #include "perf/matmul.h"
 
 namespace assay {
 namespace {
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return out;
-}
-
-bool has(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
-}
 
 Seconds seconds(int64_t ns) { return Seconds(static_cast<double>(ns) * 1e-9); }
 
@@ -116,14 +105,14 @@ void book_useful(const Trace& t, const StepView& view, const KernelTable& table,
 Account comm_account(std::string_view kernel, std::string_view collective, std::string_view group) {
   const std::string name = lower(collective) + " " + lower(kernel);
   const std::string g = lower(group);
-  if (has(name, "alltoall") || has(name, "all_to_all") || has(name, "deep_ep") ||
-      has(name, "dispatch") || has(name, "combine")) {
+  if (contains(name, "alltoall") || contains(name, "all_to_all") || contains(name, "deep_ep") ||
+      contains(name, "dispatch") || contains(name, "combine")) {
     return Account::kCommExpert;
   }
-  if (has(name, "send") || has(name, "recv")) return Account::kCommPipeline;
-  if (has(g, "tensor") || has(g, "tp")) return Account::kCommTensor;
-  if (has(g, "context") || has(g, "cp")) return Account::kCommContext;
-  if (has(name, "allgather") || has(name, "all_gather") || has(name, "broadcast")) {
+  if (contains(name, "send") || contains(name, "recv")) return Account::kCommPipeline;
+  if (contains(g, "tensor") || contains(g, "tp")) return Account::kCommTensor;
+  if (contains(g, "context") || contains(g, "cp")) return Account::kCommContext;
+  if (contains(name, "allgather") || contains(name, "all_gather") || contains(name, "broadcast")) {
     return Account::kCommParam;
   }
   return Account::kCommGrad;

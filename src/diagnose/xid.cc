@@ -33,7 +33,7 @@ size_t choice(const std::array<std::string_view, N>& words, std::string_view wor
 XidInfo info_of(const Entry& entry) {
   XidInfo info;
   const std::optional<uint64_t> code =
-      starts_with(entry.key, "xid-") ? unsigned_number(entry.key.substr(4)) : std::nullopt;
+      entry.key.starts_with("xid-") ? unsigned_number(entry.key.substr(4)) : std::nullopt;
   ASSERT(code && *code > 0 && *code < 1000 && "catalog/xid.yaml: entries are named xid-N");
   info.code = static_cast<int>(*code);
   info.kind = static_cast<XidClass>(choice(kClasses, text_of(entry.value, "class")));

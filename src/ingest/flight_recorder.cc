@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "base/text.h"
 #include "ingest/pickle.h"
 #include "ingest/plain.h"
 
@@ -20,8 +21,6 @@ constexpr size_t kMaxMembers = size_t{8} << 20;  // of all groups of one dump
 constexpr size_t kMaxTensors = 1024;             // of one entry
 constexpr size_t kMaxDimensions = 64;
 constexpr int32_t kMaxRank = 1 << 24;
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 int64_t parse_integer(std::string_view text, int64_t otherwise) {
   int64_t value = 0;
@@ -390,17 +389,16 @@ int32_t rank_of_name(std::string_view file) {
     const int64_t rank = parse_integer(file.substr(from, end - from), -1);
     return rank <= kMaxRank ? static_cast<int32_t>(rank) : -1;
   };
-  std::string lower(file);
-  for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  const std::string folded = lower(file);
   for (const std::string_view word : {"rank", "dump"}) {
-    for (size_t at = lower.rfind(word); at != std::string::npos && at + 1 > 0;
-         at = at == 0 ? std::string::npos : lower.rfind(word, at - 1)) {
+    for (size_t at = folded.rfind(word); at != std::string::npos && at + 1 > 0;
+         at = at == 0 ? std::string::npos : folded.rfind(word, at - 1)) {
       size_t digits = at + word.size();
-      while (digits < lower.size() && (lower[digits] == '_' || lower[digits] == '-' ||
-                                       lower[digits] == '=' || lower[digits] == '.')) {
+      while (digits < folded.size() && (folded[digits] == '_' || folded[digits] == '-' ||
+                                        folded[digits] == '=' || folded[digits] == '.')) {
         ++digits;
       }
-      if (digits < lower.size() && is_digit(lower[digits])) return number_at(digits);
+      if (digits < folded.size() && is_digit(folded[digits])) return number_at(digits);
     }
   }
   size_t end = file.size();

@@ -65,7 +65,7 @@ std::string_view without_syslog(std::string_view line, Line& out) {
 
 // `kern  :warn  : 2025-01-21T04:41:44,283302+00:00 text` of dmesg -x --time-format iso.
 std::string_view without_facility(std::string_view line, Line& out) {
-  if (!starts_with(line, "kern ") && !starts_with(line, "user ") && !starts_with(line, "daemon")) {
+  if (!line.starts_with("kern ") && !line.starts_with("user ") && !line.starts_with("daemon")) {
     return line;
   }
   const size_t first = line.find(':');
@@ -104,7 +104,7 @@ bool read_fault(std::string_view message, std::string_view mark, KernelEvent& ev
   const size_t close = rest.find("): ");
   if (close == std::string_view::npos || close > 64) return false;
   std::string_view pci = rest.substr(0, close);
-  if (starts_with(pci, "PCI:")) pci.remove_prefix(4);
+  if (pci.starts_with("PCI:")) pci.remove_prefix(4);
   rest.remove_prefix(close + 3);
   size_t digits = 0;
   while (digits < rest.size() && rest[digits] >= '0' && rest[digits] <= '9') ++digits;
@@ -192,7 +192,7 @@ bool read_event(std::string_view message, KernelEvent& event) {
   if (read_fault(message, "SXid (", event)) {
     event.kind = KernelEventKind::kSxid;
     // Each fault prints three lines; `Severity` and `Data` repeat the first.
-    return !starts_with(event.detail, "Severity") && !starts_with(event.detail, "Data");
+    return !event.detail.starts_with("Severity") && !event.detail.starts_with("Data");
   }
   if (contains(message, "NVRM") && read_fault(message, "Xid (", event)) return true;
   if (read_switch_error(message, event)) return true;

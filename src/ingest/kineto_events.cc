@@ -253,14 +253,10 @@ int64_t elements_of(Slice dims) {
   return sum;
 }
 
-bool starts_with(std::string_view text, std::string_view with) {
-  return text.substr(0, with.size()) == with;
-}
-
 // PyTorch before 1.11 put annotations among the operators.
 bool names_annotation(std::string_view name) {
-  return starts_with(name, "ProfilerStep#") || starts_with(name, "enumerate(DataLoader)#") ||
-         starts_with(name, "Optimizer.");
+  return name.starts_with("ProfilerStep#") || name.starts_with("enumerate(DataLoader)#") ||
+         name.starts_with("Optimizer.");
 }
 
 }  // namespace

@@ -35,16 +35,10 @@
 #include <string>
 #include <utility>
 
+#include "base/text.h"
+
 namespace assay {
 namespace {
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return out;
-}
 
 template <size_t N>
 bool holds_any(std::string_view text, const std::array<std::string_view, N>& words) {

@@ -294,7 +294,7 @@ std::optional<MetricName> smi_exported(std::string_view name) {
 
 std::optional<MetricName> exported_metric(std::string_view name) {
   constexpr std::string_view kSmiPrefix = "nvidia_smi_";
-  if (starts_with(name, kSmiPrefix)) return smi_exported(name.substr(kSmiPrefix.size()));
+  if (name.starts_with(kSmiPrefix)) return smi_exported(name.substr(kSmiPrefix.size()));
   for (const Exported& row : kExported) {
     for (const std::string_view known : row.names) {
       if (!known.empty() && known == name) return MetricName{row.metric, row.scale};
@@ -317,7 +317,7 @@ std::optional<MetricName> smi_column(std::string_view name) {
 
 unsigned reason_column(std::string_view name) {
   for (const std::string_view prefix : {"clocks_event_reasons.", "clocks_throttle_reasons."}) {
-    if (!starts_with(name, prefix)) continue;
+    if (!name.starts_with(prefix)) continue;
     for (const Reason& reason : kReasons) {
       if (reason.column == name.substr(prefix.size())) return reason.bit;
     }

@@ -142,7 +142,7 @@ Telemetry read_monitor_jsonl(std::string_view text, const std::string& file) {
   TelemetryBuilder builder(file);
   simdjson::dom::parser parser(kMaxJsonBytes);
   simdjson::dom::array all;
-  if (starts_with(trimmed(text.substr(0, 64)), "[") &&
+  if (trimmed(text.substr(0, 64)).starts_with("[") &&
       parser.parse(text.data(), text.size()).get(all) == simdjson::SUCCESS) {
     for (const simdjson::dom::element element : all) {
       simdjson::dom::object object;

@@ -31,7 +31,7 @@ std::string label(const Labels& labels, std::initializer_list<const char*> names
 }
 
 int small_index(std::string_view text) {
-  if (starts_with(text, "nvidia")) text.remove_prefix(6);  // device="nvidia3"
+  if (text.starts_with("nvidia")) text.remove_prefix(6);  // device="nvidia3"
   const std::optional<uint64_t> value = unsigned_number(text);
   return value && *value < 1024 ? static_cast<int>(*value) : -1;
 }
@@ -92,7 +92,7 @@ bool read_labels(std::string_view& rest, Labels& out) {
     if (n == 0 || out.size() >= kMaxLabels) return false;
     Label item{rest.substr(0, n), {}};
     rest.remove_prefix(n);
-    if (!starts_with(rest, "=\"")) return false;
+    if (!rest.starts_with("=\"")) return false;
     rest.remove_prefix(2);
     while (!rest.empty() && rest[0] != '"') {
       if (rest[0] == '\\' && rest.size() > 1) rest.remove_prefix(1);

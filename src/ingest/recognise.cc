@@ -104,7 +104,7 @@ size_t metrics_among(const std::vector<std::string_view>& names) {
 bool is_sampler(const Outline& it) {
   const bool time = it.has("time") || it.has("timestamp") || it.has("ts");
   const bool columns = std::any_of(it.keys.begin(), it.keys.end(), [](std::string_view key) {
-    return starts_with(key, "gpu_") && contains(key, ":");
+    return key.starts_with("gpu_") && contains(key, ":");
   });
   return time && (columns || it.has("gpus") || metrics_among(it.keys) >= 2);
 }
@@ -116,7 +116,7 @@ FileKind json_kind(std::string_view text) {
     if (events) return FileKind::kKinetoTrace;
     return is_sampler(it) ? FileKind::kMonitorJsonl : FileKind::kUnknown;
   }
-  if (starts_with(it.schema, "assay.")) return FileKind::kAssayResult;
+  if (it.schema.starts_with("assay.")) return FileKind::kAssayResult;
   if (it.has("traceEvents") || (it.has("schemaVersion") && it.has("deviceProperties"))) {
     return FileKind::kKinetoTrace;
   }
@@ -142,11 +142,11 @@ std::string_view xml_root(std::string_view text) {
   size_t i = 0;
   while ((i = text.find('<', i)) != std::string_view::npos) {
     const std::string_view rest = text.substr(i);
-    if (starts_with(rest, "<!--")) {
+    if (rest.starts_with("<!--")) {
       const size_t end = text.find("-->", i);
       if (end == std::string_view::npos) return {};
       i = end + 3;
-    } else if (starts_with(rest, "<?") || starts_with(rest, "<!")) {
+    } else if (rest.starts_with("<?") || rest.starts_with("<!")) {
       const size_t end = text.find('>', i);
       if (end == std::string_view::npos) return {};
       i = end + 1;
@@ -181,7 +181,7 @@ bool is_smi_header(std::string_view line) {
   const std::vector<std::string_view> columns = fields(line, ',');
   const auto known = std::count_if(columns.begin(), columns.end(), [&](std::string_view column) {
     return std::any_of(kFamilies.begin(), kFamilies.end(),
-                       [&](std::string_view family) { return starts_with(column, family); });
+                       [&](std::string_view family) { return column.starts_with(family); });
   });
   const bool named = hits(columns, {"timestamp", "index", "name", "uuid", "gpu_uuid"}) > 0;
   if (known >= 2 || (known == 1 && named)) return true;
@@ -226,13 +226,13 @@ bool is_node_state(std::string_view word) {
 
 // Header or rows of Slurm's tools: `A|B|C` with -P or -o, or columns in blanks.
 FileKind slurm_line(std::string_view line) {
-  if (starts_with(line, "JobId=") || starts_with(line, "NodeName=") ||
-      starts_with(line, "PartitionName=") || starts_with(line, "Configuration data as of")) {
+  if (line.starts_with("JobId=") || line.starts_with("NodeName=") ||
+      line.starts_with("PartitionName=") || line.starts_with("Configuration data as of")) {
     return FileKind::kScontrol;
   }
   std::vector<std::string_view> columns = contains(line, "|") ? fields(line, '|') : words(line);
   for (std::string_view& column : columns) {  // `|#` is a separator that people really use
-    if (starts_with(column, "#")) column.remove_prefix(1);
+    if (column.starts_with("#")) column.remove_prefix(1);
   }
   if (columns.size() < 2) return FileKind::kUnknown;
   if (hits(columns, {"JobID", "JobIDRaw"}) > 0 &&
@@ -279,7 +279,7 @@ bool is_training_line(std::string_view line) {
 }
 
 bool is_prometheus_line(std::string_view line) {
-  if (starts_with(line, "# TYPE ") || starts_with(line, "# HELP ")) {
+  if (line.starts_with("# TYPE ") || line.starts_with("# HELP ")) {
     return words(line).size() >= 3;
   }
   const size_t brace = line.find('{');
@@ -297,13 +297,13 @@ bool is_prometheus_line(std::string_view line) {
 // `GPU0 X NV18 ...`: a row of the matrix has its own X.
 bool is_topo_row(std::string_view line) {
   const std::vector<std::string_view> cells = words(line, 64);
-  return cells.size() >= 2 && starts_with(cells[0], "GPU") && all_digits(cells[0].substr(3)) &&
+  return cells.size() >= 2 && cells[0].starts_with("GPU") && all_digits(cells[0].substr(3)) &&
          std::find(cells.begin(), cells.end(), std::string_view("X")) != cells.end();
 }
 
 // `Link 3: 25 GB/s`, `Link 3: <inactive>`
 bool is_nvlink_row(std::string_view line) {
-  if (!starts_with(line, "Link ")) return false;
+  if (!line.starts_with("Link ")) return false;
   const std::vector<std::string_view> cells = words(line, 8);
   return cells.size() >= 3 && cells[1].size() > 1 && cells[1].back() == ':' &&
          all_digits(cells[1].substr(0, cells[1].size() - 1)) &&
@@ -335,7 +335,7 @@ bool is_kernel_time(std::string_view inside) {
 // The ways in which kernels' lines are printed: dmesg, dmesg -x, dmesg -T, /dev/kmsg, syslog.
 bool is_kernel_line(std::string_view line) {
   if (is_fault_line(line)) return true;
-  if (starts_with(line, "kern  :")) return true;
+  if (line.starts_with("kern  :")) return true;
   if (contains(line, " kernel: ")) return true;
   if (line.size() > 3 && line[0] == '<' && line.find(">[") < 5) {
     line.remove_prefix(line.find(">[") + 1);
@@ -370,7 +370,7 @@ Votes count_votes(std::string_view text) {
     votes.topo += is_topo_row(bare) ? 1 : 0;
     votes.kernel += is_kernel_line(bare) ? 1 : 0;
     votes.xid += is_fault_line(bare) ? 1 : 0;
-    votes.smi_xml += starts_with(bare, "<nvidia_smi_log") ? 1 : 0;
+    votes.smi_xml += bare.starts_with("<nvidia_smi_log") ? 1 : 0;
     votes.smi_monitor += is_smi_monitor_header(bare) ? 1 : 0;
     votes.nvlink += is_nvlink_row(bare) ? 1 : 0;
     votes.smi_text += contains(bare, "NVSMI LOG") || contains(bare, "$ nvidia-smi -q") ||
@@ -476,7 +476,7 @@ FileKind recognise(std::string_view head) {
   if (head.size() >= 2 && head[0] == '\x80' && head[1] >= 2 && head[1] <= 5) {
     return pickle_kind(head);
   }
-  if (starts_with(head, "\xef\xbb\xbf")) head.remove_prefix(3);
+  if (head.starts_with("\xef\xbb\xbf")) head.remove_prefix(3);
   if (contains(head.substr(0, 4096), std::string_view("\0", 1))) return FileKind::kUnknown;
   const size_t start = skip_blanks(head, 0);
   if (start == head.size()) return FileKind::kUnknown;

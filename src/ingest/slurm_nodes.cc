@@ -77,7 +77,7 @@ std::vector<std::string_view> cells_of(std::string_view line) {
   if (!contains(line, "|")) return words(line);
   std::vector<std::string_view> out = fields(line, '|');
   for (std::string_view& cell : out) {  // `|#` is a separator that sites really use
-    if (starts_with(cell, "#")) cell = trimmed(cell.substr(1));
+    if (cell.starts_with("#")) cell = trimmed(cell.substr(1));
   }
   return out;
 }
@@ -87,7 +87,7 @@ bool is_node_state(std::string_view text) {
   for (const std::string_view known :
        {"idle", "alloc", "mix", "drain", "drng", "down", "comp", "maint", "resv", "reserved",
         "fail", "unk", "planned", "power"}) {
-    if (starts_with(state, known)) return true;
+    if (state.starts_with(known)) return true;
   }
   return false;
 }
@@ -104,7 +104,7 @@ NodeColumns columns_by_name(const std::vector<std::string_view>& header) {
     const int at = static_cast<int>(i);
     if (name == "nodelist" || name == "nodehost" || name == "hostnames" || name == "node") {
       if (out.names < 0) out.names = at;
-    } else if (starts_with(name, "state")) {
+    } else if (name.starts_with("state")) {
       out.state = at;  // the long form stands last
     } else if (name == "gres" || name == "tres_per_node") {
       out.gres = at;
@@ -123,7 +123,7 @@ NodeColumns columns_by_content(const std::vector<std::string_view>& row) {
   NodeColumns out;
   for (size_t i = 0; i < row.size(); ++i) {
     const int at = static_cast<int>(i);
-    if (starts_with(row[i], "gpu:") || row[i] == "gpu" || row[i] == "(null)") {
+    if (row[i].starts_with("gpu:") || row[i] == "gpu" || row[i] == "(null)") {
       (out.gres < 0 ? out.gres : out.used) = at;
     } else if (out.state < 0 && i > 0 && is_node_state(row[i])) {
       out.state = at;
@@ -233,8 +233,8 @@ SlurmJob queue_row(const std::vector<std::string_view>& header,
       job.start_s = parse_slurm_time(cell);
     } else if (contains(name, "tres_per_node") || name == "gres") {
       per_node = cell;
-    } else if (starts_with(name, "nodelist") || name == "reason") {
-      if (starts_with(cell, "(")) job.reason = clean(cell);
+    } else if (name.starts_with("nodelist") || name == "reason") {
+      if (cell.starts_with("(")) job.reason = clean(cell);
     } else if (contains(cell, "cpu=") && contains(cell, "node=")) {
       job.gpus = tres_gpus(cell);
       job.nodes = tres_nodes(cell).value_or(job.nodes);
@@ -247,7 +247,7 @@ SlurmJob queue_row(const std::vector<std::string_view>& header,
         (cell.size() >= 5 || contains(cell, "_"))) {
       job.id = clean(cell);
     }
-    if (header.empty() && starts_with(cell, "gres")) per_node = cell;
+    if (header.empty() && cell.starts_with("gres")) per_node = cell;
   }
   if (job.gpus <= 0)
     job.gpus = gres_gpus(per_node) * static_cast<double>(std::max<int64_t>(job.nodes, 1));
@@ -342,8 +342,8 @@ void read_scontrol(std::string_view text, const std::string& file, SlurmReading&
       }
       continue;
     }
-    const bool starts = starts_with(line, "NodeName=") || starts_with(line, "PartitionName=") ||
-                        starts_with(line, "JobId=");
+    const bool starts = line.starts_with("NodeName=") || line.starts_with("PartitionName=") ||
+                        line.starts_with("JobId=");
     if (starts || trimmed(line).empty()) finish();
     if (record.size() + line.size() > kMaxRecord) {
       problem(out, file, number, "a record longer than 64 KiB: cut");

@@ -88,7 +88,7 @@ class SacctReader {
       ++header_line_;
       if (!trimmed(line).empty()) break;
     }
-    if (starts_with(line, "\xef\xbb\xbf")) line.remove_prefix(3);
+    if (line.starts_with("\xef\xbb\xbf")) line.remove_prefix(3);
     const auto is_name = [](char c) {
       return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
     };

@@ -129,14 +129,14 @@ double tres_gpus(std::string_view text) {
     if (equals == std::string_view::npos) continue;
     const std::string_view key = part.substr(0, equals);
     if (key == "gres/gpu") untyped = count_or_zero(part.substr(equals + 1));
-    if (starts_with(key, "gres/gpu:")) typed += count_or_zero(part.substr(equals + 1));
+    if (key.starts_with("gres/gpu:")) typed += count_or_zero(part.substr(equals + 1));
   }
   return untyped >= 0 ? untyped : typed;
 }
 
 std::optional<int64_t> tres_nodes(std::string_view text) {
   for (const std::string_view part : fields(text, ',', 256)) {
-    if (!starts_with(part, "node=")) continue;
+    if (!part.starts_with("node=")) continue;
     const double value = count_or_zero(part.substr(5));
     return static_cast<int64_t>(value);
   }

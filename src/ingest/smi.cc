@@ -218,7 +218,7 @@ void add_field(TelemetryBuilder& builder, QueryState& state, std::string_view ke
 
 // `GPU 00000000:00:06.0` at the left edge begins a GPU.
 bool begins_gpu(std::string_view line) {
-  return starts_with(line, "GPU ") && line.size() > 12 && contains(line, ":") &&
+  return line.starts_with("GPU ") && line.size() > 12 && contains(line, ":") &&
          !contains(line, " : ") && !contains(line, "(UUID");
 }
 
@@ -264,7 +264,7 @@ bool is_absent_value(std::string_view cell) {
 std::optional<double> smi_value(Metric metric, std::string_view cell) {
   cell = trimmed(cell);
   if (is_absent_value(cell)) return std::nullopt;
-  if (starts_with(cell, "0x")) {
+  if (cell.starts_with("0x")) {
     const std::optional<uint64_t> mask = unsigned_number(cell, 16);
     return mask ? std::optional<double>(static_cast<double>(*mask)) : std::nullopt;
   }
@@ -283,7 +283,7 @@ std::optional<double> smi_value(Metric metric, std::string_view cell) {
 
 Telemetry read_smi_csv(std::string_view text, const std::string& file) {
   TelemetryBuilder builder(file);
-  if (starts_with(text, "\xef\xbb\xbf")) text.remove_prefix(3);
+  if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
   std::string_view header;
   int line_number = 0;
   while (next_line(text, header)) {

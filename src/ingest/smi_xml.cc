@@ -108,7 +108,7 @@ void add_ecc(Gpu& gpu, std::string_view section, std::string_view parent, std::s
 // `clocks_event_reason_sw_power_cap` in either spelling; the column's name ends the same way.
 void add_reason(Gpu& gpu, std::string_view name, std::string_view value) {
   for (const std::string_view prefix : {"clocks_event_reason_", "clocks_throttle_reason_"}) {
-    if (!starts_with(name, prefix)) continue;
+    if (!name.starts_with(prefix)) continue;
     const std::string column = "clocks_event_reasons." + std::string(name.substr(prefix.size()));
     const unsigned bit = reason_column(column);
     if (bit == 0 || (value != "Active" && value != "Not Active")) return;
@@ -128,7 +128,7 @@ void add_leaf(Gpu& gpu, std::string_view section, std::string_view parent, std::
     return;
   }
   constexpr std::string_view kCounter = "clocks_event_reasons_counters_";
-  if (starts_with(name, kCounter)) {
+  if (name.starts_with(kCounter)) {
     const std::optional<MetricName> counter =
         smi_column(fmt::format("clocks_event_reasons_counters.{}", name.substr(kCounter.size())));
     const std::optional<double> number =

@@ -6,9 +6,6 @@
 namespace assay {
 namespace {
 
-bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
-char lowered(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-
 std::optional<double> number_at(std::string_view text, std::string_view& rest) {
   text = trimmed(text);
   if (!text.empty() && text[0] == '+') text.remove_prefix(1);
@@ -30,34 +27,14 @@ bool next_line(std::string_view& rest, std::string_view& line) {
   return true;
 }
 
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
-  while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
-  return text;
-}
-
-bool starts_with(std::string_view text, std::string_view prefix) {
-  return text.substr(0, prefix.size()) == prefix;
-}
-
-bool contains(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
-}
-
 bool contains_any_case(std::string_view text, std::string_view part) {
   if (part.size() > text.size()) return false;
   for (size_t i = 0; i + part.size() <= text.size(); ++i) {
     size_t k = 0;
-    while (k < part.size() && lowered(text[i + k]) == part[k]) ++k;
+    while (k < part.size() && lower(text[i + k]) == part[k]) ++k;
     if (k == part.size()) return true;
   }
   return false;
-}
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) c = lowered(c);
-  return out;
 }
 
 std::vector<std::string_view> words(std::string_view text, size_t max) {
@@ -97,7 +74,7 @@ std::optional<double> whole_number(std::string_view text) {
 
 std::optional<uint64_t> unsigned_number(std::string_view text, int base) {
   text = trimmed(text);
-  if (base == 16 && (starts_with(text, "0x") || starts_with(text, "0X"))) text.remove_prefix(2);
+  if (base == 16 && (text.starts_with("0x") || text.starts_with("0X"))) text.remove_prefix(2);
   uint64_t value = 0;
   const char* const end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, value, base);

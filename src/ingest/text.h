@@ -8,16 +8,14 @@
 #include <string_view>
 #include <vector>
 
+#include "base/text.h"
+
 namespace assay {
 
 // The next line without its end (LF or CRLF), taken off `rest`. False at the end of the text.
 bool next_line(std::string_view& rest, std::string_view& line);
 
-std::string_view trimmed(std::string_view);
-bool starts_with(std::string_view text, std::string_view prefix);
-bool contains(std::string_view text, std::string_view part);
 bool contains_any_case(std::string_view text, std::string_view lower_case_part);
-std::string lower(std::string_view);
 
 // Words between runs of blanks and tabs; at most `max`, the rest is dropped.
 std::vector<std::string_view> words(std::string_view, size_t max = 256);

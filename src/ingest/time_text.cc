@@ -101,7 +101,7 @@ int64_t take_month_name(std::string_view& text) {
   constexpr std::array<std::string_view, 12> kMonths = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
                                                         "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
   for (size_t i = 0; i < kMonths.size(); ++i) {
-    if (starts_with(text, kMonths[i]) && text.size() > 3 && text[3] == ' ') {
+    if (text.starts_with(kMonths[i]) && text.size() > 3 && text[3] == ' ') {
       text.remove_prefix(4);
       return static_cast<int64_t>(i) + 1;
     }
@@ -132,7 +132,7 @@ std::optional<double> time_at(std::string_view text) {
   constexpr std::array<std::string_view, 7> kDays = {"Mon ", "Tue ", "Wed ", "Thu ",
                                                      "Fri ", "Sat ", "Sun "};
   for (const std::string_view day : kDays) {
-    if (starts_with(text, day)) {
+    if (text.starts_with(day)) {
       text.remove_prefix(day.size());
       break;
     }

@@ -25,14 +25,14 @@ Diagnostic problem(Severity severity, std::string message, const std::string& fi
 
 bool is_device_name(std::string_view word) {
   for (const std::string_view prefix : {"GPU", "NIC"}) {
-    if (starts_with(word, prefix) && unsigned_number(word.substr(3))) return true;
+    if (word.starts_with(prefix) && unsigned_number(word.substr(3))) return true;
   }
   // Before driver 515 NICs had their own names: mlx5_0, bnxt_re1.
-  return starts_with(word, "mlx") || starts_with(word, "bnxt_re") || starts_with(word, "rdma");
+  return word.starts_with("mlx") || word.starts_with("bnxt_re") || word.starts_with("rdma");
 }
 
 int nvlinks_of(std::string_view path) {
-  if (!starts_with(path, "NV")) return 0;
+  if (!path.starts_with("NV")) return 0;
   const std::optional<uint64_t> n = unsigned_number(path.substr(2));
   return n && *n < 1000 ? static_cast<int>(*n) : 0;
 }
@@ -141,8 +141,8 @@ void visit_nccl(Topology& out, const pugi::xml_node& node, int& numa, int& devic
   } else if (name == "pci") {
     device = -1;
     const std::string kind = attribute(node, "class");
-    const bool gpu = starts_with(kind, "0x0302") || starts_with(kind, "0x0300");
-    const bool nic = starts_with(kind, "0x02");
+    const bool gpu = kind.starts_with("0x0302") || kind.starts_with("0x0300");
+    const bool nic = kind.starts_with("0x02");
     const bool leaf = kind.empty() && !node.child("pci");  // a file that leaves the class out
     if (!gpu && !nic && !leaf) return;
     const double rate = leading_number(attribute(node, "link_speed")).value_or(0);
@@ -170,8 +170,8 @@ void visit_hwloc(Topology& out, const pugi::xml_node& node, int& device,
   if (type == "PCIDev") {
     device = -1;
     const std::string kind = attribute(node, "pci_type");
-    const bool gpu = starts_with(kind, "0302") || starts_with(kind, "0300");
-    const bool nic = starts_with(kind, "0200") || starts_with(kind, "0207");
+    const bool gpu = kind.starts_with("0302") || kind.starts_with("0300");
+    const bool nic = kind.starts_with("0200") || kind.starts_with("0207");
     if (!gpu && !nic) return;
     const double gigabytes = node.attribute("pci_link_speed").as_double(0);
     const bool sane = gigabytes > 0 && gigabytes < 1e4;
@@ -180,7 +180,7 @@ void visit_hwloc(Topology& out, const pugi::xml_node& node, int& device,
   } else if (type == "OSDev" && device >= 0) {
     TopoDevice& owner = out.devices[static_cast<size_t>(device)];
     const std::string name = attribute(node, "name");
-    if (owner.name.empty() || starts_with(name, "mlx") || starts_with(name, "nvml")) {
+    if (owner.name.empty() || name.starts_with("mlx") || name.starts_with("nvml")) {
       owner.name = name;
     }
     by_gp_index[attribute(node, "gp_index")] = device;
@@ -213,7 +213,7 @@ void read_distances(Topology& out, const pugi::xml_node& root,
     for (size_t i = 0; i < names.size(); ++i) {
       const auto found = by_gp_index.find(names[i].substr(names[i].find(':') + 1));
       const bool os_device =
-          names[i].find(':') == std::string::npos || starts_with(names[i], "OSDev");
+          names[i].find(':') == std::string::npos || names[i].starts_with("OSDev");
       if (os_device && found != by_gp_index.end()) device[i] = found->second;
     }
     for (size_t i = 0; i < names.size(); ++i) {
@@ -248,7 +248,7 @@ Topology read_topo_matrix(std::string_view text, const std::string& file) {
       if (names.empty() || (!contains(line, "Affinity") && names.size() < 2)) continue;
       for (const std::string_view name : names) {
         TopoDevice device;
-        device.kind = starts_with(name, "GPU") ? TopoKind::kGpu : TopoKind::kNic;
+        device.kind = name.starts_with("GPU") ? TopoKind::kGpu : TopoKind::kNic;
         device.name = sanitize(std::string(name), 32);
         out.devices.push_back(std::move(device));
       }
@@ -288,7 +288,7 @@ Topology read_nvlink_status(std::string_view text, const std::string& file) {
     ++number;
     const std::string_view bare = trimmed(line);
     const size_t colon = bare.find(':');
-    if (starts_with(bare, "GPU ") && colon != std::string_view::npos) {
+    if (bare.starts_with("GPU ") && colon != std::string_view::npos) {
       const std::optional<uint64_t> index = unsigned_number(bare.substr(4, colon - 4));
       if (!index || out.devices.size() >= kDevicesMax) continue;
       TopoDevice device;
@@ -296,7 +296,7 @@ Topology read_nvlink_status(std::string_view text, const std::string& file) {
       const std::string_view model = trimmed(bare.substr(colon + 1));
       device.model = sanitize(std::string(model.substr(0, model.find(" (UUID"))), 64);
       out.devices.push_back(std::move(device));
-    } else if (starts_with(bare, "Link ") && colon != std::string_view::npos) {
+    } else if (bare.starts_with("Link ") && colon != std::string_view::npos) {
       const std::optional<double> rate = leading_number(bare.substr(colon + 1));
       if (out.devices.empty() || (!rate && !contains(bare, "inactive"))) {
         out.problems.push_back(

@@ -34,8 +34,8 @@ std::optional<double> line_time(std::string_view line) {
 
 bool is_nan_word(std::string_view value) {
   const std::string word = lower(trimmed(value).substr(0, 8));
-  return starts_with(word, "nan") || starts_with(word, "inf") || starts_with(word, "-inf") ||
-         starts_with(word, "-nan");
+  return word.starts_with("nan") || word.starts_with("inf") || word.starts_with("-inf") ||
+         word.starts_with("-nan");
 }
 
 // One `key: value` (or `key=value`) of an iteration line.
@@ -44,10 +44,10 @@ void add_field(TrainingIteration& out, std::string_view key, std::string_view va
   const auto counted = [&]() -> int64_t {
     return number && *number >= 0 && *number < 1e15 ? static_cast<int64_t>(*number) : 0;
   };
-  if (starts_with(key, "elapsed time per iteration")) {
+  if (key.starts_with("elapsed time per iteration")) {
     const double unit = contains(key, "(ms)") ? 1e-3 : 1;
     if (number && *number >= 0) out.elapsed = Seconds(*number * unit);
-  } else if (starts_with(key, "train_step_timing")) {
+  } else if (key.starts_with("train_step_timing")) {
     if (number && *number >= 0) out.elapsed = Seconds(*number);
   } else if (key == "consumed samples" || key == "consumed_samples") {
     out.samples = number;
@@ -145,7 +145,7 @@ bool read_event(std::string_view line, TrainingEvent& out) {
   const size_t colon = timer->find(':');
   if (colon == std::string_view::npos || colon > 80) return false;
   std::string_view value = trimmed(timer->substr(colon + 1));
-  if (starts_with(value, "(")) value = value.substr(std::min(value.size(), value.find(',') + 1));
+  if (value.starts_with("(")) value = value.substr(std::min(value.size(), value.find(',') + 1));
   const std::optional<double> milliseconds = leading_number(value);
   if (!milliseconds || *milliseconds < 0) return false;
   out.kind = TrainingEventKind::kCheckpointSaved;

@@ -17,31 +17,27 @@ struct Bundle {
   std::vector<size_t> members;  // indices into leaves()
 };
 
-bool starts_with(const std::string& text, std::string_view prefix) {
-  return text.compare(0, prefix.size(), prefix) == 0;
-}
-
 // The name of the bundle a differing leaf belongs to.
 std::string bundle_of(const std::string& path, const Side& a, const Side& b) {
   const bool other_gpu = a.setting.cluster.accelerator.name != b.setting.cluster.accelerator.name;
   if (path == "cluster.node.accelerator" ||
-      (other_gpu && starts_with(path, "cluster.accelerator."))) {
+      (other_gpu && path.starts_with("cluster.accelerator."))) {
     return "cluster.accelerator";
   }
-  if (starts_with(path, "cluster.node.") &&
+  if (path.starts_with("cluster.node.") &&
       a.setting.cluster.node.name != b.setting.cluster.node.name) {
     return "cluster.node";
   }
-  if (starts_with(path, "cluster.fabric.") &&
+  if (path.starts_with("cluster.fabric.") &&
       a.setting.cluster.fabric.name != b.setting.cluster.fabric.name) {
     return "cluster.fabric";
   }
-  if (starts_with(path, "workload.model.") &&
+  if (path.starts_with("workload.model.") &&
       a.setting.workload.model.name != b.setting.workload.model.name) {
     return "workload.model";
   }
-  if (starts_with(path, "stack.") && a.setting.stack.name != b.setting.stack.name) return "stack";
-  if (starts_with(path, "plan.") && a.searched && b.searched) return "plan";
+  if (path.starts_with("stack.") && a.setting.stack.name != b.setting.stack.name) return "stack";
+  if (path.starts_with("plan.") && a.searched && b.searched) return "plan";
   if (path == "cluster.nodes" || path == "accelerators") return "cluster.nodes";
   return path;
 }

@@ -4,14 +4,13 @@
 #include <array>
 #include <vector>
 
+#include "base/text.h"
 #include "validate/text.h"
 
 namespace assay {
 namespace {
 
 constexpr double kGbit = 1e9 / 8;  // bytes per second of one Gb/s
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 // A rate with its unit at `at`: `400Gb/s`, `400 Gbps`, `3.2 Tbps`, `50 GB/s`, `100GbE`, `10G`.
 struct Unit {

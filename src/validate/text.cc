@@ -5,13 +5,13 @@
 #include <charconv>
 #include <cmath>
 
+#include "base/text.h"
+
 namespace assay {
 namespace {
 
 // Locale-free on purpose: the same bytes mean the same on every machine.
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
 constexpr size_t kLongestCell = 4096;  // longer text says nothing that a shorter one does not
 

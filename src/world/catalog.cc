@@ -7,6 +7,7 @@
 
 #include "base/assert.h"
 #include "base/file.h"
+#include "base/text.h"
 #include "config/yaml.h"
 #include "world/embedded.h"
 #include "world/read.h"
@@ -142,18 +143,9 @@ Catalog load_embedded() {
   return std::move(*loaded);
 }
 
-std::string lower_case(std::string text) {
-  for (char& c : text) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return text;
-}
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
 // Runs of letters and digits, in lower case.
 std::vector<std::string> words_of(const std::string& name) {
-  const std::string spelled = lower_case(name.substr(name.rfind('/') + 1));
+  const std::string spelled = lower(name.substr(name.rfind('/') + 1));
   std::vector<std::string> words(1);
   for (size_t i = 0; i < spelled.size(); ++i) {
     const char c = spelled[i];

@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "base/file.h"
+#include "base/text.h"
 #include "world/describe.h"
 #include "world/inputs.h"
 #include "world/rules.h"
@@ -34,8 +35,7 @@ std::string kind_name(const Value& value) {
 
 std::string folded(std::string_view text) {
   std::string out;
-  for (char c : text) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  for (char c : lower(text)) {
     out += c == '_' || c == ' ' ? '-' : c;
   }
   return out;
