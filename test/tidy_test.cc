@@ -217,7 +217,7 @@ const std::vector<Confined>& confined() {
   static const std::vector<Confined> list = {
       {"<iostream>", {"test/", "tools/"}, "iostream in src; use fmt"},
       {"<iomanip>", {"test/", "tools/"}, "iostream formatting in src; use fmt"},
-      {"<yaml-cpp/", {"src/config/yaml.cc"}, "yaml-cpp belongs to src/config/yaml.cc"},
+      {"<yaml.h>", {"src/config/yaml.cc"}, "libyaml belongs to src/config/yaml.cc"},
       {"<simdjson",
        {"src/world/hf_config.cc", "src/ingest/", "test/bench/"},
        "simdjson belongs to src/ingest, src/world/hf_config.cc and its benchmark"},
@@ -240,7 +240,7 @@ void check_includes(const File& file, const std::vector<std::string>& layers, Er
     const std::string& line = file.lines[i];
     if (line.rfind("#include", 0) != 0) continue;
     for (const Confined& c : confined()) {
-      const bool allowed = (test && c.include != "<yaml-cpp/") ||
+      const bool allowed = (test && c.include != "<yaml.h>") ||
                            std::any_of(c.places.begin(), c.places.end(), [&](const std::string& p) {
                              return file.path.rfind(p, 0) == 0;
                            });
@@ -388,7 +388,7 @@ TEST(TidyRules, FindWhatTheyForbid) {
       {"#define MAX 3"},
       {"std::regex r;"},
       {"#include <iostream>"},
-      {"#include <yaml-cpp/yaml.h>"},
+      {"#include <yaml.h>"},
       {"#include <nlohmann/json.hpp>"},
       {"#include \"world/plan.h\""},
       std::vector<std::string>(601, "int x;"),

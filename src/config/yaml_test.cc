@@ -73,7 +73,11 @@ TEST(Yaml, RefusesWhatADescriptionNeverNeeds) {
   EXPECT_EQ(Parsed("a: 1\n---\nb: 1\n").error(), "more than one YAML document");
   EXPECT_EQ(Parsed("a:\n\tb: 1\n").error(), "a tab indents this line");
   EXPECT_EQ(Parsed("[a]: 1\n").error(), "a key must be plain text");
-  EXPECT_EQ(Parsed(": 1\n").error(), "a key is missing before `:`");
+  const Parsed keyless(": 1\n");
+  EXPECT_EQ(keyless.error(),
+            "not valid YAML: did not find expected key while parsing a block mapping");
+  EXPECT_EQ(keyless.problems[0].help, "write `key: value`, indented like its neighbours");
+  EXPECT_EQ(Parsed("~: 1\n").error(), "a key is missing before `:`");
   EXPECT_EQ(Parsed("a: \"open\n").error(), "this quote is never closed");
   EXPECT_EQ(Parsed("a: 'it''s\n").error(), "this quote is never closed");
   EXPECT_NE(Parsed("a: [1, 2\n").error(), "");
