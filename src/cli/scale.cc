@@ -3,11 +3,23 @@
 #include "cli/commands.h"
 #include "cli/inputs.h"
 #include "report/scale_report.h"
+#include "world/rules.h"
+
+#include <algorithm>
 
 #include <fmt/format.h>
 
 namespace assay {
 namespace {
+
+// Sizes beyond a single node need a fabric, which a single node does not have.
+bool grow_fabric(Setting& setting, const std::vector<int64_t>& sizes) {
+  Cluster grown = setting.cluster;
+  if (!grow_cluster(grown, *std::max_element(sizes.begin(), sizes.end()), catalog())) return false;
+  setting.cluster.fabric = grown.fabric;
+  resolve(setting, catalog());
+  return true;
+}
 
 int run(const Context& context, const Arguments& args) {
   if (args.operands.empty())
@@ -30,7 +42,13 @@ int run(const Context& context, const Arguments& args) {
 
   Progress progress(context, "scale");
   options.progress = progress.callback();
-  const Setting& setting = description->setting;
+  Setting& setting = description->setting;
+  if (!grow_fabric(setting, options.sizes)) {
+    return reject(UsageError{
+        fmt::format("the nodes of {} have no NICs, so that more of them cannot be joined",
+                    description->cluster_name),
+        "state `cluster.node.nics` and `cluster.node.nic_bandwidth`, or name another node"});
+  }
   const ScaleResult result = scale(setting, description->plan, description->plan_keys, options);
   bool any = false;
   for (const ScalePoint& p : result.best) any |= p.fits;

@@ -8,6 +8,7 @@
 #include "config/scalar.h"
 #include "plan/cost.h"
 #include "plan/words.h"
+#include "world/rules.h"
 
 namespace assay {
 namespace {
@@ -169,13 +170,14 @@ void add_searches(LeverList& list, const Setting& s, const Candidate& now,
     list.attempts.push_back(
         {"the best plan", "drop the plan", s, open_plan(s, now.plan), {}, true});
   }
-  Attempt memory{"", "", s, now.plan, kept, true};
+  const bool search = !fully_stated(s, now.plan, stated);
+  Attempt memory{"", "", s, now.plan, kept, search};
   memory.setting.cluster.accelerator.memory *= 2.0;
   memory.label = "twice the memory";
   memory.command = fmt::format("--set 'cluster.accelerator.memory={:g} GB'",
                                memory.setting.cluster.accelerator.memory.v / 1e9);
   list.attempts.push_back(std::move(memory));
-  Attempt batch{"twice the batch (per token)", "", s, now.plan, kept, true};
+  Attempt batch{"twice the batch (per token)", "", s, now.plan, kept, search};
   batch.setting.workload.global_batch *= 2;
   batch.command =
       fmt::format("--set workload.global_batch={}", batch.setting.workload.global_batch);
@@ -194,11 +196,14 @@ double time_change(const Attempt& a, const Prediction& p, const Setting& s, cons
 class FixList {
  public:
   FixList(const Setting& s, const Plan& base, const std::set<std::string>& stated)
-      : setting_(s), base_(base), stated_(stated) {}
+      : setting_(s), base_(base), stated_(stated), search_(!fully_stated(s, base, stated)) {}
 
+  // A plan that leaves nothing to choose is predicted, as it will be when the command is followed.
   Attempt start(std::string label, std::string command) const {
-    return {std::move(label), std::move(command), setting_, base_, stated_, true};
+    return {std::move(label), std::move(command), setting_, base_, stated_, search_};
   }
+
+  bool searches() const { return search_; }
 
   // Whether it fits; then it is kept.
   bool attempt(const Attempt& a) {
@@ -214,6 +219,7 @@ class FixList {
   const Setting& setting_;
   const Plan& base_;
   const std::set<std::string>& stated_;
+  bool search_;
 };
 
 void try_plan_fixes(FixList& fixes, const std::set<std::string>& stated, const Stack& stack) {
@@ -221,15 +227,24 @@ void try_plan_fixes(FixList& fixes, const std::set<std::string>& stated, const S
     Attempt open = fixes.start("another plan", "drop the plan");
     open.stated.clear();
     open.plan = open_plan(open.setting, open.plan);
+    open.search = true;
     fixes.attempt(open);
   }
-  if (stated.count("recompute") > 0) {
+  const bool whole = !fixes.searches();
+  if (whole || stated.count("recompute") > 0) {
     Attempt full = fixes.start("full recompute", "--set plan.recompute=full");
     full.plan.recompute = Recompute::kFull;
     full.plan.recompute_layers = 1;
     fixes.attempt(full);
   }
-  if (stated.count("cp") > 0) {
+  if (whole) {
+    Attempt smaller = fixes.start("", "");
+    while ((smaller.plan.micro_batch /= 2) >= 1) {
+      smaller.command = fmt::format("--set plan.micro_batch={}", smaller.plan.micro_batch);
+      if (fixes.attempt(smaller)) break;
+    }
+  }
+  if (whole || stated.count("cp") > 0) {
     for (int64_t cp : {2, 4, 8}) {
       Attempt context = fixes.start("", fmt::format("--set plan.cp={}", cp));
       context.plan.cp = cp;
@@ -262,15 +277,23 @@ void try_workload_fixes(FixList& fixes, const Setting& s) {
 
 constexpr int kDoublings = 8;
 
-void try_more_nodes(FixList& fixes, const Setting& s) {
+// Where only a part of the cluster is used, the number of accelerators is asked for by itself.
+std::string more_command(const Setting& now, const Cluster& grown, int64_t gpus) {
+  std::string command;
+  if (grown.nodes > now.cluster.nodes) command = fmt::format("--set cluster.nodes={}", grown.nodes);
+  if (accelerators_used(now) == now.cluster.accelerators()) return command;
+  return fmt::format("{}{}--gpus {}", command, command.empty() ? "" : " ", gpus);
+}
+
+void try_more_nodes(FixList& fixes, const Setting& s, const Catalog& known) {
   int64_t gpus = accelerators_used(s);
   for (int i = 0; i < kDoublings; ++i) {
     gpus *= 2;
-    const int64_t nodes = (gpus + s.cluster.node.accelerators - 1) / s.cluster.node.accelerators;
-    Attempt more = fixes.start(fmt::format("{} GPUs", count(gpus)),
-                               fmt::format("--set cluster.nodes={}", nodes));
-    more.setting.cluster.nodes = std::max(nodes, s.cluster.nodes);
+    Attempt more = fixes.start(fmt::format("{} GPUs", count(gpus)), "");
+    if (!grow_cluster(more.setting.cluster, gpus, known)) return;
+    more.command = more_command(s, more.setting.cluster, gpus);
     more.setting.accelerators = gpus;
+    resolve(more.setting, known);
     if (fixes.attempt(more)) break;
   }
 }
@@ -325,7 +348,7 @@ std::vector<WhatIf> fixes(const Setting& setting, const Plan& base,
   FixList list(setting, base, stated);
   try_plan_fixes(list, stated, setting.stack);
   try_workload_fixes(list, setting);
-  try_more_nodes(list, setting);
+  try_more_nodes(list, setting, known);
   try_accelerators(list, setting, miss, known);
   return std::move(list.list);
 }

@@ -82,6 +82,11 @@ std::string wrong_choice_text(const ScaleResult& r) {
   return out;
 }
 
+// A single node has no fabric of its own; what joins more of them is an assumption.
+std::string joined_by(const Cluster& c) {
+  return c.nodes == 1 && !c.fabric.name.empty() ? ", joined by " + c.fabric.name : "";
+}
+
 std::string break_even_text(const ScaleResult& r) {
   const std::vector<ScalePoint>& main = r.fixed.empty() ? r.best : r.fixed;
   if (!r.break_even) {
@@ -150,13 +155,17 @@ std::string scale_text(const ScaleResult& r, const Setting& s, const Style& styl
   out += wrap("On     " + cluster_line(s), style.width, 7) + "\n";
   out += "With   " + s.stack.name + "; the batch stays the same at every size\n";
   if (r.beyond_cluster)
-    out += "       sizes beyond the cluster are imagined as more of the same nodes\n";
+    out += fmt::format("       sizes beyond the cluster are imagined as more of the same nodes{}\n",
+                       joined_by(s.cluster));
   if (!r.fixed.empty()) {
     const ScalePoint* first = first_fitting(r.fixed);
     std::string kept = "One plan kept, only data parallelism grows";
     if (first) kept += ": " + layout(first->plan, first->prediction.dp);
     out += "\n" + wrap(kept, style.width, 2) + "\n" + points_table(r.fixed, style);
-    out += "\nThe best plan at each size\n" + points_table(r.best, style);
+    out += fmt::format(
+        "\nThe best plan at each size{}\n",
+        first ? fmt::format(", against the plan kept at {} GPUs", count(first->accelerators)) : "");
+    out += points_table(r.best, style);
   } else {
     out += "\n" + points_table(r.best, style);
   }

@@ -24,6 +24,8 @@ constexpr double kTuningTokens = 100e6;
 // MLPerf training, DLRM-dcnv2 reference: batch and samples of one pass over Criteo 1TB.
 constexpr int64_t kDlrmBatch = 65536;
 constexpr double kDlrmSamples = 4195197692.0;
+// A port that came up with half of its lanes or at the previous speed.
+constexpr double kSlowLinkSpeed = 0.5;
 
 void complete_dlrm(Workload& w, Assumptions& assume) {
   w.seq = 1;  // a sample is one token
@@ -60,21 +62,38 @@ const Cluster* usual_cluster(const Cluster& c, const Catalog& catalog) {
   return nullptr;
 }
 
-void complete_fabric(Cluster& c, const Catalog& catalog, Assumptions& assume) {
-  const bool one_domain = c.accelerators() <= c.node.accelerators;
-  if (one_domain) return;
+// What stands between nodes where nobody said: why that, in words.
+std::string fill_fabric(Cluster& c, const Catalog& catalog) {
   if (const Cluster* usual = usual_cluster(c, catalog)) {
     c.fabric = usual->fabric;
-    assume.add("cluster.fabric", c.fabric.name, fmt::format("as in {}", usual->name));
-    return;
+    return fmt::format("as in {}", usual->name);
   }
+  c.fabric = Fabric{};
   const std::string vendor = normalised(c.accelerator.vendor);
   const bool torus =
       c.accelerator.wiring == Wiring::kTorus2d || c.accelerator.wiring == Wiring::kTorus3d;
   if (vendor == "google" && torus) c.fabric.kind = FabricKind::kTorus;
   if (vendor == "aws") c.fabric.kind = FabricKind::kEfa;
-  const size_t kind = static_cast<size_t>(c.fabric.kind);
-  assume.add("cluster.fabric", std::string(enum_names(FabricKind{})[kind]), "usual, non-blocking");
+  c.fabric.name = enum_names(FabricKind{})[static_cast<size_t>(c.fabric.kind)];
+  return "usual, non-blocking";
+}
+
+// A fabric of one node, around several: the node was named and its number changed.
+bool joins_nothing(const Cluster& c) {
+  return c.fabric.kind == FabricKind::kNone && c.accelerators() > c.scaleup_domain();
+}
+
+void complete_fabric(Cluster& c, const Catalog& catalog, Assumptions& assume) {
+  const bool one_node = c.accelerators() <= c.node.accelerators;
+  if (!assume.stated("cluster.fabric.kind") ? !one_node : joins_nothing(c)) {
+    const std::string why = fill_fabric(c, catalog);
+    assume.add("cluster.fabric", c.fabric.name, why);
+  }
+  if (c.fabric.degraded_links > 0 && !assume.stated("cluster.fabric.degraded_speed")) {
+    c.fabric.degraded_speed = kSlowLinkSpeed;
+    assume.add("cluster.fabric.degraded_speed", fmt::format("{}", kSlowLinkSpeed),
+               "a link that lost half of its lanes");
+  }
 }
 
 // Says what one of several needed numbers lacks.
@@ -186,7 +205,14 @@ void complete_cluster(Cluster& c, const Catalog& catalog, Assumptions& assume) {
   if (!assume.stated("cluster.pue")) {
     assume.add("cluster.pue", fmt::format("{}", c.pue), "a modern air-cooled hall");
   }
-  if (!assume.stated("cluster.fabric.kind")) complete_fabric(c, catalog, assume);
+  complete_fabric(c, catalog, assume);
+}
+
+bool grow_cluster(Cluster& c, int64_t accelerators, const Catalog& catalog) {
+  const int64_t per_node = std::max<int64_t>(1, c.node.accelerators);
+  c.nodes = std::max(c.nodes, (accelerators + per_node - 1) / per_node);
+  if (joins_nothing(c)) fill_fabric(c, catalog);
+  return c.accelerators() <= c.scaleup_domain() || (c.node.nics > 0 && c.node.nic_bandwidth.v > 0);
 }
 
 const Stack* default_stack(const Accelerator& accelerator, const Catalog& catalog) {

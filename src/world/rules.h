@@ -25,6 +25,10 @@ void complete_workload(Workload&, Assumptions&);
 // Fills price, facility and fabric.
 void complete_cluster(Cluster&, const Catalog&, Assumptions&);
 
+// Imagines enough of the same nodes for so many accelerators. A single node has no fabric: it gets
+// the one that such nodes usually have. False where nothing can join them: no NICs.
+bool grow_cluster(Cluster&, int64_t accelerators, const Catalog&);
+
 // The stack that clusters of this vendor usually run; null when the catalog has none at all.
 const Stack* default_stack(const Accelerator&, const Catalog&);
 
