@@ -1,5 +1,7 @@
 #include "diagnose/collect_slurm.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "diagnose/week.h"
@@ -12,10 +14,12 @@ std::string gpu_hours(double gpu_seconds) { return fmt::format("{:.1f}", gpu_sec
 MeasuredPeriod period_of(const WeekReport& week) {
   MeasuredPeriod out;
   out.paid = Seconds(week.paid());
-  out.what = fmt::format(
-      "{:.0f} GPUs{}, {:.1f} days, {} jobs, Slurm accounting", week.capacity_gpus,
-      week.capacity_assumed ? " (assumed)" : "",
-      static_cast<double>(week.period.to_s - week.period.from_s) / kSecondsPerDay, week.jobs);
+  const double period_s = static_cast<double>(week.period.to_s - week.period.from_s);
+  const bool short_one = period_s < 2 * kSecondsPerDay;
+  out.what = fmt::format("{:.0f} GPUs{}, {:.1f} {}, {} jobs, Slurm accounting", week.capacity_gpus,
+                         week.capacity_assumed ? " (assumed)" : "",
+                         period_s / (short_one ? kSecondsPerHour : kSecondsPerDay),
+                         short_one ? "hours" : "days", week.jobs);
   for (size_t a = 0; a < kWeekAccounts; ++a) {
     const double spent = week.gpu_seconds[a];
     if (spent <= 0) continue;
@@ -42,7 +46,10 @@ void collect_slurm(FileKind kind, std::string_view text, const std::string& path
   if (kind == FileKind::kSqueue) read_squeue(text, path, out);
   if (kind == FileKind::kScontrol) read_scontrol(text, path, out);
   file.used = !has_errors(out.problems);
-  file.judged = file.used && out.jobs.size() > jobs;  // nodes and queues alone make no ledger
+  // Nodes, queues and jobs without GPUs make no ledger, so nothing in them is sick or well.
+  file.judged =
+      file.used && std::any_of(out.jobs.begin() + static_cast<ptrdiff_t>(jobs), out.jobs.end(),
+                               [](const SlurmJob& job) { return job.gpus > 0 && job.start_s; });
   problems.insert(problems.end(), out.problems.begin(), out.problems.end());
   out.problems.clear();
   const auto add = [&](size_t count, const char* what) {

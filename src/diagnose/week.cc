@@ -136,7 +136,8 @@ void write_notes(const WeekJobs& jobs, const SlurmReading& in, WeekReport& out) 
                     100 * out.shapes_known));
   }
   if (in.steps > 0) {
-    notes.push_back(fmt::format("{} rows of steps are left out: their jobs count", in.steps));
+    notes.push_back(fmt::format("{} row{} of steps left out: their jobs count", in.steps,
+                                in.steps == 1 ? "" : "s"));
   }
 }
 

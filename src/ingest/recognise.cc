@@ -206,10 +206,16 @@ FileKind table_kind(std::string_view first_line) {
   return FileKind::kUnknown;
 }
 
+bool is_final_state(std::string_view cell) {
+  constexpr std::array<std::string_view, 7> kStates = {
+      "COMPLETED", "CANCELLED", "FAILED", "TIMEOUT", "NODE_FAIL", "PREEMPTED", "OUT_OF_MEMORY"};
+  const std::string_view word = cell.substr(0, cell.find(' '));  // `CANCELLED by 1001`
+  return std::find(kStates.begin(), kStates.end(), word) != kStates.end();
+}
+
 bool is_job_state(std::string_view word) {
-  constexpr std::array<std::string_view, 12> kStates = {
-      "RUNNING",   "PENDING",    "COMPLETED", "CANCELLED", "FAILED",   "TIMEOUT",
-      "NODE_FAIL", "COMPLETING", "SUSPENDED", "PREEMPTED", "REQUEUED", "OUT_OF_MEMORY"};
+  constexpr std::array<std::string_view, 5> kStates = {"RUNNING", "PENDING", "COMPLETING",
+                                                       "SUSPENDED", "REQUEUED"};
   return std::find(kStates.begin(), kStates.end(), word) != kStates.end();
 }
 
@@ -249,7 +255,9 @@ FileKind slurm_line(std::string_view line) {
     return FileKind::kSinfo;
   }
   if (!contains(line, "|") || columns.size() < 5) return FileKind::kUnknown;
-  // No header: a row of squeue has a job's state, one of sinfo a node's.
+  // No header: a row of squeue has a job's state, one of sinfo a node's. Jobs that are over stand
+  // in accounting alone.
+  if (std::any_of(columns.begin(), columns.end(), is_final_state)) return FileKind::kSacct;
   if (std::any_of(columns.begin(), columns.end(), is_job_state)) return FileKind::kSqueue;
   if (std::any_of(columns.begin(), columns.end(), is_node_state)) return FileKind::kSinfo;
   return FileKind::kUnknown;

@@ -1,7 +1,7 @@
-// What Slurm prints about jobs and nodes: sacct (parsable, with a header), sinfo, squeue, scontrol
-// show node / job / partition / config. Real outputs are broken in a few known ways (job names with
-// line breaks and separators, lines that lost their beginning, bytes that are no UTF-8); what can
-// be mended is, the rest is skipped and told with its line.
+// What Slurm prints about jobs and nodes: sacct (parsable, as a table, without a header), sinfo,
+// squeue, scontrol show node / job / partition / config. Real outputs are broken in a few known
+// ways (job names with line breaks and separators, lines that lost their beginning, bytes that are
+// no UTF-8); what can be mended is, the rest is skipped and told with its line.
 //
 // Times are seconds since 1970 of the cluster's own clock (sacct prints local time without a zone;
 // differences are right). GPUs are counted for the whole allocation. Text is sanitised.

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "ingest/slurm.h"
+#include "ingest/slurm_columns.h"
 #include "ingest/text.h"
 
 namespace assay {
@@ -18,7 +19,6 @@ namespace {
 
 constexpr size_t kMaxJobs = size_t{4} << 20;
 constexpr size_t kMaxLines = size_t{16} << 20;
-constexpr size_t kMaxColumns = 1024;
 constexpr size_t kMaxProblems = 50;
 constexpr size_t kMaxJoined = 200;  // lines of one record
 
@@ -38,7 +38,7 @@ class SacctReader {
         break;
       }
       lines.push_back(line);
-      counts_.push_back(count(line));
+      counts_.push_back(layout_.count(line));
     }
     for (size_t i = 0; i < lines.size();) i = read_record(lines, i);
     if (out_.jobs.empty() && out_.steps > 0) {
@@ -62,69 +62,56 @@ class SacctReader {
     if (++dropped_ <= kMaxProblems) problem(line + header_line_ + 1, why);
   }
 
-  uint32_t count(std::string_view line) const {
-    uint32_t out = 1;
-    for (size_t at = line.find(separator_); at != std::string_view::npos && out < 4 * kMaxColumns;
-         at = line.find(separator_, at + separator_.size())) {
-      ++out;
-    }
-    return out;
-  }
-  std::vector<std::string_view> split(std::string_view line) const {
-    std::vector<std::string_view> out;
-    while (out.size() <= 4 * kMaxColumns) {
-      const size_t at = line.find(separator_);
-      out.push_back(line.substr(0, at));
-      if (at == std::string_view::npos) break;
-      line.remove_prefix(at + separator_.size());
-    }
-    return out;
-  }
-
-  // The separator is what stands between the names: `|`, or `|#`, `^`, a comma, a tab.
   bool read_header() {
-    std::string_view line;
-    while (next_line(text_, line)) {
-      ++header_line_;
-      if (!trimmed(line).empty()) break;
+    layout_ = find_sacct_columns(text_);
+    text_.remove_prefix(layout_.rows_at);
+    header_line_ = layout_.lines_above;
+    for (size_t i = 0; i < layout_.names.size(); ++i) {
+      if (!layout_.names[i].empty())
+        columns_.emplace(layout_.names[i], i);  // the first `End` counts
     }
-    if (line.starts_with("\xef\xbb\xbf")) line.remove_prefix(3);
-    const auto is_name = [](char c) {
-      return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-    };
-    const size_t end =
-        static_cast<size_t>(std::find_if_not(line.begin(), line.end(), is_name) - line.begin());
-    const size_t next = static_cast<size_t>(
-        std::find_if(line.begin() + static_cast<ptrdiff_t>(end), line.end(), is_name) -
-        line.begin());
-    const std::string_view between = line.substr(end, next - end);
-    constexpr size_t kMostSeparator = 4;
-    if (!between.empty() && between.size() <= kMostSeparator) separator_ = std::string(between);
-    header_ = split(line);
-    while (!header_.empty() && trimmed(header_.back()).empty()) {
-      header_.pop_back();
-    }
-    for (size_t i = 0; i < header_.size() && i < kMaxColumns; ++i) {
-      columns_.emplace(std::string(trimmed(header_[i])), i);  // of two `End` the first counts
-    }
-    if (columns_.count("JobID") + columns_.count("JobIDRaw") == 0 || header_.size() > kMaxColumns) {
-      problem(header_line_, "not sacct's parsable output: the header has no JobID");
+    if (columns_.empty()) {
+      problem(1, "not sacct's output: no column is a JobID");
       return false;
     }
+    if (layout_.inferred) {
+      std::string known;
+      for (const std::string& name : layout_.names) {
+        if (!name.empty()) known += (known.empty() ? "" : ", ") + name;
+      }
+      problem(1, "no header: columns are told by their looks (" + known +
+                     "); sacct without -n would name them");
+    }
+    say_what_is_missing();
     return true;
+  }
+  // Without sizes or times there is no ledger; better to hear it here than to see an empty one.
+  void say_what_is_missing() {
+    const auto none = [&](std::initializer_list<const char*> names) {
+      return std::none_of(names.begin(), names.end(),
+                          [&](const char* name) { return columns_.count(name) > 0; });
+    };
+    std::string missing;
+    if (none({"AllocTRES", "ReqTRES", "AllocGRES", "ReqGRES"})) missing += ",AllocTRES%80";
+    if (none({"State"})) missing += ",State";
+    if (none({"Start"})) missing += ",Start";
+    if (none({"End", "Elapsed", "ElapsedRaw"})) missing += ",End";
+    if (missing.empty()) return;
+    problem(header_line_,
+            "columns that a ledger needs are not here: add --format=JobID,..." + missing);
   }
 
   // Fields of a line, the empty one after a trailing separator removed.
   std::vector<std::string_view> fields_of(std::string_view line) const {
-    std::vector<std::string_view> out = split(line);
-    if (out.size() == header_.size() + 1 && trimmed(out.back()).empty()) out.pop_back();
+    std::vector<std::string_view> out = layout_.split(line);
+    if (out.size() == layout_.names.size() + 1 && trimmed(out.back()).empty()) out.pop_back();
     return out;
   }
 
   // Whether so many fields, ending with this line, are one record.
   bool complete(size_t count, std::string_view line) const {
-    return count == header_.size() ||
-           (count == header_.size() + 1 && trimmed(line).ends_with(separator_));
+    return count == layout_.names.size() ||
+           (count == layout_.names.size() + 1 && trimmed(line).ends_with(layout_.separator));
   }
 
   // Reads the record that starts at line i; returns the line after it. Counting separators first
@@ -135,8 +122,8 @@ class SacctReader {
       take(fields_of(lines[i]), i);
       return i + 1;
     }
-    if (counts_[i] > header_.size()) {
-      std::vector<std::string_view> row = split(lines[i]);
+    if (counts_[i] > layout_.names.size()) {
+      std::vector<std::string_view> row = layout_.split(lines[i]);
       if (mend_surplus(row)) {
         take(row, i);
       } else {
@@ -146,9 +133,9 @@ class SacctReader {
     }
     size_t count = counts_[i];
     for (size_t j = i + 1; j < lines.size() && j - i < kMaxJoined; ++j) {
-      if (counts_[j] >= header_.size()) break;
+      if (counts_[j] >= layout_.names.size()) break;
       count += counts_[j] - 1;
-      if (count < header_.size()) continue;
+      if (count < layout_.names.size()) continue;
       if (!complete(count, lines[j])) break;
       std::string joined(lines[i]);
       for (size_t k = i + 1; k <= j; ++k) joined.append(" ").append(lines[k]);
@@ -184,7 +171,7 @@ class SacctReader {
     return true;
   }
   bool mend_surplus(std::vector<std::string_view>& row) const {
-    const size_t surplus = row.size() - header_.size();
+    const size_t surplus = row.size() - layout_.names.size();
     constexpr size_t kMostSurplus = 64;
     if (surplus > kMostSurplus) return false;
     for (const char* name : {"JobName", "SubmitLine", "Comment", "AdminComment", "SystemComment",
@@ -242,13 +229,23 @@ class SacctReader {
     } else {
       job.elapsed_s = parse_slurm_duration(cell(row, "Elapsed"));
     }
-    take_size(row, job);
+    take_size(row, line, job);
     take_exit(cell(row, "ExitCode"), job);
     if (!keep_latest(job)) out_.jobs.push_back(std::move(job));
   }
-  void take_size(const std::vector<std::string_view>& row, SlurmJob& job) const {
+  // A cell of a fixed column that ends so was too long for it.
+  bool cut(std::string_view text) const { return !layout_.spans.empty() && text.ends_with('+'); }
+
+  void take_size(const std::vector<std::string_view>& row, size_t line, SlurmJob& job) {
     const std::string_view allocated = cell(row, "AllocTRES"), asked = cell(row, "ReqTRES");
-    job.node_list = sanitize(std::string(cell(row, "NodeList")), 8192);
+    const std::string_view hosts = cell(row, "NodeList");
+    if (!cut(hosts)) job.node_list = sanitize(std::string(hosts), 8192);
+    if (!told_cut_ && (cut(allocated) || cut(asked) || cut(hosts))) {
+      told_cut_ = true;
+      problem(
+          header_line_ + line + 1,
+          "cells are cut to the width of their column: use sacct -P, or AllocTRES%80,NodeList%200");
+    }
     const std::optional<double> nodes = whole_number(cell(row, "NNodes"));
     const std::optional<double> alloc_nodes = whole_number(cell(row, "AllocNodes"));
     constexpr double kMostNodes = 1e6;
@@ -295,13 +292,13 @@ class SacctReader {
   std::string_view text_;
   const std::string& file_;
   SlurmReading& out_;
-  std::string separator_ = "|";
-  std::vector<std::string_view> header_;
+  SlurmColumns layout_;
   std::map<std::string, size_t, std::less<>> columns_;
   std::map<Life, size_t> lives_;
   std::vector<uint32_t> counts_;  // fields of each line
   size_t header_line_ = 0;
   size_t dropped_ = 0;
+  bool told_cut_ = false;
 };
 
 }  // namespace

@@ -46,6 +46,56 @@ TEST(Slurm, Values) {
   EXPECT_EQ(gres_gpus("(null)"), 0);
 }
 
+// What sacct prints when nobody asked for -P.
+TEST(Slurm, TablesOfFixedWidth) {
+  const SlurmReading r = sacct(
+      "JobID          JobName      State               Start                 End        AllocTRES "
+      "  NodeList\n"
+      "------------ --------- ---------- ------------------- ------------------- ---------------- "
+      "----------\n"
+      "7                train  COMPLETED 2024-01-01T00:00:00 2024-01-01T01:00:00 cpu=8,gres/gpu=8 "
+      "        n1\n"
+      "7.batch          batch  COMPLETED 2024-01-01T00:00:00 2024-01-01T01:00:00            cpu=8 "
+      "        n1\n"
+      "8             my | job OUT_OF_ME+ 2024-01-01T00:00:00 2024-01-01T02:00:00 cpu=8,gres/gpu=4 "
+      "n[101-109+\n"
+      "9                short CANCELLED+             Unknown\n");
+  ASSERT_EQ(r.jobs.size(), 3u);
+  EXPECT_EQ(r.steps, 1u);
+  EXPECT_EQ(r.jobs[0].gpus, 8);
+  EXPECT_EQ(r.jobs[0].node_list, "n1");
+  EXPECT_EQ(*r.jobs[0].end_s - *r.jobs[0].start_s, 3600);
+  EXPECT_EQ(r.jobs[1].name, "my | job");
+  EXPECT_EQ(r.jobs[1].state, JobState::kOutOfMemory);
+  EXPECT_EQ(r.jobs[1].node_list, "");  // half a list would name the wrong nodes
+  EXPECT_FALSE(r.jobs[2].start_s);
+  ASSERT_EQ(r.problems.size(), 1u);
+  EXPECT_EQ(r.problems[0].at.line, 5);
+  EXPECT_NE(r.problems[0].message.find("cut to the width"), std::string::npos);
+}
+
+// sacct -n -P: no names at all.
+TEST(Slurm, ColumnsWithoutNames) {
+  const SlurmReading r = sacct(
+      "7|a|COMPLETED|0:0|2024-01-01T00:00:00|2024-01-01T01:00:00|3600|cpu=8,gres/gpu=8,node=1|\n"
+      "7.batch|b|COMPLETED|0:0|2024-01-01T00:00:00|2024-01-01T01:00:00|3600|cpu=8,node=1|5K\n"
+      "8|a|FAILED|1:0|2024-01-01T01:00:00|2024-01-01T03:00:00|7200|cpu=8,gres/gpu=4,node=1|\n");
+  ASSERT_EQ(r.jobs.size(), 2u);
+  EXPECT_EQ(r.jobs[1].state, JobState::kFailed);
+  EXPECT_EQ(r.jobs[1].exit_code, 1);
+  EXPECT_EQ(r.jobs[1].elapsed_s, 7200);
+  EXPECT_EQ(r.jobs[1].gpus, 4);
+  ASSERT_EQ(r.problems.size(), 1u);
+  EXPECT_NE(r.problems[0].message.find("ElapsedRaw, AllocTRES"), std::string::npos);
+  EXPECT_TRUE(sacct("a|b|c\n1|2|3\n").jobs.empty());
+}
+
+TEST(Slurm, SaysWhichColumnsAreMissing) {
+  const SlurmReading r = sacct("JobID|State|End\n1|FAILED|2024-01-01T00:00:00\n");
+  ASSERT_EQ(r.problems.size(), 1u);
+  EXPECT_NE(r.problems[0].message.find(",AllocTRES%80,Start"), std::string::npos);
+}
+
 TEST(Slurm, StepsAreNoJobs) {
   const SlurmReading r = sacct(
       "JobID|JobName|State|Start|End|ElapsedRaw|AllocTRES|NNodes|NodeList|ExitCode\n"
@@ -188,7 +238,7 @@ TEST(Slurm, RealOutputs) {
   const SlurmReading midnight =
       read("slurm/gcm/sample-sacct-output-midnight-edge-case.txt", read_sacct);
   EXPECT_GT(midnight.jobs.size(), 100u);
-  EXPECT_TRUE(midnight.problems.empty());
+  EXPECT_EQ(midnight.problems.size(), 1u);  // JobID, State and End alone
   const SlurmReading bytes = read("slurm/gcm/sample-sacct-output-invalid-utf8.txt", read_sacct);
   EXPECT_GT(bytes.jobs.size(), 0u);
   EXPECT_TRUE(bytes.problems.empty());
