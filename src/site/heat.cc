@@ -71,7 +71,7 @@ class Group {
     Stream parts(seed, cause_id("heat parts"));
     const auto n = static_cast<size_t>(s.accelerators);
     resistance_.resize(n);
-    for (double& r : resistance_) r = 1 + s.spread * (2 * parts.uniform() - 1);
+    for (double& r : resistance_) r = 1 + s.spread / 3 * normal_quantile(parts.uniform());
     clock_.assign(n, 1);
     off_.assign(n, false);
     junction_.assign(n, 0);

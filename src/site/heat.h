@@ -73,7 +73,7 @@ struct HeatSetup {
   LoadCycle load;
   HeatControl control;
   int accelerators = 8;  // in lock-step
-  double spread = 0.03;  // resistances of parts lie within 1 -+ this, evenly
+  double spread = 0.03;  // of parts' resistances: three standard deviations, normal
   Seconds quiet{60};     // events closer than this are one
 };
 

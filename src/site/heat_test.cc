@@ -66,10 +66,14 @@ TEST(Heat, WhatTheForecastSeesIsWhatItSaves) {
   EXPECT_LT(reproduce(all).events, 3);  // 0.15 a day: one in 160 hours
 }
 
-// The variants were taken from the sweep (47.7 load steps a day), whose loop swings by 1 K.
+// The variants were taken from the sweep, which does not say by how much its loop swings: 1.7 K
+// gives all its rows. Its firmware steps clocks but never halves them, nor stops a part: at 100 J/K
+// its junctions reach 98 C and lose no more time than at 400 J/K, where they stay at 89 C.
 HeatSetup of_the_sweep(ThermalControl policy, double supply_c) {
   HeatSetup s = with(policy, supply_c);
-  s.loop.swing_k = 1;
+  s.loop.swing_k = 1.7;
+  s.gpu.hardware_clock = 1;
+  s.gpu.shutdown_c = 1000;
   return s;
 }
 
@@ -81,50 +85,62 @@ TEST(Heat, AColdLoopNeverThrottlesAndAHotOneCannotBeHelped) {
   EXPECT_NEAR(forecast.events / reactive.events, 1, 0.01);
 }
 
-// throttle_sweep.csv, sweep C: the reactive controller by supply, and the cap where it matters.
+// throttle_sweep.csv, sweep C: by supply, the reactive controller and the cap. Counts and times
+// within 15 %; a day's times below half a minute are a few events and are left out.
 TEST(Heat, SupplyTemperatureAsInTheSweep) {
   struct Row {
     double supply_c, events, lost_s, cap_lost_s;
   };
   for (const Row& row :
-       {Row{35, 33.9, 14.6, 12.4}, Row{40, 47.1, 116.1, 94.7}, Row{42, 47.7, 198.4, 159.7},
-        Row{44, 47.7, 337.6, 261.4}, Row{46, 47.7, 1094.5, 454.8}}) {
-    const HeatResult r = reproduce(of_the_sweep(ThermalControl::kReactive, row.supply_c));
+       {Row{38, 45.9, 61.7, 51.0}, Row{40, 47.1, 116.1, 94.7}, Row{42, 47.7, 198.4, 159.7},
+        Row{44, 47.7, 337.6, 261.4}, Row{45, 47.7, 463.4, 337.5}, Row{46, 47.7, 1094.5, 454.8},
+        Row{48, 47.7, 2831.8, 1758.3}, Row{50, 47.7, 4658, 3506.8}}) {
+    const HeatResult r = reproduce(of_the_sweep(ThermalControl::kReactive, row.supply_c), 10);
     EXPECT_NEAR(per_day(r.events, r), row.events, 0.15 * row.events) << row.supply_c;
     EXPECT_NEAR(per_day(r.lost_slowest.v, r), row.lost_s, 0.15 * row.lost_s) << row.supply_c;
-    const HeatResult cap = reproduce(of_the_sweep(ThermalControl::kPowerCap, row.supply_c));
+    const HeatResult cap = reproduce(of_the_sweep(ThermalControl::kPowerCap, row.supply_c), 10);
+    EXPECT_EQ(cap.events, 0) << row.supply_c;
     EXPECT_NEAR(per_day(cap.lost_slowest.v, cap), row.cap_lost_s, 0.15 * row.cap_lost_s)
         << row.supply_c;
   }
 }
 
-// At 48 C full flow is just not enough: half a kelvin moves the time under a cap by a third, more
-// than a tolerance could mean. The reference (1,758 s) must lie within half a kelvin of ours.
-TEST(Heat, TheCapOnALoopWithoutCapacity) {
-  const auto lost = [](double supply_c) {
-    const HeatResult r = reproduce(of_the_sweep(ThermalControl::kPowerCap, supply_c), 10);
-    EXPECT_EQ(r.events, 0);
-    return per_day(r.lost_slowest.v, r);
-  };
-  EXPECT_LT(lost(47.5), 1758.3);
-  EXPECT_GT(lost(48.5), 1758.3);
-}
-
-// The same file, sweep A: what a forecast of every step is worth at 45 C, by its lead. A share p of
-// 159 load steps is known to sqrt(p (1 - p) / 159); the middle of the range falls from 1 to 0
-// within a minute of lead, so there a tenth is six seconds.
-TEST(Heat, LeadTimeAsInTheSweep) {
-  const HeatResult reactive = reproduce(of_the_sweep(ThermalControl::kReactive, 45), 40);
+// The same file, sweeps A, C, D and E: events that are left, by lead, timing noise, supply and flow
+// at rest. The reference has 159 load steps: a count k of them is known to sqrt(k (1 - k / 159)),
+// which is added to the 15 %.
+TEST(Heat, EventsThatAForecastLeavesAsInTheSweep) {
   struct Row {
-    double lead_s, removed, tolerance;
+    double supply_c, lead_s, recall, noise_s, events;
   };
   for (const Row& row :
-       {Row{60, 0.107, 0.03}, Row{90, 0.453, 0.15}, Row{120, 0.918, 0.06}, Row{180, 1.0, 0.001}}) {
-    HeatSetup s = of_the_sweep(ThermalControl::kForecast, 45);
+       {Row{45, 30, 1, 15, 47.7}, Row{45, 60, 1, 15, 42.6}, Row{45, 90, 1, 15, 26.1},
+        Row{45, 90, 1, 0, 27.0}, Row{45, 90, 1, 60, 26.4}, Row{45, 120, 1, 60, 15.3},
+        Row{45, 120, 1, 15, 3.9}, Row{45, 180, 1, 15, 0}, Row{45, 120, 0.85, 15, 9.9},
+        Row{46, 120, 0.85, 15, 30.9}, Row{42, 120, 0.85, 15, 6.3}}) {
+    HeatSetup s = of_the_sweep(ThermalControl::kForecast, row.supply_c);
     s.control.lead = Seconds(row.lead_s);
-    s.control.recall = 1;
-    EXPECT_NEAR(1 - reproduce(s, 40).events / reactive.events, row.removed, row.tolerance)
-        << row.lead_s;
+    s.control.recall = row.recall;
+    s.control.noise = Seconds(row.noise_s);
+    const HeatResult r = reproduce(s);
+    constexpr double kStepsPerDay = 47.7, kDays = 80.0 / 24;
+    const double luck = std::sqrt(row.events * (1 - row.events / kStepsPerDay) / kDays);
+    EXPECT_NEAR(per_day(r.events, r), row.events, 0.15 * row.events + luck)
+        << row.supply_c << " C, " << row.lead_s << " s, " << row.recall << ", " << row.noise_s;
+  }
+}
+
+TEST(Heat, FlowAtRestAsInTheSweep) {
+  struct Row {
+    double flow_min, events, lost_s;
+  };
+  for (const Row& row : {Row{0.25, 47.7, 607.1}, Row{0.75, 33.6, 0}, Row{0.9, 0, 0}}) {
+    HeatSetup s = of_the_sweep(ThermalControl::kReactive, 45);
+    s.loop.flow_min = row.flow_min;
+    const HeatResult r = reproduce(s);
+    EXPECT_NEAR(per_day(r.events, r), row.events, 0.15 * row.events) << row.flow_min;
+    if (row.lost_s > 0) {
+      EXPECT_NEAR(per_day(r.lost_slowest.v, r), row.lost_s, 0.15 * row.lost_s) << row.flow_min;
+    }
   }
 }
 
@@ -147,7 +163,7 @@ class Naive {
   Naive(const HeatSetup& s, double end, uint64_t seed) : s_(s), end_(end) {
     Stream parts(seed, cause_id("heat parts"));
     for (int i = 0; i < s.accelerators; ++i) {
-      resistance_.push_back(1 + s.spread * (2 * parts.uniform() - 1));
+      resistance_.push_back(1 + s.spread / 3 * normal_quantile(parts.uniform()));
     }
     Stream load(seed, cause_id("heat load")), seen(seed, cause_id("heat forecast")),
         noise(seed, cause_id("heat forecast noise"));
