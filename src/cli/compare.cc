@@ -94,6 +94,8 @@ tl::expected<Side, int> make_side(const Context& context, const Arguments& args,
   Side side;
   side.name = file_name(input);
   side.setting = result.description.setting;
+  side.assumed = result.description.assumed;
+  side.origins = result.description.origins;
   side.plan = result.plan;
   side.searched = result.searched;
   side.prediction = result.prediction;

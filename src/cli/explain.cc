@@ -6,6 +6,7 @@
 #include "cli/commands.h"
 #include "cli/inputs.h"
 #include "plan/study.h"
+#include "report/explain_document.h"
 #include "report/explain_report.h"
 
 namespace assay {
@@ -18,29 +19,46 @@ UsageError unknown_figure(const std::string& figure, const std::vector<std::stri
                        : fmt::format("did you mean `{}`?", near)};
 }
 
+// A part by its name, or a side by its number; sizes are numbers already.
+bool is_part(const std::string& which, const std::vector<std::string>& parts) {
+  const bool sizes =
+      !parts.empty() && parts[0].find_first_not_of("0123456789") == std::string::npos;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    if (parts[i] == which || (!sizes && fmt::format("{}", i + 1) == which)) return true;
+  }
+  return false;
+}
+
 std::string range_of(const PlanResult& r, const std::string& figure) {
   const Prediction& p = r.prediction;
   if (!r.fits) return "";
   if (figure == "mfu") return percent_range(mfu_range(p));
-  if (figure == "step_time" || figure == "step")
-    return seconds_range({p.step.v, p.low.v, p.high.v});
+  if (figure == "step_time") return seconds_range({p.step.v, p.low.v, p.high.v});
   if (figure == "cost") return dollars_range(r.run.cost_usd);
   if (figure == "energy") return energy_range(r.run.energy_kwh);
   return "";
 }
 
-int run(const Context& context, const Arguments& args) {
-  const std::vector<std::string> names = figure_names();
-  if (args.operands.size() < 2) {
-    return reject(UsageError{"explain needs a result (or a workload and a cluster) and a figure",
-                             fmt::format("figures: {}", fmt::join(names, ", "))});
-  }
-  const std::string figure = args.operands.back();
-  if (!is_figure(figure)) return reject(unknown_figure(figure, names));
-  const std::vector<std::string> inputs(args.operands.begin(), args.operands.end() - 1);
-  tl::expected<Description, InputRefusal> description = describe_inputs(args, inputs);
-  if (!description) return refuse(context, description.error());
+// `mfu@128`: a figure of one part of a document that holds several.
+struct Asked {
+  std::string figure, which;
+};
 
+// Accounts may be written as screens print them: `comm: gradients` is `comm.gradients`.
+Asked parse_asked(const std::string& word) {
+  const size_t at = word.find('@');
+  Asked asked{word.substr(0, at), at == std::string::npos ? "" : word.substr(at + 1)};
+  if (const size_t colon = asked.figure.find(": "); colon != std::string::npos)
+    asked.figure.replace(colon, 2, ".");
+  std::replace(asked.figure.begin(), asked.figure.end(), ' ', '_');
+  if (asked.figure == "step") asked.figure = "step_time";
+  return asked;
+}
+
+int explain_plan(const Context& context, const Arguments& args, const Asked& asked) {
+  const std::vector<std::string> inputs(args.operands.begin(), args.operands.end() - 1);
+  tl::expected<Description, InputRefusal> description = describe_inputs(args, inputs, asked.which);
+  if (!description) return refuse(context, description.error());
   Progress progress(context, "explain");
   StudyOptions options;
   options.what_ifs = false;
@@ -50,11 +68,41 @@ int run(const Context& context, const Arguments& args) {
     return reject(context, impossible_problem(result.impossible.value_or(
                                Impossible{"plan", "no plan is possible", ""})));
   }
-  const Derivation derivation = explain_figure(result, figure);
-  return deliver(
-      context,
-      explain_text(derivation, figure, range_of(result, figure), context.style, context.stamp),
-      explain_json(derivation, figure, context.stamp), kYes);
+  const Derivation derivation = explain_figure(result, asked.figure, catalog());
+  return deliver(context,
+                 explain_text(derivation, asked.figure, range_of(result, asked.figure),
+                              context.style, context.stamp),
+                 explain_json(derivation, asked.figure, context.stamp), kYes);
+}
+
+int run(const Context& context, const Arguments& args) {
+  std::vector<std::string> names = figure_names();
+  if (args.operands.size() < 2) {
+    return reject(UsageError{"explain needs a result (or a workload and a cluster) and a figure",
+                             fmt::format("figures: {}", fmt::join(names, ", "))});
+  }
+  const Asked asked = parse_asked(args.operands.back());
+  std::string text;
+  if (args.operands.size() == 2 && result_file(args.operands[0], text)) {
+    const std::vector<std::string> parts = document_parts(text);
+    if (!asked.which.empty() && !is_part(asked.which, parts)) {
+      return reject(UsageError{
+          fmt::format("{} has no part `{}`", sanitize(args.operands[0]), sanitize(asked.which, 60)),
+          parts.empty() ? "it holds one plan: leave `@` out"
+                        : fmt::format("its parts: {}", fmt::join(parts, ", "))});
+    }
+    if (const std::optional<DocumentFigure> found =
+            explain_document(text, asked.figure, asked.which, catalog())) {
+      return deliver(
+          context,
+          explain_text(found->derivation, asked.figure, found->range, context.style, context.stamp),
+          explain_json(found->derivation, asked.figure, context.stamp), kYes);
+    }
+    const std::vector<std::string> more = document_figures(text);
+    names.insert(names.begin(), more.begin(), more.end());
+  }
+  if (!is_figure(asked.figure)) return reject(unknown_figure(asked.figure, names));
+  return explain_plan(context, args, asked);
 }
 
 }  // namespace
@@ -63,15 +111,17 @@ Command explain_command() {
   return {"explain",
           "RESULT FIGURE",
           "where a number comes from: its equation, inputs and sources",
-          "RESULT is a file written by `assay plan -o`, or the same inputs as `assay plan` takes. "
-          "FIGURE "
-          "is a figure of the plan screen (mfu, step_time, memory, days, cost, energy) or an "
-          "account of "
-          "the ledger (kernels.matmul, comm.tensor).\n"
+          "RESULT is a file that any command wrote with -o, or the same inputs as `assay plan` "
+          "takes. FIGURE is a figure of that screen (mfu, step_time, memory, days, cost, energy; "
+          "goodput, interruptions; efficiency; a cause; a limit of a site), a setting that "
+          "`compare` attributes, or an account of the ledger (kernels.matmul, failure.restart). "
+          "Of a result with several plans, FIGURE@PART is the one of a size (mfu@128; of the plan "
+          "kept by --fix-plan: mfu@128-kept) or of a side, by name or number (mfu@2).\n"
           "Marks: m measured, s vendor spec or stated, c calibrated model, a assumed.",
           {{"gpus", 0, "N", "use N accelerators of the cluster", ""},
            {"tokens", 0, "T", "tokens to train on, e.g. 2T", ""}},
-          {"assay explain plan.json mfu", "assay explain llama-3.1-70b h100-128 kernels.matmul"},
+          {"assay explain plan.json mfu", "assay explain llama-3.1-70b h100-128 kernels.matmul",
+           "assay explain run.json goodput", "assay explain scale.json step_time@128"},
           run};
 }
 

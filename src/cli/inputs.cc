@@ -15,7 +15,8 @@ bool ends_with_json(const std::string& name) {
 }
 
 tl::expected<Description, InputRefusal> from_result(const Arguments& args, const std::string& text,
-                                                    const std::string& file) {
+                                                    const std::string& file,
+                                                    const std::string& which) {
   for (const char* option : {"set", "gpus", "tokens"}) {
     if (!args.has(option)) continue;
     return tl::unexpected(
@@ -24,7 +25,7 @@ tl::expected<Description, InputRefusal> from_result(const Arguments& args, const
                      {},
                      {"", 0}});
   }
-  tl::expected<Description, Diagnostics> read = read_result(text, file, catalog());
+  tl::expected<Description, Diagnostics> read = read_result(text, file, catalog(), which);
   if (!read) return tl::unexpected(InputRefusal{{}, read.error(), {"", 0}});
   return std::move(*read);
 }
@@ -46,9 +47,11 @@ bool result_file(const std::string& input, std::string& text) {
 }
 
 tl::expected<Description, InputRefusal> describe_inputs(const Arguments& args,
-                                                        const std::vector<std::string>& inputs) {
+                                                        const std::vector<std::string>& inputs,
+                                                        const std::string& which) {
   std::string text;
-  if (inputs.size() == 1 && result_file(inputs[0], text)) return from_result(args, text, inputs[0]);
+  if (inputs.size() == 1 && result_file(inputs[0], text))
+    return from_result(args, text, inputs[0], which);
   if (const Result<bool> exist = inputs_exist(inputs); !exist) {
     return tl::unexpected(InputRefusal{{}, {}, exist.error()});
   }

@@ -14,12 +14,13 @@ struct InputRefusal {
 };
 int refuse(const Context&, const InputRefusal&);
 
-// A description from operands: one result file, or names and YAML files. --set, --gpus and --tokens
-// apply to the latter.
+// A description from operands: one result file (or the part of it that `which` names), or names and
+// YAML files. --set, --gpus and --tokens apply to the latter.
 tl::expected<Description, InputRefusal> describe_inputs(const Arguments&,
-                                                        const std::vector<std::string>& inputs);
+                                                        const std::vector<std::string>& inputs,
+                                                        const std::string& which = "");
 
-// Whether this operand is a result of an earlier `assay plan`; its text then.
+// Whether this operand is a result of an earlier command; its text then.
 bool result_file(const std::string& input, std::string& text);
 
 tl::expected<std::vector<Gate>, UsageError> parse_gates(const Arguments&);

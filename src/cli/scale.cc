@@ -54,7 +54,7 @@ int run(const Context& context, const Arguments& args) {
   for (const ScalePoint& p : result.best) any |= p.fits;
   for (const ScalePoint& p : result.fixed) any |= p.fits;
   return deliver(context, scale_text(result, setting, context.style, context.stamp),
-                 scale_json(result, setting, context.stamp), any ? kYes : kNo);
+                 scale_json(result, *description, context.stamp), any ? kYes : kNo);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // Where a figure comes from: the prediction once more, with a recorder.
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -14,8 +15,31 @@ namespace {
 
 Derivation leaf(std::string name, double value, std::string unit, std::string equation, char mark,
                 std::string source) {
-  return {std::move(name),   value, std::move(unit), std::move(equation), mark,
-          std::move(source), {}};
+  return {std::move(name),
+          value,
+          std::move(unit),
+          std::move(equation),
+          mark,
+          std::move(source),
+          {},
+          ""};
+}
+
+// A setting that a figure rests on. Whoever knows where it was stated puts its mark and source in.
+Derivation given(std::string name, double value, std::string unit, std::string path) {
+  Derivation d = leaf(std::move(name), value, std::move(unit), "", 'a', path);
+  d.path = std::move(path);
+  return d;
+}
+
+Derivation count_of(std::string name, int64_t n, std::string path = "") {
+  Derivation d = given(std::move(name), static_cast<double>(n), "", std::move(path));
+  if (d.path.empty()) d.mark = 's', d.source = "the plan";
+  return d;
+}
+
+Derivation share_of(std::string name, double share, std::string path) {
+  return given(std::move(name), 100 * share, "%", std::move(path));
 }
 
 struct Subject {
@@ -23,15 +47,20 @@ struct Subject {
   const Plan& p;
   Layout l;
   const Prediction& r;
+  const Links& links;
   std::vector<OpRecord> ops;
+  MicrobatchCost cost;
+  Step step;
 };
 
 Derivation peak_figure(const Subject& u) {
   const Accelerator& a = u.s.cluster.accelerator;
-  const auto name = enum_names(u.p.precision)[static_cast<size_t>(u.p.precision)];
-  return leaf("peak", peak(a, u.p.precision).v / 1e12, "TFLOPS",
-              fmt::format("{} {} dense", a.name, name), 's',
-              fmt::format("catalog/accelerators.yaml: {}", a.name));
+  const std::string name(enum_names(u.p.precision)[static_cast<size_t>(u.p.precision)]);
+  Derivation d = given("peak", peak(a, u.p.precision).v / 1e12, "TFLOPS",
+                       fmt::format("cluster.accelerator.{}", name == "nvfp4" ? "fp4" : name));
+  d.equation = fmt::format("{} {} dense", a.name, name);
+  d.mark = 's';
+  return d;
 }
 
 Derivation flops_figure(const Subject& u) {
@@ -41,8 +70,10 @@ Derivation flops_figure(const Subject& u) {
                       fmt::format("{:.0f} tokens x {:.4g} FLOP per token", tokens,
                                   flops_per_token(m, u.s.workload.seq, u.s.workload.task)),
                       's', "6 x matmul parameters + causal attention; docs/models/flops.md");
-  d.inputs.push_back(leaf("active parameters", active_parameters(m), "", m.name, 's',
-                          fmt::format("catalog/models.yaml: {}", m.name)));
+  Derivation active = given("active parameters", active_parameters(m), "", "workload.model.layers");
+  active.equation = m.name;
+  d.inputs = {std::move(active), count_of("sequence", u.s.workload.seq, "workload.seq"),
+              count_of("batch", u.s.workload.global_batch, "workload.global_batch")};
   return d;
 }
 
@@ -86,15 +117,188 @@ const char* op_kind(Account a) {
   }
 }
 
+using Inputs = std::vector<Derivation>;
+
+Inputs memory_inputs(const Subject& u) {
+  return {given("memory bandwidth", u.s.cluster.accelerator.memory_bandwidth.v, "B/s",
+                "cluster.accelerator.memory_bandwidth"),
+          share_of("of it, streaming", u.s.kernels.memory_efficiency, "kernels.memory_efficiency")};
+}
+
+Inputs clock_inputs(const Subject& u) {
+  const Accelerator& a = u.s.cluster.accelerator;
+  return {leaf("held clock", 100 * u.step.clock, "%",
+               "of the burst clock: where the mean draw meets the limit", 'c', ""),
+          given("power limit", a.tdp.v, "W", "cluster.accelerator.tdp"),
+          given("idle power", a.idle.v, "W", "cluster.accelerator.idle"),
+          given("draw of matmuls", u.s.kernels.power_matmul, "units", "kernels.power_matmul"),
+          given("unit of draw", u.s.kernels.power_unit, "W per TFLOPS", "kernels.power_unit"),
+          given("cooling supply", u.s.cluster.inlet_c, "C", "cluster.inlet_c")};
+}
+
+// The links that a group's traffic passes.
+void add_links(const Subject& u, const Group& g, Inputs& inputs) {
+  if (g.per_domain > 1) {
+    inputs.push_back(given("scale-up link", u.s.cluster.accelerator.scaleup_bandwidth.v, "B/s",
+                           "cluster.accelerator.scaleup_bandwidth"));
+    inputs.push_back(share_of("of it, large messages", u.links.scaleup_params.bus_efficiency,
+                              "scaleup_params.bus_efficiency"));
+  }
+  if (g.ranks > g.per_domain) {
+    inputs.push_back(count_of("NICs of a node", u.s.cluster.node.nics, "cluster.node.nics"));
+    inputs.push_back(given("each NIC", u.links.nic.v, "B/s", "cluster.node.nic_bandwidth"));
+    inputs.push_back(share_of("of it, large messages", u.links.fabric_params.bus_efficiency,
+                              "fabric_params.bus_efficiency"));
+    if (u.links.oversubscription > 1)
+      inputs.push_back(given("oversubscription", u.links.oversubscription, "",
+                             "cluster.fabric.oversubscription"));
+  }
+}
+
+Derivation wire_figure(const Subject& u, Collective kind, double parameters, double bytes,
+                       const Group& g, const char* what) {
+  const Bytes size(parameters * bytes);
+  return leaf("on the wire", collective_time(kind, size, g, u.links).v, "s",
+              fmt::format("{} of {:.3g} GB over {} ranks, {} of them in a scale-up domain", what,
+                          size.v / 1e9, g.ranks, g.per_domain),
+              'c', "docs/models/collectives.md");
+}
+
+// Traffic of gradients or weights between data-parallel ranks: what there is and what hides it.
+Inputs data_inputs(const Subject& u, bool gradients) {
+  const Stack& st = u.s.stack;
+  StageParameters most;
+  for (int64_t i = 0; i < u.l.pp; ++i) {
+    const StageParameters q =
+        stage_parameters(u.cost, stage_content(u.s.workload.model, u.l.pp, i), u.s.workload.model);
+    if (q.dense + q.expert > most.dense + most.expert) most = q;
+  }
+  const bool sharded = u.p.zero == 3;
+  const Group& group = sharded ? u.l.shard_group : u.l.data;
+  const double bytes = gradients ? st.gradient_comm_bytes : st.weight_comm_bytes;
+  const bool whole = gradients && !sharded && (u.p.zero == 0 || !st.scatter_gradients);
+  const Collective kind = !gradients ? Collective::kAllGather
+                          : whole    ? Collective::kAllReduce
+                                     : Collective::kReduceScatter;
+  Inputs inputs{wire_figure(u, kind, most.dense + (sharded ? most.expert : 0), bytes, group,
+                            !gradients ? "all-gather"
+                            : whole    ? "all-reduce"
+                                       : "reduce-scatter")};
+  if (sharded) inputs[0].equation += ", in every micro-batch";
+  if (!sharded && most.expert > 0) {
+    inputs.push_back(wire_figure(u, kind, most.expert, bytes, u.l.data_expert, "experts"));
+  }
+  inputs.push_back(given("bytes per parameter", bytes, "",
+                         gradients ? "stack.gradient_comm_bytes" : "stack.weight_comm_bytes"));
+  inputs.push_back(gradients
+                       ? share_of("hidden under computation",
+                                  u.p.overlap_grad ? st.overlap_grad : 0, "stack.overlap_grad")
+                       : share_of("hidden under computation",
+                                  u.p.overlap_param ? st.overlap_param : 0, "stack.overlap_param"));
+  inputs.push_back(share_of("cost of what is hidden", st.contention, "stack.contention"));
+  add_links(u, group, inputs);
+  return inputs;
+}
+
+Inputs pipeline_inputs(const Subject& u, Account a) {
+  Inputs inputs{count_of("stages", u.l.pp), count_of("chunks of a stage", u.l.vpp),
+                count_of("micro-batches", u.l.microbatches)};
+  if (a == Account::kStageImbalance) {
+    inputs.push_back(count_of("layers", layer_count(u.s.workload.model), "workload.model.layers"));
+    inputs.push_back(count_of("vocabulary", u.s.workload.model.vocab, "workload.model.vocab"));
+  }
+  if (a == Account::kCommPipeline) {
+    inputs.push_back(leaf("sent between stages", u.cost.boundary.v, "B", "per micro-batch and hop",
+                          'c', "docs/models/pipeline.md"));
+    inputs.push_back(share_of("hidden", u.s.stack.overlap_pipeline, "stack.overlap_pipeline"));
+    add_links(u, u.l.pipeline, inputs);
+  }
+  return inputs;
+}
+
+Inputs host_inputs(const Subject& u, Account a) {
+  const Stack& st = u.s.stack;
+  if (a == Account::kSync)
+    return {given("work per step", st.step_overhead.v, "s", "stack.step_overhead")};
+  if (a == Account::kStraggler) {
+    const double nodes = std::max(
+        1.0, static_cast<double>(u.l.ranks) / static_cast<double>(u.s.cluster.node.accelerators));
+    return {share_of("loss per doubling of nodes", st.jitter, "stack.jitter"),
+            leaf("doublings", std::log2(nodes), "", "log2 of the nodes used", 's', "")};
+  }
+  const LayerCost& layer = u.cost.dense.forward.launches > 0 ? u.cost.dense : u.cost.moe;
+  return {given("host time per launch", st.launch.v, "s", "stack.launch"),
+          leaf("launches of a layer", layer.forward.launches + layer.backward.launches, "",
+               "forward and backward, per micro-batch", 'c', "docs/models/step.md")};
+}
+
+// What an account rests on besides its operations.
+Inputs account_inputs(const Subject& u, Account a) {
+  Inputs inputs;
+  const Stack& st = u.s.stack;
+  switch (a) {
+    case Account::kUseful:
+      return {flops_figure(u), peak_figure(u), count_of("accelerators", u.l.ranks)};
+    case Account::kMemoryBound:
+      return memory_inputs(u);
+    case Account::kOptimizer:
+      inputs = memory_inputs(u);
+      inputs.push_back(given("state per parameter", st.optimizer_bytes, "B per parameter",
+                             "stack.optimizer_bytes"));
+      inputs.push_back(given("bytes moved over state read and written", st.optimizer_traffic, "",
+                             "stack.optimizer_traffic"));
+      inputs.push_back(count_of("ranks that share it", u.l.shard));
+      return inputs;
+    case Account::kPowerCap:
+    case Account::kThermal:
+      return clock_inputs(u);
+    case Account::kCommTensor:
+      inputs = {share_of("hidden forward", u.p.overlap_tp ? st.overlap_tp : 0, "stack.overlap_tp")};
+      add_links(u, u.l.tensor, inputs);
+      return inputs;
+    case Account::kCommContext:
+      inputs = {share_of("hidden", st.overlap_context, "stack.overlap_context")};
+      add_links(u, u.l.context, inputs);
+      return inputs;
+    case Account::kCommExpert:
+      inputs = {
+          share_of("hidden", u.p.overlap_expert ? st.overlap_expert : 0, "stack.overlap_expert")};
+      add_links(u, u.l.expert, inputs);
+      return inputs;
+    case Account::kCommGrad:
+    case Account::kCommParam:
+      return data_inputs(u, a == Account::kCommGrad);
+    case Account::kBubble:
+    case Account::kStageImbalance:
+    case Account::kCommPipeline:
+      return pipeline_inputs(u, a);
+    case Account::kLaunch:
+    case Account::kSync:
+    case Account::kStraggler:
+      return host_inputs(u, a);
+    case Account::kStorage:
+      return {given("shared storage", u.s.cluster.storage_bandwidth.v, "B/s",
+                    "cluster.storage_bandwidth")};
+    default:
+      return inputs;
+  }
+}
+
 Derivation account_figure(const Subject& u, Account a) {
   const AccountInfo& i = info(a);
   const double v = u.r.ledger[a].v;
-  Derivation d = leaf(std::string(i.key), v, "s", std::string(i.help), 'c', account_page(a));
+  Derivation d = leaf(std::string(i.key), v, "s", std::string(i.help),
+                      a == Account::kUseful ? 's' : 'c', account_page(a));
+  if (v == 0) {
+    d.equation += "; none in this step";
+    return d;
+  }
+  d.inputs = account_inputs(u, a);
   for (const OpRecord& op : u.ops) {
     if (op.kind != op_kind(a)) continue;
     d.inputs.push_back(leaf(op.layer + " layer " + op.kind, (op.forward + op.backward).v * 1e6,
                             "us",
-                            fmt::format("{}: forward {:.3g} us, backward {:.3g} us, per layer and "
+                            fmt::format("{}: forward {:.0f} us, backward {:.0f} us, per layer and "
                                         "micro-batch",
                                         op.what, op.forward.v * 1e6, op.backward.v * 1e6),
                             'c', d.source));
@@ -103,8 +307,8 @@ Derivation account_figure(const Subject& u, Account a) {
 }
 
 Derivation step_figure(const Subject& u) {
-  Derivation d =
-      leaf("step", u.r.step.v, "s", "sum of the ledger's accounts", 'c', "docs/models/step.md");
+  Derivation d = leaf("step time", u.r.step.v, "s", "sum of the ledger's accounts", 'c',
+                      "docs/models/step.md");
   for (int i = 0; i < kAccounts; ++i) {
     const Account a = static_cast<Account>(i);
     if (u.r.ledger[a].v <= 1e-4 * u.r.step.v) continue;
@@ -129,14 +333,17 @@ Derivation mfu_figure(const Subject& u) {
   return d;
 }
 
+// What the screen shows is reserved memory: fit is judged on that.
 Derivation memory_figure(const Subject& u) {
   const MemoryUse& m = u.r.memory;
-  Derivation d = leaf("memory", m.allocated.v / 1e9, "GB",
-                      fmt::format("worst rank, stage {} of {}; reserved {:.3g} of {:.3g} GB usable",
-                                  m.stage + 1, u.l.pp, m.reserved.v / 1e9, m.capacity.v / 1e9),
-                      'c', "docs/models/memory.md");
+  Derivation d = leaf(
+      "memory", m.reserved.v, "B",
+      fmt::format("allocated x fragmentation, of {:.1f} GiB usable; worst rank, stage {} of {}",
+                  m.capacity / kGiB, m.stage + 1, u.l.pp),
+      'c', "docs/models/memory.md");
+  Derivation allocated = leaf("allocated", m.allocated.v, "B", "sum of the parts", 'c', d.source);
   const auto part = [&](const char* name, Bytes b, const std::string& eq) {
-    d.inputs.push_back(leaf(name, b.v / 1e9, "GB", eq, 'c', d.source));
+    allocated.inputs.push_back(leaf(name, b.v, "B", eq, 'c', ""));
   };
   const Stack& st = u.s.stack;
   part("weights", m.weights, fmt::format("{} bytes per parameter", st.weight_bytes));
@@ -147,36 +354,71 @@ Derivation memory_figure(const Subject& u) {
        fmt::format("micro-batch {}, {} in flight at most", u.p.micro_batch, u.l.pp));
   part("buffers", m.buffers, "gathered layers");
   part("framework", m.framework, "workspaces and communication buffers");
+  d.inputs = {std::move(allocated),
+              given("fragmentation", m.reserved / m.allocated, "", "stack.fragmentation"),
+              given("nominal memory", u.s.cluster.accelerator.memory.v / 1e9, "GB nominal",
+                    "cluster.accelerator.memory")};
+  return d;
+}
+
+Derivation headroom_figure(const Subject& u) {
+  Derivation d = leaf("headroom", (u.r.memory.capacity - u.r.memory.reserved).v, "B",
+                      "usable - reserved", 'c', "docs/models/memory.md");
+  d.inputs = {
+      leaf("usable", u.r.memory.capacity.v, "B", "nominal memory less what driver and context hold",
+           's', "docs/models/memory.md"),
+      memory_figure(u)};
+  return d;
+}
+
+Derivation tflops_figure(const Subject& u) {
+  const double ranks = static_cast<double>(u.l.ranks);
+  Derivation d =
+      leaf("tflops", u.r.model_flops.v / u.r.step.v / ranks / 1e12, "TFLOPS",
+           "model flops per step / (step time x accelerators)", 'c', "docs/models/step.md");
+  d.inputs = {flops_figure(u), step_figure(u), count_of("accelerators", u.l.ranks)};
+  return d;
+}
+
+Derivation power_figure(const Subject& u) {
+  Derivation d =
+      leaf("gpu_power", u.r.power.v, "W", "idle + (limit - idle) x mean draw of the step's kernels",
+           'c', "docs/models/clocks.md");
+  d.inputs = clock_inputs(u);
   return d;
 }
 
 }  // namespace
 
 std::vector<std::string> Predictor::figures() {
-  std::vector<std::string> out{"mfu",         "step", "tokens_per_s", "memory",
-                               "model_flops", "peak", "power"};
-  for (int i = 0; i < kAccounts; ++i) out.emplace_back(info(static_cast<Account>(i)).key);
+  std::vector<std::string> out{"mfu",      "tflops", "step_time",   "tokens_per_s", "memory",
+                               "headroom", "peak",   "model_flops", "gpu_power"};
+  // Later accounts belong to whole runs.
+  for (int i = 0; i < static_cast<int>(Account::kCheckpoint); ++i)
+    out.emplace_back(info(static_cast<Account>(i)).key);
   return out;
 }
 
 Derivation Predictor::explain(const Plan& p, const std::string& figure) {
   const Prediction r = predict(p);
-  Subject u{setting(), p, make_layout(setting(), p), r, {}};
-  microbatch_cost(u.s, p, u.l, links(), &u.ops);
+  Subject u{setting(), p, make_layout(setting(), p), r, links(), {}, {}, {}};
+  u.cost = microbatch_cost(u.s, p, u.l, links(), &u.ops);
+  u.step = assemble_step(u.s, p, u.l, links(), u.cost);
   if (figure == "mfu") return mfu_figure(u);
-  if (figure == "step") return step_figure(u);
+  if (figure == "tflops") return tflops_figure(u);
+  if (figure == "step_time") return step_figure(u);
   if (figure == "memory") return memory_figure(u);
+  if (figure == "headroom") return headroom_figure(u);
   if (figure == "model_flops") return flops_figure(u);
   if (figure == "peak") return peak_figure(u);
+  if (figure == "gpu_power") return power_figure(u);
   if (figure == "tokens_per_s") {
     Derivation d = leaf("tokens_per_s", r.tokens_per_s, "tokens/s", "tokens per step / step time",
                         'c', "docs/models/step.md");
-    d.inputs = {step_figure(u)};
+    d.inputs = {count_of("sequence", u.s.workload.seq, "workload.seq"),
+                count_of("batch", u.s.workload.global_batch, "workload.global_batch"),
+                step_figure(u)};
     return d;
-  }
-  if (figure == "power") {
-    return leaf("power", r.power.v, "W", "idle + (limit - idle) x mean draw of the step's kernels",
-                'c', "docs/models/clocks.md");
   }
   for (int i = 0; i < kAccounts; ++i) {
     if (info(static_cast<Account>(i)).key == figure)

@@ -59,6 +59,7 @@ struct Derivation {
   char mark = 'c';       // m measured, s spec, c calibrated, a assumed
   std::string source;
   std::vector<Derivation> inputs;
+  std::string path;  // of a setting, `stack.jitter`: its origin is mark and source
 };
 
 class Predictor {

@@ -230,7 +230,7 @@ TEST(Explain, DerivesEveryFigureItNames) {
     EXPECT_NE(d.equation, "no such figure") << figure;
     EXPECT_FALSE(d.source.empty()) << figure;
   }
-  const Derivation step = predictor.explain(p, "step");
+  const Derivation step = predictor.explain(p, "step_time");
   double sum = 0;
   for (const Derivation& part : step.inputs) sum += part.value;
   EXPECT_NEAR(sum / r.step.v, 1, 0.01);

@@ -18,6 +18,8 @@ struct Side {
   bool searched = false;
   Prediction prediction;
   RunFigures run;
+  std::vector<Assumption> assumed;  // where it was described, for whoever asks later
+  Origins origins;
 };
 
 struct Change {

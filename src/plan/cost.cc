@@ -27,8 +27,11 @@ bool is_assumed(const Description& d, const std::string& path) {
                      [&path](const Assumption& a) { return a.path == path; });
 }
 
-Derivation leaf(std::string name, double value, std::string unit, char mark, std::string source) {
+// With a path, mark and source are those of the setting's origin, where it is known.
+Derivation leaf(std::string name, double value, std::string unit, char mark, std::string source,
+                std::string path = "") {
   Derivation d;
+  d.path = std::move(path);
   d.name = std::move(name);
   d.value = value;
   d.unit = std::move(unit);
@@ -77,54 +80,82 @@ RunFigures run_figures(const Description& d, const Prediction& p) {
 }
 
 const std::vector<std::string>& run_figure_names() {
-  static const std::vector<std::string> names{"days", "gpu_hours", "cost", "energy"};
+  static const std::vector<std::string> names{"days",   "gpu_hours", "cost", "price",
+                                              "energy", "power",     "pue"};
   return names;
 }
+
+namespace {
+
+Derivation days_figure(const Description& d, const RunFigures& r, Derivation step) {
+  const Workload& w = d.setting.workload;
+  const bool assumed = w.tokens <= 0 || is_assumed(d, "workload.tokens");
+  Derivation days = leaf("days", r.time_s.value / kSecondsPerDay, "days", 'c', "");
+  days.equation = "tokens / tokens per step x step time";
+  days.inputs.push_back(
+      leaf("tokens", r.tokens, "tokens", assumed ? 'a' : 's',
+           assumed ? "20 per active parameter, arXiv:2203.15556" : "workload.tokens"));
+  Derivation per_step = leaf("tokens per step", tokens_per_step(w), "tokens", 's', "");
+  per_step.equation = "batch x sequence";
+  per_step.inputs = {
+      leaf("batch", static_cast<double>(w.global_batch), "", 'a', "", "workload.global_batch"),
+      leaf("sequence", static_cast<double>(w.seq), "", 'a', "", "workload.seq")};
+  days.inputs.push_back(std::move(per_step));
+  days.inputs.push_back(std::move(step));
+  return days;
+}
+
+Derivation price_figure(const RunFigures& r) {
+  return leaf("price", r.price_per_hour, "$/h", r.price_stated ? 's' : 'a',
+              r.price_stated ? "cluster.price" : "catalog price of the accelerator",
+              r.price_stated ? "cluster.price" : "cluster.accelerator.price");
+}
+
+// At the meter: the whole job, facility included.
+Derivation power_figure(const Description& d, const Prediction& p, const RunFigures& r) {
+  const Setting& s = d.setting;
+  Derivation power = leaf("power", r.power_w / 1000, "kW", 'c', "docs/models/economics.md");
+  power.equation = "(accelerators x power + nodes x host power) x PUE";
+  power.inputs = {leaf("power of one accelerator", p.power.v, "W", 'c', "mean over a step"),
+                  leaf("accelerators", static_cast<double>(accelerators_used(s)), "", 's',
+                       "the job's share of the cluster"),
+                  leaf("host power of a node", s.cluster.node.host_power.v, "W", 'a', "",
+                       "cluster.node.host_power"),
+                  leaf("nodes", nodes_used(s), "", 's', ""),
+                  leaf("PUE", s.cluster.pue, "", 'a', "cluster.pue", "cluster.pue")};
+  return power;
+}
+
+}  // namespace
 
 Derivation explain_run(const Description& d, const Prediction& p, const std::string& figure,
                        Derivation step) {
   const Setting& s = d.setting;
   const RunFigures r = run_figures(d, p);
-  const double n = static_cast<double>(accelerators_used(s));
-  const bool tokens_assumed = s.workload.tokens <= 0 || is_assumed(d, "workload.tokens");
-  Derivation days = leaf("days", r.time_s.value / kSecondsPerDay, "days", 'c', "");
-  days.equation = "tokens / tokens per step x step time";
-  days.inputs.push_back(
-      leaf("tokens", r.tokens, "tokens", tokens_assumed ? 'a' : 's',
-           tokens_assumed ? "20 per active parameter, arXiv:2203.15556" : "workload.tokens"));
-  days.inputs.push_back(leaf("tokens per step", tokens_per_step(s.workload), "tokens", 's',
-                             "workload.global_batch x workload.seq"));
-  days.inputs.push_back(std::move(step));
+  if (figure == "price") return price_figure(r);
+  if (figure == "power") return power_figure(d, p, r);
+  if (figure == "pue") return leaf("PUE", s.cluster.pue, "", 'a', "cluster.pue", "cluster.pue");
+  Derivation days = days_figure(d, r, std::move(step));
   if (figure == "days") return days;
 
+  if (figure == "energy") {
+    Derivation use = leaf("energy", r.energy_kwh.value, "kWh", 'c', "docs/models/economics.md");
+    use.equation = "power x time";
+    use.inputs = {power_figure(d, p, r), std::move(days)};
+    return use;
+  }
   Derivation hours = leaf("GPU-hours", r.accelerator_hours.value, "h", 'c', "");
   hours.equation = "accelerators x time";
-  hours.inputs.push_back(leaf("accelerators", n, "", 's', "the job's share of the cluster"));
-  hours.inputs.push_back(days);
+  hours.inputs = {leaf("accelerators", static_cast<double>(accelerators_used(s)), "", 's',
+                       "the job's share of the cluster"),
+                  std::move(days)};
   if (figure == "gpu_hours") return hours;
 
-  if (figure == "cost") {
-    Derivation cost = leaf("cost", r.cost_usd.value, "$", r.price_stated ? 'c' : 'a', "");
-    cost.equation = "GPU-hours x price";
-    cost.inputs.push_back(
-        leaf("price", r.price_per_hour, "$/h", r.price_stated ? 's' : 'a',
-             r.price_stated ? "cluster.price" : "catalog price of the accelerator"));
-    cost.inputs.push_back(std::move(hours));
-    return cost;
-  }
-  ASSERT(figure == "energy");
-  Derivation energy_use = leaf("energy", r.energy_kwh.value, "kWh", 'c', "");
-  energy_use.equation = "(accelerators x power + nodes x host power) x PUE x time";
-  energy_use.inputs.push_back(
-      leaf("power of one accelerator", p.power.v, "W", 'c', "mean over a step"));
-  energy_use.inputs.push_back(leaf("accelerators", n, "", 's', "the job's share of the cluster"));
-  energy_use.inputs.push_back(leaf("host power of a node", s.cluster.node.host_power.v, "W", 's',
-                                   "cluster.node.host_power"));
-  energy_use.inputs.push_back(leaf("nodes", nodes_used(s), "", 's', ""));
-  energy_use.inputs.push_back(
-      leaf("PUE", s.cluster.pue, "", is_assumed(d, "cluster.pue") ? 'a' : 's', "cluster.pue"));
-  energy_use.inputs.push_back(std::move(days));
-  return energy_use;
+  ASSERT(figure == "cost");
+  Derivation cost = leaf("cost", r.cost_usd.value, "$", r.price_stated ? 'c' : 'a', "");
+  cost.equation = "GPU-hours x price";
+  cost.inputs = {price_figure(r), std::move(hours)};
+  return cost;
 }
 
 }  // namespace assay

@@ -35,7 +35,7 @@ double tokens_per_step(const Workload&);
 // MFU with the range that follows from the step time's.
 Interval mfu_range(const Prediction&);
 
-// Figures beyond those of Predictor::figures(): `days`, `gpu_hours`, `cost`, `energy`.
+// Figures beyond those of Predictor::figures(): `days`, `cost`, `energy` and what they rest on.
 const std::vector<std::string>& run_figure_names();
 // REQUIRES: `figure` is one of run_figure_names(). `step` is the derivation of the step time.
 Derivation explain_run(const Description&, const Prediction&, const std::string& figure,

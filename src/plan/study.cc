@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <chrono>
 
+#include <fmt/format.h>
+
 #include "base/assert.h"
 
 namespace assay {
@@ -14,32 +16,25 @@ bool knows(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// The mark of an account is the mark of its derivation; useful work is arithmetic on specs.
-char mark_of(Predictor& predictor, const Plan& plan, Account account) {
-  static const std::vector<std::string> known = Predictor::figures();
-  const std::string key(info(account).key);
-  if (account == Account::kUseful) return 's';
-  return knows(known, key) ? predictor.explain(plan, key).mark : 'c';
-}
-
-std::vector<LedgerLine> ledger_lines(Predictor& predictor, const Plan& plan, const Prediction& p) {
+// Useful work is arithmetic on specs; everything else is the calibrated model's.
+std::vector<LedgerLine> ledger_lines(const Prediction& p) {
   std::vector<LedgerLine> lines;
   for (int i = 0; i < kAccounts; ++i) {
     const Account a = static_cast<Account>(i);
     const double share = p.ledger[a] / p.step;
     if (share < kShareLeast && a != Account::kUseful) continue;
-    lines.push_back({a, p.ledger[a].v, share, mark_of(predictor, plan, a)});
+    lines.push_back({a, p.ledger[a].v, share, a == Account::kUseful ? 's' : 'c'});
   }
   std::stable_sort(lines.begin() + 1, lines.end(),
                    [](const LedgerLine& a, const LedgerLine& b) { return a.seconds > b.seconds; });
   return lines;
 }
 
-void fill_found(PlanResult& r, Predictor& predictor, const StudyOptions& options) {
+void fill_found(PlanResult& r, const StudyOptions& options) {
   const Setting& setting = r.description.setting;
   r.fits = true;
   r.run = run_figures(r.description, r.prediction);
-  r.ledger = ledger_lines(predictor, r.plan, r.prediction);
+  r.ledger = ledger_lines(r.prediction);
   if (options.what_ifs) {
     r.levers = levers(setting, {r.plan, r.prediction}, r.description.plan_keys);
   }
@@ -94,7 +89,7 @@ PlanResult study(Description description, const Catalog& known, const StudyOptio
     predict_stated(r, predictor);
   }
   if (r.fits) {
-    fill_found(r, predictor, options);
+    fill_found(r, options);
   } else if (r.miss) {
     fill_miss(r, known, options);
   }
@@ -110,21 +105,60 @@ std::vector<std::string> figure_names() {
 
 bool is_figure(const std::string& name) { return knows(figure_names(), name); }
 
-Derivation explain_figure(const PlanResult& r, const std::string& figure) {
+namespace {
+
+// The catalog's entry of a setting: `stack.jitter` is `stacks.megatron-core.jitter`.
+std::string catalog_path(const Setting& s, const std::string& path) {
+  const std::pair<std::string, std::string> sections[] = {
+      {"cluster.accelerator.", "accelerators." + s.cluster.accelerator.name},
+      {"cluster.node.", "nodes." + s.cluster.node.name},
+      {"cluster.fabric.", "fabrics." + s.cluster.fabric.name},
+      {"workload.model.", "models." + s.workload.model.name},
+      {"stack.", "stacks." + s.stack.name},
+      {"kernels.", "kernels." + s.kernels.name},
+      {"scaleup_params.", "collectives." + s.scaleup_params.name},
+      {"fabric_params.", "collectives." + s.fabric_params.name},
+  };
+  for (const auto& [section, entry] : sections) {
+    if (path.starts_with(section)) return entry + "." + path.substr(section.size());
+  }
+  return path;
+}
+
+const Origin* origin_of(const Description& d, const Catalog& known, const std::string& path) {
+  for (const Origins* origins : {&d.origins, &known.origins}) {
+    const auto found = origins->find(origins == &d.origins ? path : catalog_path(d.setting, path));
+    if (found != origins->end()) return &found->second;
+  }
+  return nullptr;
+}
+
+// Puts in where each setting of a derivation was stated.
+void cite(const Description& d, const Catalog& known, Derivation& figure) {
+  if (const Origin* o = figure.path.empty() ? nullptr : origin_of(d, known, figure.path)) {
+    figure.mark = o->mark;
+    const std::string place = o->line > 0 ? fmt::format("{}:{}", o->file, o->line) : o->file;
+    figure.source = place + (place.empty() || o->source.empty() ? "" : "  ") + o->source;
+    if (figure.source.empty()) figure.source = figure.path;
+  }
+  for (Derivation& input : figure.inputs) cite(d, known, input);
+}
+
+}  // namespace
+
+Derivation explain_figure(const PlanResult& r, const std::string& figure, const Catalog& known) {
   ASSERT(r.fits || r.miss);
   Predictor predictor(r.description.setting);
-  const std::vector<std::string>& run = run_figure_names();
-  if (!knows(run, figure)) return predictor.explain(r.plan, figure);
-  const std::vector<std::string> known = Predictor::figures();
-  Derivation step;
-  if (knows(known, "step_time")) {
-    step = predictor.explain(r.plan, "step_time");
+  Derivation d;
+  if (knows(run_figure_names(), figure)) {
+    Derivation step = predictor.explain(r.plan, "step_time");
+    step.inputs.clear();  // a figure of its own
+    d = explain_run(r.description, r.prediction, figure, std::move(step));
   } else {
-    step.name = "step time";
-    step.value = r.prediction.step.v;
-    step.unit = "s";
+    d = predictor.explain(r.plan, figure);
   }
-  return explain_run(r.description, r.prediction, figure, std::move(step));
+  cite(r.description, known, d);
+  return d;
 }
 
 }  // namespace assay

@@ -44,8 +44,9 @@ struct StudyOptions {
 
 PlanResult study(Description, const Catalog&, const StudyOptions& = {});
 
-// The figure's derivation, run-level figures included. REQUIRES: `figure` is one of figure_names().
-Derivation explain_figure(const PlanResult&, const std::string& figure);
+// The figure's derivation, run-level figures included, with the origin of every setting in it.
+// REQUIRES: `figure` is one of figure_names().
+Derivation explain_figure(const PlanResult&, const std::string& figure, const Catalog&);
 std::vector<std::string> figure_names();
 bool is_figure(const std::string&);
 

@@ -299,6 +299,8 @@ std::string compare_json(const Comparison& c, const Stamp& stamp) {
     side["ledger"] = ledger_json(s.prediction.ledger, s.prediction.step);
     side["run"] = run_json(s.run);
     side["description"] = description_json(s.setting);
+    side["assumed"] = assumed_json(s.assumed);
+    side["origins"] = origins_json(s.origins);
     sides.push_back(std::move(side));
   }
   doc["sides"] = std::move(sides);

@@ -9,20 +9,23 @@
 namespace assay {
 namespace {
 
+constexpr int kBesideLeast = 44;  // columns for an equation and its source
+
 // A derivation's value as people read it: times, bytes and shares in their usual units, anything
 // else as a number with its unit.
 std::string figure_text(const Derivation& d) {
+  if (d.unit == "word") return d.equation;
   if (d.unit == "s") return seconds(d.value);
   if (d.unit == "B" || d.unit == "bytes") return gibibytes(d.value);
   if (d.unit == "us") return seconds(d.value * 1e-6);
-  if (d.unit == "GB") return gibibytes(d.value * 1e9);
   if (d.unit == "B/s") return bandwidth(d.value);
   if (d.unit == "$") return dollars(d.value);
   if (d.unit == "$/h") return dollars(d.value) + "/h";
   if (d.unit == "kWh") return energy(d.value);
   if (d.unit == "%") return significant(d.value) + " %";
   const double size = std::abs(d.value);
-  std::string number = significant(d.value);
+  const bool exact = size < 1e7 && d.value == std::floor(d.value);  // a count is not rounded
+  std::string number = exact ? count(static_cast<int64_t>(d.value)) : significant(d.value);
   if (size >= 1e7) number = fmt::format("{:.4g}", d.value);
   if (size > 0 && size < 1e-3) number = fmt::format("{:.3g}", d.value);
   return d.unit.empty() ? number : number + " " + d.unit;
@@ -33,10 +36,16 @@ void print_tree(const Derivation& d, size_t depth, const Style& style, std::stri
   std::string line = indent + left(d.name, depth < 8 ? 28 - 2 * depth : 12) +
                      right(figure_text(d), 16) + "  " + d.mark;
   std::string rest;
-  if (!d.equation.empty()) rest += "= " + d.equation;
+  if (!d.equation.empty() && d.unit != "word") rest += "= " + d.equation;
   if (!d.source.empty()) rest += (rest.empty() ? "" : "   ") + d.source;
-  const size_t column = line.size() + 2;
-  if (!rest.empty()) line += "  " + wrap(rest, style.width - static_cast<int>(column), 0);
+  // Beside the figure where there is room; below it on a narrow screen.
+  const size_t beside = line.size() + 2;
+  const bool room = static_cast<int>(beside) + kBesideLeast <= style.width;
+  const size_t column = room ? beside : indent.size() + 4;
+  if (!rest.empty()) {
+    rest = wrap(rest, style.width - static_cast<int>(column), 0);
+    line += room ? "  " + rest : "\n" + rest;
+  }
   std::string padded;
   for (char c : line) {
     padded += c;

@@ -6,6 +6,7 @@
 
 #include "plan/words.h"
 #include "report/result_json.h"
+#include "report/simulate_json.h"
 
 namespace assay {
 namespace {
@@ -135,7 +136,8 @@ Json side_json(const OfferSide& s, double deadline) {
           {"carbon_kg", f.carbon_kg},
           {"water_l", f.water_l},
           {"interruptions", s.run.many.interruptions.mean},
-          {"shares", ledger}};
+          {"shares", ledger},
+          {"simulation", simulate_document(s.run, Json::object())}};
 }
 
 }  // namespace

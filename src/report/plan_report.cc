@@ -388,6 +388,7 @@ std::string plan_json(const PlanResult& r, const Stamp& stamp) {
     add_miss(doc, r);
   }
   doc["assumed"] = assumed_json(d.assumed);
+  doc["origins"] = origins_json(d.origins);
   doc["warnings"] = diagnostics_json(d.warnings);
   doc["description"] = description_json(d.setting);
   return print(doc);

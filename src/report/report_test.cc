@@ -89,14 +89,13 @@ void expect_narrow(const std::string& text, int width) {
   }
 }
 
-const Stamp kkStamp;
 
 TEST(Reports, NoLineIsWiderThanTheScreen) {
   const PlanResult a = planned({"llama-3.1-70b", "h100-128"}, {});
   const PlanResult b = planned({"llama-2-7b", "b200-16"}, {"plan.tp=2"});
   const PlanResult none = planned({"llama-3.1-405b", "h100-16"}, {});
   const auto side = [](const PlanResult& r, const std::string& name) {
-    return Side{name, r.description.setting, r.plan, r.searched, r.prediction, r.run};
+    return Side{name, r.description.setting, r.plan, r.searched, r.prediction, r.run, {}, {}};
   };
   const Comparison two = compare({side(a, "a-rather-long-name.yaml"), side(b, "b")});
   const Comparison three =
@@ -116,7 +115,8 @@ TEST(Reports, NoLineIsWiderThanTheScreen) {
     expect_narrow(compare_text(three, style, kStamp), width);
     expect_narrow(scale_text(scaled, setting, style, kStamp), width);
     for (const char* figure : {"mfu", "cost", "kernels.matmul"}) {
-      expect_narrow(explain_text(explain_figure(a, figure), figure, "", style, kStamp), width);
+      expect_narrow(explain_text(explain_figure(a, figure, catalog()), figure, "", style, kStamp),
+                    width);
     }
     expect_narrow(catalog_show_text(catalog(), "h100-sxm5-80gb", style), width);
   }

@@ -2,10 +2,10 @@
 
 #include "report/result_file.h"
 
+#include <algorithm>
+
 namespace assay {
 namespace {
-
-constexpr std::string_view kPlanSchema = "assay.plan/1";
 
 Diagnostics problem(const std::string& message, const std::string& file, const std::string& help) {
   Diagnostic d;
@@ -126,6 +126,16 @@ Json assumed_json(const std::vector<Assumption>& assumed) {
   return list;
 }
 
+Json origins_json(const Origins& origins) {
+  Json stated = Json::object();
+  for (const auto& [path, o] : origins) {
+    if (o.mark == 'a' || o.file.starts_with("catalog/")) continue;
+    stated[path] = {
+        {"mark", std::string(1, o.mark)}, {"source", o.source}, {"file", o.file}, {"line", o.line}};
+  }
+  return stated;
+}
+
 bool is_result(const std::string& text) {
   const size_t start = text.find_first_not_of(" \t\r\n");
   if (start == std::string::npos || text[start] != '{') return false;
@@ -133,31 +143,114 @@ bool is_result(const std::string& text) {
          text.substr(start, 200).find("\"schema\":\"assay.") != std::string::npos;
 }
 
+namespace {
+
+// The description and the plan inside a document; null where it holds none.
+struct Held {
+  const Json* holder = nullptr;  // of the description and where it comes from
+  const Json* description = nullptr;
+  const Json* plan = nullptr;
+  int64_t accelerators = 0;  // zero: the description's
+};
+
+const Json* member(const Json& object, const char* key) {
+  return object.is_object() && object.contains(key) ? &object[key] : nullptr;
+}
+
+Held held_in(const Json& doc, const std::string& which) {
+  Held held;
+  held.holder = &doc;
+  held.description = member(doc, "description");
+  const auto take = [&held](const Json* holder) {
+    if (holder != nullptr && member(*holder, "plan") != nullptr)
+      held.plan = member(*holder, "plan");
+  };
+  take(member(doc, "nearest_miss"));  // where nothing fitted, it is still a plan to compare with
+  take(member(doc, "best"));
+  take(member(doc, "plan"));
+  const bool kept = which.ends_with("-kept");
+  const std::string part = kept ? which.substr(0, which.size() - 5) : which;
+  const Json* sizes = member(doc, kept ? "fixed" : "best");
+  for (size_t i = 0; sizes != nullptr && sizes->is_array() && i < sizes->size(); ++i) {
+    const Json* n = member((*sizes)[i], "accelerators");
+    if (n == nullptr || !n->is_number_integer() || std::to_string(n->get<int64_t>()) != part)
+      continue;
+    held.accelerators = n->get<int64_t>();
+    if (const Json* result = member((*sizes)[i], "result")) take(result);
+  }
+  const Json* sides = member(doc, "sides");
+  for (size_t i = 0; sides != nullptr && sides->is_array() && i < sides->size(); ++i) {
+    const Json& side = (*sides)[i];
+    const Json* name = member(side, "name");
+    const bool named = name != nullptr && name->is_string() && *name == which;
+    if (!named && std::to_string(i + 1) != which) continue;
+    const Json* run = member(side, "simulation");
+    held.holder = run != nullptr ? run : &side;
+    held.description = member(*held.holder, "description");
+    take(run != nullptr ? member(*run, "plan") : member(side, "result"));
+  }
+  return held;
+}
+
+// What was assumed and what was stated where, so that marks survive being saved.
+void read_origins(const Json& doc, Description& d) {
+  const auto text = [](const Json& object, const char* key) {
+    const Json* value = member(object, key);
+    return value != nullptr && value->is_string() ? sanitize(value->get<std::string>(), 200)
+                                                  : std::string();
+  };
+  if (const Json* assumed = member(doc, "assumed"); assumed != nullptr && assumed->is_array()) {
+    for (const Json& a : *assumed) {
+      const std::string path = text(a, "path");
+      d.assumed.push_back({path, text(a, "value"), text(a, "why")});
+      d.origins[path] = Origin{'a', text(a, "why"), "", 0};
+    }
+  }
+  const Json* stated = member(doc, "origins");
+  if (stated == nullptr || !stated->is_object()) return;
+  for (const auto& [path, o] : stated->items()) {
+    const std::string mark = text(o, "mark");
+    const Json* line = member(o, "line");
+    d.origins[sanitize(path, 100)] =
+        Origin{mark == "m"   ? 'm'
+               : mark == "c" ? 'c'
+                             : 's',
+               text(o, "source"), text(o, "file"),
+               line != nullptr && line->is_number_integer() ? line->get<int>() : 0};
+  }
+}
+
+}  // namespace
+
 tl::expected<Description, Diagnostics> read_result(const std::string& text, const std::string& file,
-                                                   const Catalog& known) {
+                                                   const Catalog& known, const std::string& which) {
   const Json doc = Json::parse(text, nullptr, false);
   if (!doc.is_object() || !doc.contains("schema")) {
     return tl::unexpected(
         problem("not a result of assay", file, "write one with `assay plan ... -o`"));
   }
-  if (doc["schema"] != kPlanSchema) {
-    return tl::unexpected(problem("only results of `assay plan` hold one plan", file,
-                                  "write one with `assay plan ... -o result.json`"));
-  }
-  // Where nothing fitted, the closest miss is still a plan to compare with.
-  const char* holder = doc.contains("best") && doc["best"].is_object() ? "best" : "nearest_miss";
-  if (!doc.contains("description") || !doc.contains(holder)) {
-    return tl::unexpected(problem("this result holds no plan", file, ""));
+  const Held held = held_in(doc, which);
+  if (held.description == nullptr || held.plan == nullptr) {
+    const bool many = doc.contains("sides") || (doc.contains("best") && doc["best"].is_array());
+    return tl::unexpected(many ? problem("this result holds several plans", file,
+                                         "say which, as in `assay explain RESULT mfu@2`")
+                               : problem("this result holds no plan", file,
+                                         "write one with `assay plan ... -o result.json`"));
   }
   Description d;
   Diagnostics problems;
-  const Json& described = doc["description"];
-  const FieldReader reader(described, "description", file, problems);
+  const FieldReader reader(*held.description, "description", file, problems);
   reader("workload", d.setting.workload, kAny, "");
   reader("cluster", d.setting.cluster, kAny, "");
   reader("stack", d.setting.stack, kAny, "");
   reader("accelerators", d.setting.accelerators, Limits{0, 1e6}, "");
-  FieldReader(doc[holder], holder, file, problems)("plan", d.plan, kAny, "");
+  if (held.accelerators > 0 && held.accelerators <= 1'000'000) {
+    d.setting.accelerators = held.accelerators;
+    const int64_t per_node = std::max<int64_t>(1, d.setting.cluster.node.accelerators);
+    d.setting.cluster.nodes =
+        std::max(d.setting.cluster.nodes, (held.accelerators + per_node - 1) / per_node);
+  }
+  FieldReader(*held.plan, "plan", file, problems).read(*held.plan, "plan", d.plan, kAny);
   if (d.setting.workload.model.kind == ModelKind::kTransformer &&
       d.setting.workload.model.layers < 1) {
     for (Diagnostic& p : problem("`description.workload.model` is incomplete", file, "")) {
@@ -169,6 +262,7 @@ tl::expected<Description, Diagnostics> read_result(const std::string& text, cons
   d.workload_name = d.setting.workload.name;
   d.cluster_name = d.setting.cluster.name;
   d.stack_name = d.setting.stack.name;
+  read_origins(*held.holder, d);
   resolve(d.setting, known);
   return d;
 }

@@ -17,5 +17,7 @@ Json candidate_json(const Plan&, const Prediction&, const Setting&);
 Json change_json(const Change&);
 Json diagnostics_json(const Diagnostics&);
 Json assumed_json(const std::vector<Assumption>&);
+// Settings that a person stated, with file and line; the catalog's speak for themselves.
+Json origins_json(const Origins&);
 
 }  // namespace assay

@@ -176,7 +176,8 @@ std::string scale_text(const ScaleResult& r, const Setting& s, const Style& styl
   return out + "\n" + bold(wrap(verdict(r), style.width), style) + "\n";
 }
 
-std::string scale_json(const ScaleResult& r, const Setting& s, const Stamp& stamp) {
+std::string scale_json(const ScaleResult& r, const Description& d, const Stamp& stamp) {
+  const Setting& s = d.setting;
   Json doc = start_document("assay.scale/1", stamp);
   doc["break_even"] = r.break_even ? Json(*r.break_even) : Json(nullptr);
   doc["doubling_pays"] = kDoublingPays;
@@ -188,6 +189,8 @@ std::string scale_json(const ScaleResult& r, const Setting& s, const Stamp& stam
   doc["best"] = std::move(best);
   doc["fixed"] = std::move(fixed);
   doc["wrong_choice"] = std::move(wrong);
+  doc["assumed"] = assumed_json(d.assumed);
+  doc["origins"] = origins_json(d.origins);
   doc["description"] = description_json(s);
   return print(doc);
 }

@@ -7,6 +7,6 @@
 namespace assay {
 
 std::string scale_text(const ScaleResult&, const Setting&, const Style&, const Stamp&);
-std::string scale_json(const ScaleResult&, const Setting&, const Stamp&);
+std::string scale_json(const ScaleResult&, const Description&, const Stamp&);
 
 }  // namespace assay

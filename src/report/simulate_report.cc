@@ -9,6 +9,7 @@
 #include "report/plan_report.h"
 #include "report/result_json.h"
 #include "report/run_series.h"
+#include "report/simulate_json.h"
 
 namespace assay {
 namespace {
@@ -373,13 +374,14 @@ std::string simulate_text(const SimulateResult& r, const Style& style, const Sta
   return trimmed_lines(out + "\n" + bold(wrap(verdict(r), style.width), style) + "\n");
 }
 
-std::string simulate_json(const SimulateResult& r, const Stamp& stamp) {
-  Json doc = start_document("assay.simulate/1", stamp);
+Json simulate_document(const SimulateResult& r, Json doc) {
   const ManyResult& m = r.many;
   doc["description"] = description_json(r.plan.description.setting);
   doc["plan"] = candidate_json(r.plan.plan, r.plan.prediction, r.plan.description.setting);
   doc["site"] = r.site_name;
   doc["run"] = r.operations_name;
+  doc["operations"] = value_json(r.plan.description.operations);
+  doc["origins"] = origins_json(r.plan.description.origins);
   doc["runs"] = {
       {"requested", m.requested}, {"done", m.done}, {"partial", m.partial() || r.levers_cut}};
   doc["period_s"] = band_json(m.period);
@@ -431,9 +433,15 @@ std::string simulate_json(const SimulateResult& r, const Stamp& stamp) {
                        {"scheduled", t.scheduled},
                        {"hottest_coolant_c", t.hottest_coolant_c}};
   }
-  doc["assumed"] = assumed_json(r.spec.assumed);
+  std::vector<Assumption> assumed = r.plan.description.assumed;
+  assumed.insert(assumed.end(), r.spec.assumed.begin(), r.spec.assumed.end());
+  doc["assumed"] = assumed_json(assumed);
   doc["verdict"] = verdict(r);
-  return print(doc);
+  return doc;
+}
+
+std::string simulate_json(const SimulateResult& r, const Stamp& stamp) {
+  return print(simulate_document(r, start_document("assay.simulate/1", stamp)));
 }
 
 Seconds trace_bucket(Seconds period) {

@@ -1,0 +1,334 @@
+#include "report/explain_document.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "report/explain_parts.h"
+#include "report/result_file.h"
+
+namespace assay {
+namespace {
+
+const Json& nothing() {
+  static const Json none;
+  return none;
+}
+
+}  // namespace
+
+const Json& at(const Json& doc, const JsonPath& path) {
+  const Json* here = &doc;
+  for (const std::string_view key : path) {
+    if (!here->is_object() || !here->contains(key)) return nothing();
+    here = &(*here)[std::string(key)];
+  }
+  return *here;
+}
+
+double number(const Json& doc, const JsonPath& path) {
+  const Json& value = at(doc, path);
+  return value.is_number() ? value.get<double>() : 0;
+}
+
+// Text of a document is somebody's: it may not steer a terminal.
+std::string text_at(const Json& doc, const JsonPath& path) {
+  const Json& value = at(doc, path);
+  return value.is_string() ? sanitize(value.get<std::string>(), 400) : "";
+}
+
+Derivation figure(std::string name, double value, std::string unit, std::string equation, char mark,
+                  std::string source) {
+  Derivation d;
+  d.name = std::move(name);
+  d.value = value;
+  d.unit = std::move(unit);
+  d.equation = std::move(equation);
+  d.mark = mark;
+  d.source = std::move(source);
+  return d;
+}
+
+std::string band_text(const Json& band, double by) {
+  if (!band.is_object() || number(band, {"p95"}) <= 0) return "";
+  return fmt::format("(p5 {}, p95 {})", significant(by * number(band, {"p5"})),
+                     significant(by * number(band, {"p95"})));
+}
+
+namespace {
+
+// ---- assay.scale/1
+
+const Json* size_of(const Json& doc, const std::string& which) {
+  const Json* found = nullptr;
+  const bool kept = which.ends_with("-kept");
+  const std::string size = kept ? which.substr(0, which.size() - 5) : which;
+  for (const Json& p : at(doc, {kept ? "fixed" : "best"})) {
+    const Json& fits = at(p, {"fits"});
+    if (!fits.is_boolean() || !fits.get<bool>()) continue;
+    if (size.empty() || fmt::format("{:.0f}", number(p, {"accelerators"})) == size) found = &p;
+  }
+  return found;
+}
+
+std::optional<DocumentFigure> scale_figure(const Json& doc, const std::string& name,
+                                           const std::string& which) {
+  const Json* p = size_of(doc, which);
+  if (p == nullptr) return std::nullopt;
+  const auto tokens = [](const Json& point) {
+    return figure(fmt::format("at {:.0f} GPUs", number(point, {"accelerators"})),
+                  number(point, {"result", "tokens_per_s"}), "tokens/s", "");
+  };
+  const Json* first = nullptr;
+  const Json* before = nullptr;
+  const Json& main = at(doc, {"fixed"}).empty() ? at(doc, {"best"}) : at(doc, {"fixed"});
+  for (const Json& q : main) {
+    if (first == nullptr && number(q, {"result", "tokens_per_s"}) > 0) first = &q;
+  }
+  for (const Json& q : at(doc, {which.ends_with("-kept") ? "fixed" : "best"})) {
+    if (&q == p) break;
+    if (number(q, {"result", "tokens_per_s"}) > 0) before = &q;
+  }
+  Derivation d;
+  if (name == "speedup" || name == "efficiency") {
+    const bool speed = name == "speedup";
+    d = speed ? figure(name, number(*p, {name}), "x", "tokens per second over the first size's")
+              : figure(name, 100 * number(*p, {name}), "%",
+                       "speed-up / growth in accelerators; 100 % is ideal");
+    if (first != nullptr) d.inputs = {tokens(*first)};
+  } else if (name == "doubling") {
+    d = figure(name, number(*p, {"marginal"}), "x", "tokens per second over the size before");
+    if (before != nullptr) d.inputs = {tokens(*before)};
+  } else if (name == "usd_per_million_tokens") {
+    d = figure(name, number(*p, {name}), "$", "price x accelerators / tokens per second x 1e6");
+    d.inputs = {figure("price", number(doc, {"description", "cluster", "price"}) * kSecondsPerHour,
+                       "$/h", "", 's', "cluster.price"),
+                figure("accelerators", number(*p, {"accelerators"}), "", "", 's')};
+  } else {
+    return std::nullopt;
+  }
+  d.inputs.push_back(tokens(*p));
+  return DocumentFigure{std::move(d), ""};
+}
+
+// ---- assay.compare/1
+
+std::optional<DocumentFigure> compare_figure(const Json& doc, const std::string& name) {
+  const Json& sides = at(doc, {"sides"});
+  if (name == "speedup" && sides.is_array() && sides.size() >= 2) {
+    Derivation d =
+        figure(name, number(doc, {"speedup"}), "x",
+               "tokens per second of the last side over the first's", 'c', "docs/models/range.md");
+    for (const Json* side : {&sides.front(), &sides.back()}) {
+      d.inputs.push_back(figure(text_at(*side, {"name"}), number(*side, {"result", "tokens_per_s"}),
+                                "tokens/s", ""));
+    }
+    return DocumentFigure{std::move(d),
+                          fmt::format("(+/- {:.2g})", number(doc, {"speedup_uncertainty"}))};
+  }
+  for (const Json& c : at(doc, {"changes"})) {
+    if (text_at(c, {"setting"}) != name) continue;
+    Derivation d = figure(name, number(c, {"step_s"}), "s",
+                          fmt::format("{} -> {}: the mean of switching it first (all else as "
+                                      "before) and last (all else as after)",
+                                      text_at(c, {"before"}), text_at(c, {"after"})));
+    if (at(c, {"step_s"}).is_null()) d.equation += "; it cannot be switched alone";
+    d.inputs = {figure("MFU", 100 * number(c, {"mfu"}), "points", "by the same switching")};
+    return DocumentFigure{std::move(d), ""};
+  }
+  if (name != "interaction") return std::nullopt;
+  return DocumentFigure{figure(name, number(doc, {"interaction", "step_s"}), "s",
+                               "the whole difference less the gains of all settings"),
+                        ""};
+}
+
+// ---- assay.offers/1
+
+const Json* side_of(const Json& doc, const std::string& which) {
+  const Json* found = nullptr;
+  int64_t i = 0;
+  for (const Json& side : at(doc, {"sides"})) {
+    ++i;
+    if (which.empty() || text_at(side, {"name"}) == which || fmt::format("{}", i) == which)
+      found = &side;
+  }
+  return found;
+}
+
+std::optional<DocumentFigure> offers_figure(const Json& doc, const std::string& name,
+                                            const std::string& which, const Catalog& known) {
+  const Json* side = side_of(doc, which);
+  if (side == nullptr) return std::nullopt;
+  if (name == "usd_per_useful_exaflop") {
+    Derivation d = figure(name, number(*side, {name}), "$", "cost / (useful share x paid x peak)",
+                          'c', "docs/models/economics.md");
+    d.inputs = {
+        figure("cost", number(*side, {"cost_usd"}), "$", ""),
+        figure("useful", 100 * number(*side, {"shares", "useful"}), "%", "of what is paid")};
+    return DocumentFigure{std::move(d), ""};
+  }
+  if (name == "missed_deadline")
+    return DocumentFigure{
+        figure(name, 100 * number(*side, {name}), "%",
+               fmt::format("runs that took longer than {:g} days", number(doc, {"deadline_days"}))),
+        ""};
+  return simulate_figure(at(*side, {"simulation"}), name, known);
+}
+
+// ---- assay.diagnose/1
+
+std::optional<DocumentFigure> diagnose_figure(const Json& doc, const std::string& name) {
+  const double step = number(doc, {"measured", "step_s"});
+  const std::string from = fmt::format("{} {}", text_at(doc, {"measured", "source"}),
+                                       text_at(doc, {"measured", "accelerator"}));
+  if (name == "step_time") {
+    Derivation d = figure(name, step, "s",
+                          fmt::format("median of {:.0f} steps; sum of the ledger's accounts",
+                                      number(doc, {"measured", "steps"})),
+                          'm', from);
+    for (const Json& a : at(doc, {"measured", "ledger"}))
+      d.inputs.push_back(figure(text_at(a, {"account"}), number(a, {"seconds"}), "s", "", 'm'));
+    return DocumentFigure{std::move(d), ""};
+  }
+  for (const Json& a : at(doc, {"measured", "ledger"})) {
+    if (text_at(a, {"account"}) != name) continue;
+    Derivation d = figure(name, number(a, {"seconds"}), "s", "measured, mean of the steps", 'm',
+                          from + "; docs/reference/causes.md");
+    d.inputs = {figure("of the step", 100 * number(a, {"share"}), "%", "", 'm')};
+    return DocumentFigure{std::move(d), ""};
+  }
+  for (const Json& f : at(doc, {"findings"})) {
+    if (text_at(f, {"cause"}) != name) continue;
+    Derivation d = figure(name, number(f, {"gain_s"}), "s", text_at(f, {"detail"}), 'c',
+                          "docs/models/what-if.md");
+    d.inputs = {figure("step now", number(doc, {"measured", "usual_s"}), "s",
+                       "measured, the profiler's cost taken out", 'm'),
+                figure("step without the cause", number(f, {"step_after_s"}), "s",
+                       "replayed with the cause removed and all else kept")};
+    for (const Json& e : at(f, {"evidence"})) {
+      d.inputs.push_back(figure("evidence " + text_at(e, {"id"}),
+                                static_cast<double>(at(e, {"rows"}).size()), "",
+                                "lines: " + text_at(e, {"title"}), 'm', text_at(e, {"file"})));
+    }
+    return DocumentFigure{std::move(d), ""};
+  }
+  return std::nullopt;
+}
+
+// ---- assay.review/1
+
+std::string hyphened(std::string text) {
+  std::replace(text.begin(), text.end(), ' ', '-');
+  return text;
+}
+
+std::optional<DocumentFigure> review_figure(const Json& doc, const std::string& name) {
+  for (const Json& l : at(doc, {"density", "limits"})) {
+    if (hyphened(text_at(l, {"limit"})) != name) continue;
+    Derivation d = figure(name, number(l, {"nodes"}), "nodes", text_at(l, {"why"}), 'c',
+                          "docs/models/power-and-cooling.md");
+    d.inputs = {figure("racks", number(l, {"racks"}), "", "")};
+    return DocumentFigure{std::move(d), ""};
+  }
+  if (name == "nodes") {
+    Derivation d = figure(name, number(doc, {"density", "nodes"}), "nodes",
+                          "the smallest limit: " + text_at(doc, {"density", "binding"}));
+    for (const Json& l : at(doc, {"density", "limits"})) {
+      if (number(l, {"nodes"}) > 0)
+        d.inputs.push_back(
+            figure(text_at(l, {"limit"}), number(l, {"nodes"}), "", text_at(l, {"why"})));
+    }
+    return DocumentFigure{std::move(d), ""};
+  }
+  const Json& year = at(doc, {"year"});
+  if (name == "pue") {
+    Derivation d = figure(name, number(year, {"pue"}), "", "facility energy / IT energy of a year",
+                          'c', "docs/models/power-and-cooling.md");
+    d.inputs = {figure("facility", number(year, {"facility_kwh"}), "kWh", ""),
+                figure("IT", number(year, {"it_kwh"}), "kWh", "")};
+    return DocumentFigure{std::move(d), ""};
+  }
+  if (name == "energy_bill") {
+    Derivation d =
+        figure(name, number(year, {"energy_usd"}), "$", "energy x tariff, hour by hour over a year",
+               'c', "docs/models/economics.md");
+    d.inputs = {figure("energy", number(year, {"facility_kwh"}), "kWh", ""),
+                figure("highest power", number(year, {"highest_w"}) / 1000, "kW", "")};
+    return DocumentFigure{std::move(d), ""};
+  }
+  if (name != "bill") return std::nullopt;
+  Derivation d = figure(name, number(doc, {"bill", "total_usd"}), "$", "of a year", 'c',
+                        "docs/models/economics.md");
+  for (const auto& [key, part] : at(doc, {"bill"}).items()) {
+    if (key.ends_with("_usd") && key != "total_usd" && part.is_number() && part.get<double>() > 0)
+      d.inputs.push_back(figure(sanitize(key, 40), part.get<double>(), "$", ""));
+  }
+  return DocumentFigure{std::move(d), ""};
+}
+
+std::string schema_of(const Json& doc) {
+  const std::string schema = text_at(doc, {"schema"});
+  return schema.starts_with("assay.") ? schema.substr(6, schema.find('/') - 6) : "";
+}
+
+Json parsed(const std::string& text) { return Json::parse(text, nullptr, false); }
+
+}  // namespace
+
+std::optional<DocumentFigure> explain_document(const std::string& text, const std::string& name,
+                                               const std::string& which, const Catalog& known) {
+  const Json doc = parsed(text);
+  const std::string schema = schema_of(doc);
+  if (schema == "simulate") return simulate_figure(doc, name, known);
+  if (schema == "scale") return scale_figure(doc, name, which);
+  if (schema == "compare") return compare_figure(doc, name);
+  if (schema == "offers") return offers_figure(doc, name, which, known);
+  if (schema == "diagnose") return diagnose_figure(doc, name);
+  if (schema == "review") return review_figure(doc, name);
+  return std::nullopt;
+}
+
+std::vector<std::string> document_figures(const std::string& text) {
+  const Json doc = parsed(text);
+  const std::string schema = schema_of(doc);
+  std::vector<std::string> names;
+  const auto add = [&](const Json& list, const char* key) {
+    for (const Json& item : list) names.push_back(hyphened(text_at(item, {key})));
+  };
+  if (schema == "simulate") return simulate_figures(doc);
+  if (schema == "scale") names = {"speedup", "efficiency", "doubling", "usd_per_million_tokens"};
+  if (schema == "compare") {
+    names = {"speedup", "interaction"};
+    add(at(doc, {"changes"}), "setting");
+  }
+  if (schema == "offers") {
+    const Json* side = side_of(doc, "");
+    if (side != nullptr) names = simulate_figures(at(*side, {"simulation"}));
+    for (const char* name : {"usd_per_useful_exaflop", "missed_deadline"}) names.emplace_back(name);
+  }
+  if (schema == "diagnose") {
+    names = {"step_time"};
+    add(at(doc, {"measured", "ledger"}), "account");
+    add(at(doc, {"findings"}), "cause");
+  }
+  if (schema == "review") {
+    names = {"nodes", "pue", "energy_bill", "bill"};
+    add(at(doc, {"density", "limits"}), "limit");
+  }
+  return names;
+}
+
+std::vector<std::string> document_parts(const std::string& text) {
+  const Json doc = parsed(text);
+  std::vector<std::string> parts;
+  for (const char* list : {"best", "fixed"}) {
+    if (schema_of(doc) != "scale") break;
+    for (const Json& p : at(doc, {list}))
+      parts.push_back(fmt::format("{:.0f}{}", number(p, {"accelerators"}),
+                                  std::string_view(list) == "fixed" ? "-kept" : ""));
+  }
+  for (const Json& s : at(doc, {"sides"})) parts.push_back(text_at(s, {"name"}));
+  return parts;
+}
+
+}  // namespace assay
