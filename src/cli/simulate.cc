@@ -10,7 +10,10 @@ namespace assay {
 namespace {
 
 // Writes one run as a Perfetto trace; false where the file cannot be written.
-bool write_trace(const SimulateResult& r, const SimulationAsk& ask, const std::string& path) {
+bool write_trace(SimulateResult r, const SimulationAsk& ask, const std::string& path) {
+  // The counters are of the weather that this run meets.
+  const size_t weather = weather_of(r.spec.spec.site, ask.seed);
+  if (weather > 0) r.site = r.other_weather[weather - 1];
   RunOptions options;
   options.trace = true;
   options.bucket = trace_bucket(r.spec.spec.period);

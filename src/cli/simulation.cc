@@ -45,18 +45,28 @@ int64_t start_hour(const std::string& start) {
   return 24 * (kDays[month - 1] + day - 1);
 }
 
+// One of so many kinds of weather.
+void add_weather(const Bill& b, double weathers, RunMoney& m) {
+  const double hours = weathers * b.accelerator_hours;
+  m.kwh_per_gpu_hour += b.kwh / hours;
+  m.kg_co2_per_gpu_hour += b.carbon_kg / hours;
+  m.water_l_per_gpu_hour += b.water_l / hours;
+}
+
 RunMoney money(const SimulateResult& r, const Site& site) {
   RunMoney m;
   const double gpus = static_cast<double>(accelerators_used(r.plan.description.setting));
   if (r.plan.run.price_known) m.usd_per_gpu_hour = r.plan.run.price_per_hour;
   m.kwh_per_gpu_hour = r.plan.run.power_w / 1000 / gpus;
   if (!r.site) return m;
-  const Bill b = bill(site, r.plan.description.setting.cluster, *r.site);
+  const Cluster& cluster = r.plan.description.setting.cluster;
+  const Bill b = bill(site, cluster, *r.site);
   if (b.price_known && b.accelerator_hours > 0) m.usd_per_gpu_hour = b.per_hour.v * kSecondsPerHour;
   if (b.accelerator_hours > 0) {
-    m.kwh_per_gpu_hour = b.kwh / b.accelerator_hours;
-    m.kg_co2_per_gpu_hour = b.carbon_kg / b.accelerator_hours;
-    m.water_l_per_gpu_hour = b.water_l / b.accelerator_hours;
+    const double weathers = static_cast<double>(r.other_weather.size() + 1);
+    m.kwh_per_gpu_hour = 0;
+    add_weather(b, weathers, m);
+    for (const SiteSeries& s : r.other_weather) add_weather(bill(site, cluster, s), weathers, m);
   }
   m.rented = b.rented;
   m.people_unknown = !b.rented && site.offer.staff <= 0;
@@ -206,9 +216,13 @@ tl::expected<SimulateResult, int> simulate_description(const Context& context,
     facility.start_hour = start_hour(ask.start.empty() ? site.offer.start : ask.start);
     facility.hours = weather_hours(days, input, r.plan.prediction.tokens_per_s);
     facility.seed = ask.seed;
-    r.site = facility_series(site, r.plan.description.setting.cluster, facility);
+    r.other_weather = facility_weather(site, r.plan.description.setting.cluster, facility,
+                                       weather_count(facility.hours));
+    r.site = std::move(r.other_weather.back());
+    r.other_weather.pop_back();
     input.site = &site;
     input.series = &*r.site;
+    input.other_weather = &r.other_weather;
   }
   r.spec = make_spec(input);
   if (const Diagnostics problems = spec_problems(r.spec, r.plan.description.origins);

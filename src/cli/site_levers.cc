@@ -1,5 +1,7 @@
 #include "cli/site_levers.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 namespace assay {
@@ -49,16 +51,24 @@ bool same_hours(const SiteSeries& a, const SiteSeries& b) {
   return true;
 }
 
+bool same_weather(const std::vector<SiteSeries>& a, const std::vector<SiteSeries>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), same_hours);
+}
+
 }  // namespace
 
 std::vector<Lever> site_levers(const SpecInput& input, const FacilityOptions& options) {
   std::vector<Lever> levers;
   for (const Variant& v : variants(*input.site)) {
-    const SiteSeries series = facility_series(v.site, input.setting->cluster, options);
-    if (same_hours(*input.series, series)) continue;
+    std::vector<SiteSeries> weather =
+        facility_weather(v.site, input.setting->cluster, options, weather_count(options.hours));
+    const SiteSeries series = std::move(weather.back());
+    weather.pop_back();
+    if (same_hours(*input.series, series) && same_weather(*input.other_weather, weather)) continue;
     SpecInput other = input;
     other.site = &v.site;
     other.series = &series;
+    other.other_weather = &weather;
     levers.push_back({v.name, v.change, make_spec(other).spec});
   }
   return levers;

@@ -38,6 +38,20 @@ HoursMean over_hours(const SiteSeries& site, double from_s, double to_s) {
   return m;
 }
 
+// The mean of all weather that runs draw from, and its hottest hour.
+HoursMean over_weather(const SimulateResult& r, double from, double to) {
+  HoursMean m = over_hours(*r.site, from, to);
+  for (const SiteSeries& s : r.other_weather) {
+    const HoursMean other = over_hours(s, from, to);
+    m.power += other.power, m.running += other.running;
+    m.coolant += other.coolant, m.outside += other.outside;
+    m.coolant_max = std::max(m.coolant_max, other.coolant_max);
+  }
+  const auto n = static_cast<double>(r.other_weather.size() + 1);
+  m.power /= n, m.running /= n, m.coolant /= n, m.outside /= n;
+  return m;
+}
+
 bool has_hours(const SimulateResult& r) { return r.site && !r.site->hours.empty(); }
 
 // Power of accelerators of which the site lets `running` run and `busy` step; `power` is what those
@@ -150,7 +164,7 @@ std::vector<DayPoint> day_series(const SimulateResult& r) {
     d.clock = s.clock;
     double power = r.plan.run.power_w, running = 1;
     if (has_hours(r)) {
-      const HoursMean m = over_hours(*r.site, from, from + bucket);
+      const HoursMean m = over_weather(r, from, from + bucket);
       power = m.power;
       running = m.running;
       d.coolant_c = m.coolant;

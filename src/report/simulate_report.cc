@@ -425,7 +425,9 @@ Json simulate_document(const SimulateResult& r, Json doc) {
   doc["levers"] = levers_json(r.levers);
   add_money(doc, r);
   if (r.site) {
-    const FacilityTotals t = totals(*r.site);
+    FacilityTotals t = totals(*r.site);
+    for (const SiteSeries& s : r.other_weather)
+      t.hottest_coolant_c = std::max(t.hottest_coolant_c, totals(s).hottest_coolant_c);
     doc["facility"] = {{"pue", t.pue},
                        {"highest_w", t.highest.v},
                        {"mean_clock", t.clock},

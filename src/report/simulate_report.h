@@ -30,7 +30,8 @@ struct SimulateResult {
   std::vector<Seconds> best_intervals;  // that lose least at this failure rate
   Seconds mtbf;
   RunMoney money;
-  std::optional<SiteSeries> site;  // hour by hour, where a site was given
+  std::optional<SiteSeries> site;         // hour by hour, where a site was given
+  std::vector<SiteSeries> other_weather;  // the same hours with other luck
   std::string site_name, operations_name;
 };
 

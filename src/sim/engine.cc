@@ -58,6 +58,8 @@ void Engine::push(Nanoseconds time, Kind kind, int32_t index, uint32_t generatio
 }
 
 void Engine::begin() {
+  const size_t weather = weather_of(run_.spec.site, seed_);
+  hours_ = weather == 0 ? &run_.spec.site.hours : &run_.spec.site.others[weather - 1];
   machines_.resize(static_cast<size_t>(run_.machines));
   slots_.resize(static_cast<size_t>(run_.nodes));
   for (int32_t m = 0; m < static_cast<int32_t>(run_.machines); ++m) {
@@ -78,14 +80,14 @@ void Engine::begin() {
   slowest_ = slowest();
   const bool many = run_.spec.recovery.policy == RecoveryPolicy::kElastic;
   replicas_.resize(many ? static_cast<size_t>(run_.spec.recovery.replicas) : 1);
-  if (!run_.spec.site.hours.empty()) push(0, Kind::kSite, 0);
+  if (!hours_->empty()) push(0, Kind::kSite, 0);
   if (run_.spec.maintenance.every.v > 0) {
     push(to_ns(run_.spec.maintenance.every), Kind::kMaintenance, 1);
   }
   Segment start;
   start.forced = true;
   // About what it will take: an arrival or a change of the hour ends one and begins another.
-  history_.segments().reserve(arrivals_.size() + run_.spec.site.hours.size() + 64);
+  history_.segments().reserve(arrivals_.size() + hours_->size() + 64);
   history_.segments().push_back(start);
 
   const StartUp& up = run_.spec.start;
@@ -333,10 +335,9 @@ void Engine::finish(bool finished) {
 
 const RunHour& Engine::hour() const {
   static const RunHour kPerfect;
-  const HourSeries& site = run_.spec.site;
-  if (site.hours.empty()) return kPerfect;
-  const Nanoseconds length = std::max<Nanoseconds>(1, to_ns(site.step));
-  return site.hours[static_cast<size_t>(now_ / length) % site.hours.size()];
+  if (hours_->empty()) return kPerfect;
+  const Nanoseconds length = std::max<Nanoseconds>(1, to_ns(run_.spec.site.step));
+  return (*hours_)[static_cast<size_t>(now_ / length) % hours_->size()];
 }
 
 Excess Engine::excess(const RunHour& h, int64_t active) const {

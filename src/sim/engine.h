@@ -154,6 +154,7 @@ class Engine {
   std::vector<Arrival> arrivals_;  // by time, beside the queue: they are known from the start
   size_t next_arrival_ = 0;
 
+  const std::vector<RunHour>* hours_ = nullptr;  // of the weather that this run meets
   std::vector<Machine> machines_;
   std::vector<int32_t> slots_;  // machine of each slot; -1: vacant
   std::set<int32_t> vacant_;    // slots without a machine

@@ -212,19 +212,19 @@ void Engine::count_spares() {
 }
 
 void Engine::on_site() {
-  const HourSeries& site = run_.spec.site;
-  const Nanoseconds length = std::max<Nanoseconds>(1, to_ns(site.step));
+  const std::vector<RunHour>& hours = *hours_;
+  const Nanoseconds length = std::max<Nanoseconds>(1, to_ns(run_.spec.site.step));
   const Nanoseconds index = now_ / length;
   const RunHour& h = hour();
   const auto at = [&](Nanoseconds i) -> const RunHour& {
-    return site.hours[static_cast<size_t>(i) % site.hours.size()];
+    return hours[static_cast<size_t>(i) % hours.size()];
   };
   const auto same = [&](const RunHour& o) {
     return o.thermal_clock == h.thermal_clock && o.facility_clock == h.facility_clock &&
            o.powered == h.powered && o.outage == h.outage;
   };
   // The next hour that differs; the whole series alike needs no further event.
-  const Nanoseconds all = static_cast<Nanoseconds>(site.hours.size());
+  const Nanoseconds all = static_cast<Nanoseconds>(hours.size());
   Nanoseconds next = index + 1;
   while (next <= index + all && same(at(next))) ++next;
   if (next <= index + all) push(next * length, Kind::kSite, 0);

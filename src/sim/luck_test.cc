@@ -8,6 +8,7 @@
 #include <set>
 
 #include "sim/full_spec.h"
+#include "sim/many.h"
 #include "sim/quiet_spec.h"
 
 namespace assay {
@@ -53,6 +54,7 @@ TEST(Luck, AChangeInOneCauseLeavesEveryOtherWhereItWas) {
       {"", [](RunSpec& s) { s.maintenance.every /= 3; }},
       {"", [](RunSpec& s) { s.repair.median /= 10; }},
       {"", [](RunSpec& s) { s.site = {}; }},
+      {"", [](RunSpec& s) { s.site.others.push_back(s.site.hours); }},
       {"", [](RunSpec& s) { s.start.queue_median *= 9; }},
       {"", [](RunSpec& s) { s.stragglers.slow_nodes = 0; }},
       {"", [](RunSpec& s) { s.data.hedges = 0; }}};
@@ -127,6 +129,38 @@ TEST(Luck, RepairsBelongToTheirFailures) {
                         std::back_inserter(both));
   EXPECT_GT(static_cast<double>(after.size()), 1.1 * static_cast<double>(before.size()));
   EXPECT_GT(static_cast<double>(both.size()), 0.9 * static_cast<double>(before.size()));
+}
+
+// Weather is luck of its own: runs meet each kind about as often, the clocks follow it, and a
+// change of something else meets the same weather in every run.
+TEST(Luck, WeatherIsDrawnByEachRunAndByNothingElse) {
+  RunSpec s = quiet(64, 10);
+  s.site.hours.assign(240, RunHour{});
+  s.site.others.assign(3, s.site.hours);
+  for (RunHour& h : s.site.others[1]) h.thermal_clock = 0.8;  // a hot summer
+  RunSpec other = s;
+  other.spares.nodes += 4;
+  other.checkpoints.clear();
+  std::map<size_t, int> met;
+  const Simulator runs(s), changed(other);
+  for (uint64_t seed = 1; seed <= 400; ++seed) {
+    const size_t weather = weather_of(s.site, seed);
+    ASSERT_LT(weather, 4u);
+    ++met[weather];
+    ASSERT_EQ(weather, weather_of(other.site, seed));
+    const double clock = runs.run(seed).series[5].clock;
+    EXPECT_NEAR(clock, weather == 2 ? 0.8 : 1, 1e-9) << seed;
+    EXPECT_NEAR(changed.run(seed).series[5].clock, clock, 1e-9) << seed;
+  }
+  for (size_t weather = 0; weather < 4; ++weather) EXPECT_NEAR(met[weather], 100, 35) << weather;
+  // One hot summer in four is within the fifth percentile and far from the median.
+  ManyOptions options;
+  options.runs = 100;
+  const ManyResult many = simulate_many(s, options);
+  EXPECT_LT(many.useful_share.p5, many.useful_share.p50 - 0.1);
+  s.site.others.clear();
+  const ManyResult one = simulate_many(s, options);
+  EXPECT_NEAR(one.useful_share.p5, one.useful_share.p50, 0.01);
 }
 
 }  // namespace

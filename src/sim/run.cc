@@ -1,6 +1,7 @@
 #include "sim/run.h"
 
 #include "base/assert.h"
+#include "base/random.h"
 #include "sim/engine.h"
 
 namespace assay {
@@ -18,6 +19,12 @@ std::string_view to_string(RecoveryPolicy p) {
 std::string_view to_string(IntervalRule r) {
   constexpr std::string_view kNames[] = {"fixed", "young", "daly", "optimal"};
   return kNames[static_cast<size_t>(r)];
+}
+
+size_t weather_of(const HourSeries& site, uint64_t seed) {
+  const double all = static_cast<double>(site.others.size() + 1);
+  const auto drawn = static_cast<size_t>(Stream(seed, cause_id("weather")).uniform() * all);
+  return std::min(drawn, site.others.size());
 }
 
 struct Simulator::Prepared {

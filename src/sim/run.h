@@ -223,7 +223,13 @@ struct RunHour {
 struct HourSeries {
   Seconds step{3600};
   std::vector<RunHour> hours;
+  // The same hours in other weather, each as long. A run draws its weather from a stream of its
+  // own, so that it reshuffles nothing else and a change of the site meets the same weather.
+  std::vector<std::vector<RunHour>> others;
 };
+
+// Which weather the run of a seed meets: 0 is `hours`, k is `others[k - 1]`.
+size_t weather_of(const HourSeries&, uint64_t seed);
 
 // --- the run ----------------------------------------------------------------------------------
 

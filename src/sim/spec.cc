@@ -104,12 +104,20 @@ void Maker::step() {
   }
 }
 
-// Mean over the site's hours; 1 without a site, or where the coolant is never above the reference.
+// Mean over the hours of all weather; 1 without a site, or where the coolant is never above the
+// reference.
 double Maker::wear() const {
   if (in_.series == nullptr || in_.series->hours.empty()) return 1;
-  double sum = 0;
-  for (const SiteHour& h : in_.series->hours) sum += h.wear;
-  return sum / static_cast<double>(in_.series->hours.size());
+  double sum = 0, count = 0;
+  const auto add = [&](const SiteSeries& s) {
+    for (const SiteHour& h : s.hours) sum += h.wear;
+    count += static_cast<double>(s.hours.size());
+  };
+  add(*in_.series);
+  if (in_.other_weather != nullptr) {
+    for (const SiteSeries& s : *in_.other_weather) add(s);
+  }
+  return sum / count;
 }
 
 void Maker::failures() {
@@ -337,9 +345,13 @@ void Maker::groups() {
     return;
   }
   double powered = 1;
-  for (const RunHour& h : spec_.site.hours) {
-    if (h.powered > 0) powered = std::min(powered, h.powered);
-  }
+  const auto least_of = [&](const std::vector<RunHour>& hours) {
+    for (const RunHour& h : hours) {
+      if (h.powered > 0) powered = std::min(powered, h.powered);
+    }
+  };
+  least_of(spec_.site.hours);
+  for (const std::vector<RunHour>& hours : spec_.site.others) least_of(hours);
   if (powered >= 1) return;
   const int64_t least = static_cast<int64_t>(std::floor(powered * static_cast<double>(dp)));
   spec_.step.by_group = group_steps(setting_, *in_.plan, dp, least, 1, ElasticBatch::kShrink);
@@ -406,15 +418,24 @@ void Maker::data() {
   spec_.data.ranks = std::max<int64_t>(1, in_.prediction->dp);
 }
 
-void Maker::site() {
-  if (in_.series == nullptr) return;
-  for (const SiteHour& hour : in_.series->hours) {
+std::vector<RunHour> run_hours(const SiteSeries& series) {
+  std::vector<RunHour> hours;
+  hours.reserve(series.hours.size());
+  for (const SiteHour& hour : series.hours) {
     RunHour h;
     h.thermal_clock = std::clamp(hour.thermal_clock, 0.05, 1.0);
     h.facility_clock = std::clamp(hour.cap_clock, 0.05, 1.0);
     h.powered = hour.scheduled ? std::clamp(hour.running, 0.0, 1.0) : 0;
-    spec_.site.hours.push_back(h);
+    hours.push_back(h);
   }
+  return hours;
+}
+
+void Maker::site() {
+  if (in_.series == nullptr) return;
+  spec_.site.hours = run_hours(*in_.series);
+  if (in_.other_weather == nullptr) return;
+  for (const SiteSeries& s : *in_.other_weather) spec_.site.others.push_back(run_hours(s));
 }
 
 // Where a field was stated; else the nearest mapping above it.

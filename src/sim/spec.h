@@ -21,8 +21,9 @@ struct SpecInput {
   const Plan* plan = nullptr;  // complete
   const Prediction* prediction = nullptr;
   const Operations* operations = nullptr;
-  const Site* site = nullptr;          // null: none given
-  const SiteSeries* series = nullptr;  // hour by hour; null: a perfect site
+  const Site* site = nullptr;                              // null: none given
+  const SiteSeries* series = nullptr;                      // hour by hour; null: a perfect site
+  const std::vector<SiteSeries>* other_weather = nullptr;  // of the same hours; null: none
   Seconds period{30 * 86400.0};
   double tokens = 0;  // target; zero: run the whole period
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/random.h"
 #include "site/bursts.h"
 #include "site/rejection.h"
 #include "site/schedule.h"
@@ -13,6 +14,8 @@ namespace {
 constexpr double kAirRiseK = 52;    // junction over inlet at the limit: 0.075 K/W x 700 W
 constexpr double kOutageSigma = 1;  // of ln duration; assumed, outages span minutes to days
 constexpr double kHoursInYear = 8760;
+// Kinds of weather that runs draw from, and hours of all of them: memory and start-up time.
+constexpr int64_t kWeatherMost = 20, kWeatherHours = 100'000;
 // Failure rates double every ten kelvin: the usual reading of Arrhenius' law for electronics, from
 // memory; the hottest cages of Titan failed 3.3 times as often as the coolest.
 constexpr double kDoublesEveryK = 10;
@@ -129,6 +132,18 @@ class Hours {
   double reference_c_ = 25;  // coolant at which the clocks are those of the step
 };
 
+SiteSeries made(const Site& site, const Hours& hours, const FacilityOptions& options,
+                uint64_t seed) {
+  SiteSeries series;
+  series.start_hour = options.start_hour % kHoursPerYear;
+  series.outages = outages_of(site.tier);
+  series.hours.reserve(static_cast<size_t>(options.hours));
+  for (int64_t i = 0; i < options.hours; ++i) {
+    series.hours.push_back(hours.hour(options.start_hour + i, seed));
+  }
+  return series;
+}
+
 }  // namespace
 
 double power_left(const Power& p, int64_t hour_of_year) {
@@ -172,15 +187,24 @@ double availability(const OutageProcess& o) {
 
 SiteSeries facility_series(const Site& site, const Cluster& cluster,
                            const FacilityOptions& options) {
-  SiteSeries series;
-  series.start_hour = options.start_hour % kHoursPerYear;
-  series.outages = outages_of(site.tier);
+  return made(site, Hours(site, cluster), options, options.seed);
+}
+
+int64_t weather_count(int64_t hours) {
+  return std::clamp<int64_t>(kWeatherHours / std::max<int64_t>(1, hours), 1, kWeatherMost);
+}
+
+std::vector<SiteSeries> facility_weather(const Site& site, const Cluster& cluster,
+                                         const FacilityOptions& options, int64_t count) {
   const Hours hours(site, cluster);
-  series.hours.reserve(static_cast<size_t>(options.hours));
-  for (int64_t i = 0; i < options.hours; ++i) {
-    series.hours.push_back(hours.hour(options.start_hour + i, options.seed));
+  std::vector<SiteSeries> all;
+  for (int64_t k = 0; k < count; ++k) {
+    // Zero would be the mean of many years.
+    const uint64_t seed =
+        Stream(options.seed, cause_id("weather"), static_cast<uint64_t>(k)).bits() | 1;
+    all.push_back(made(site, hours, options, seed));
   }
-  return series;
+  return all;
 }
 
 FacilityTotals totals(const SiteSeries& s) {

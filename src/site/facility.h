@@ -16,6 +16,13 @@ struct FacilityOptions {
 
 // REQUIRES: a site that the rules of world/site_rules.h accept.
 SiteSeries facility_series(const Site&, const Cluster&, const FacilityOptions&);
+// How many kinds of weather a run's luck is drawn from: twenty, fewer where a run meets years of it
+// anyway.
+int64_t weather_count(int64_t hours);
+// The same hours in `count` kinds of weather: seeds follow from the options' own, so two sites or
+// two plants meet the same ones.
+std::vector<SiteSeries> facility_weather(const Site&, const Cluster&, const FacilityOptions&,
+                                         int64_t count);
 
 struct FacilityTotals {
   double it_kwh = 0, facility_kwh = 0;

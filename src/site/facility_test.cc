@@ -71,6 +71,54 @@ TEST(Weather, ASampledYearHasTheMeanAndTheExtremesOfItsClimate) {
   EXPECT_NE(weather.sample(100, 4).dry_c, weather.sample(100, 5).dry_c);
 }
 
+// Summers differ from year to year by more than their days' luck alone would make them, and a month
+// keeps its variance.
+TEST(Weather, SummersDifferBetweenYears) {
+  const Weather weather(climate("phoenix"));
+  const int64_t july = 181 * 24;
+  std::vector<double> summers;
+  double square = 0, count = 0;
+  for (uint64_t seed = 1; seed <= 200; ++seed) {
+    double sum = 0;
+    for (int64_t h = july; h < july + 60 * 24; h += 6) {
+      const double anomaly = weather.sample(h, seed).dry_c - weather.mean(h).dry_c;
+      sum += anomaly / 240;
+      square += anomaly * anomaly;
+      ++count;
+    }
+    summers.push_back(sum);
+  }
+  double variance = 0;
+  for (const double s : summers) variance += s * s / 200;
+  EXPECT_GT(std::sqrt(variance), 0.8);  // days alone, correlated over a week: 0.7 K
+  EXPECT_LT(std::sqrt(variance), 1.6);
+  const double month = weather.sigma(july, false);
+  EXPECT_NEAR(std::sqrt(square / count), month, 0.15 * month);
+}
+
+TEST(Facility, EveryKindOfWeatherIsTheSameForEveryPlant) {
+  Site site = *find_entry<Site>(catalog(), "phoenix");
+  const Cluster& cluster = *find_entry<Cluster>(catalog(), "h100-1024");
+  FacilityOptions options;
+  options.hours = 48;
+  options.seed = 3;
+  const std::vector<SiteSeries> all = facility_weather(site, cluster, options, 5);
+  site.cooling.trim_chiller = !site.cooling.trim_chiller;
+  const std::vector<SiteSeries> other = facility_weather(site, cluster, options, 5);
+  ASSERT_EQ(all.size(), 5u);
+  for (size_t k = 0; k < 5; ++k) {
+    ASSERT_EQ(all[k].hours.size(), 48u);
+    for (size_t h = 0; h < 48; ++h)
+      EXPECT_EQ(all[k].hours[h].outside_c, other[k].hours[h].outside_c);
+    if (k > 0) {
+      EXPECT_NE(all[k].hours[0].outside_c, all[0].hours[0].outside_c);
+    }
+  }
+  EXPECT_EQ(weather_count(1296), 20);
+  EXPECT_EQ(weather_count(kHoursPerYear), 11);
+  EXPECT_EQ(weather_count(10 * kHoursPerYear), 1);
+}
+
 TEST(Weather, DesignConditionsAreAshraes) {
   // climate_design.csv: 0.4 % dry-bulb, 0.4 % wet-bulb.
   const std::tuple<const char*, double, double> published[] = {{"dallas", 38.6, 25.9},

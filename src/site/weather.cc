@@ -19,6 +19,12 @@ constexpr double kMeanDay = 0.9;
 constexpr double kWetAmplitude = 0.35;
 // Wet-bulb where it is not known: a usual depression, and a third of the day's range.
 constexpr double kUsualDepression = 4;
+// How much a season's mean differs between years: 0.5 to 1 K over most land in summer (maps of the
+// local standard deviation in Hansen, Sato and Ruedy, PNAS 2012, doi 10.1073/pnas.1205276109; read
+// from memory), and no more than most of the month's own.
+constexpr double kSeasonK = 0.8;
+constexpr double kSeasonMost = 0.7;
+constexpr int64_t kSeasonHours = kHoursPerYear / 4;
 constexpr double kDayToDay = 0.7;  // correlation of neighbouring days; usual in mid-latitudes
 
 double share_of_month(double limit, double mean, double amplitude, double sigma) {
@@ -95,7 +101,12 @@ WeatherHour Weather::sample(int64_t hour, uint64_t seed) const {
     weight *= kDayToDay;
   }
   score /= std::sqrt(norm);
-  const double dry = base(hour, false) + score * sigma(hour, false);
+  // Seasons differ from year to year as well; the sum of both keeps the month's variance.
+  Stream season(seed, cause_id("season"), static_cast<uint64_t>(hour / kSeasonHours));
+  const double all = sigma(hour, false);
+  const double part = std::min(kSeasonK / all, kSeasonMost);
+  score = std::sqrt(1 - part * part) * score + part * normal_quantile(season.uniform());
+  const double dry = base(hour, false) + score * all;
   return {dry, std::min(dry, base(hour, true) + score * sigma(hour, true))};
 }
 

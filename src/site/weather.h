@@ -24,7 +24,7 @@ class Weather {
 
   // Mean of that hour over years; `hour` counts from 1 January and may exceed a year.
   WeatherHour mean(int64_t hour) const;
-  // One possible year: days have anomalies, correlated from day to day.
+  // One possible year: seasons and days have anomalies, days correlated with their neighbours.
   WeatherHour sample(int64_t hour, uint64_t seed) const;
   // Share of the year's hours in which the temperature is at or below `limit`.
   double share_below(double limit_c, bool wet) const;
