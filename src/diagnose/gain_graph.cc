@@ -22,6 +22,7 @@ constexpr int64_t kQueueSeen = 256;  // a limit below this has never been seen: 
 // (H200, our own traces: 7 to 11 us and 1.1 to 1.6 us).
 constexpr int64_t kLatency = 8'000, kGap = 1'500;
 constexpr size_t kFewSamples = 20;
+constexpr int kRecentMajor = 9;  // compute capability of Hopper: hosts like those we measured
 // Real traces have a dozen streams; a file with more than this many has them share the last lane,
 // so that no pass over all lanes takes long.
 constexpr size_t kLanesMost = 256;
@@ -62,6 +63,7 @@ struct Context {
   int64_t deepest = 0;             // queue, in operations
   std::vector<int64_t> depth;      // per entry of `calls`
   int64_t usual = 0;               // duration of a launch that does not wait
+  int64_t free = 0;                // of a kernel, where the queue is short; 0: too few to tell
   std::vector<int64_t> operators;  // starts of the operators of launching threads, in order
 
   explicit Context(const Trace& t) : trace(t), marks(host_marks(t)) {}
@@ -162,12 +164,17 @@ void calibrate_calls(Context& c) {
     launched += c.launch_from[call + 1] - c.launch_from[call];
   }
   // Launches cost much the same whatever their name; one in four, at least, finds room.
-  std::vector<int64_t> launches;
-  for (int32_t call : c.calls) {
-    const size_t i = static_cast<size_t>(call);
-    if (c.launch_from[i + 1] > c.launch_from[i]) launches.push_back(t.runtime[i].duration_ns);
+  std::vector<int64_t> launches, free;
+  for (size_t at = 0; at < c.calls.size(); ++at) {
+    const size_t i = static_cast<size_t>(c.calls[at]);
+    if (c.launch_from[i + 1] == c.launch_from[i]) continue;
+    launches.push_back(t.runtime[i].duration_ns);
+    const int32_t first = c.launch_list[static_cast<size_t>(c.launch_from[i])];
+    const bool kernel = t.device[static_cast<size_t>(first)].kind == DeviceKind::kKernel;
+    if (kernel && c.depth[at] < kQueueDeep) free.push_back(t.runtime[i].duration_ns);
   }
   c.usual = std::max<int64_t>(quantile(launches, 1, 4), 0);
+  if (free.size() >= kFewSamples) c.free = std::max<int64_t>(quantile(free, 1, 4), 0);
 }
 
 // The last operation of a lane that had ended at `at`; -1: none.
@@ -403,6 +410,13 @@ void spread_mean(const std::vector<std::vector<HostCall>>& steps, int64_t HostCa
   calls.back().*field = std::llround(mean);
 }
 
+// What the host spends on launching a step.
+int64_t launching_ns(const std::vector<HostCall>& calls) {
+  int64_t sum = 0;
+  for (const HostCall& call : calls) sum += call.work_ns + (is_launching(call) ? call.call_ns : 0);
+  return sum;
+}
+
 // The host's own work: the lower quartile over the steps; what has a cause: the mean.
 void take_typical(const Context& c, const StepView& view, StepGraph& g) {
   std::vector<std::vector<HostCall>> steps;
@@ -429,8 +443,17 @@ void take_typical(const Context& c, const StepView& view, StepGraph& g) {
   for (size_t i = 0; i < g.calls.size(); ++i) {
     HostCall& call = g.calls[i];
     call.work_ns = typical(i, &HostCall::work_ns);
-    if (call.kind == CallKind::kLaunch || call.kind == CallKind::kOther) {
-      call.call_ns = typical(i, &HostCall::call_ns);
+    if (is_launching(call)) call.call_ns = typical(i, &HostCall::call_ns);
+  }
+  // Each call at its best is better than any step: the sum is that of a quick step.
+  for (size_t s = 0; s < steps.size(); ++s) values[s] = launching_ns(steps[s]);
+  const int64_t quick = quantile(values, 1, 4), sum = launching_ns(g.calls);
+  if (sum <= 0 || quick <= sum) return;
+  const double longer = static_cast<double>(quick) / static_cast<double>(sum);
+  for (HostCall& call : g.calls) {
+    call.work_ns = std::llround(static_cast<double>(call.work_ns) * longer);
+    if (is_launching(call)) {
+      call.call_ns = std::llround(static_cast<double>(call.call_ns) * longer);
     }
   }
 }
@@ -475,6 +498,9 @@ StepGraph step_graph(const Trace& trace, const StepView& view) {
   g.repeats = view.steps > 0;
   g.lanes = static_cast<int32_t>(c.in_lane.size());
   g.queue_limit = c.deepest >= kQueueSeen ? std::max(c.deepest, kQueueLimit / 2) : kQueueLimit;
+  // Hosts of older devices are slower by themselves.
+  const bool recent = !trace.devices.empty() && trace.devices.front().major >= kRecentMajor;
+  g.launch_ns = recent ? c.free : 0;
   g.loader_in_process = c.marks.loader_in_process;
   g.data_annotated = !c.marks.data.empty() && c.marks.data_named;
   g.pause_annotated = c.marks.collection_named;

@@ -17,8 +17,9 @@
 // counts.
 //
 // Profiled hosts hiccup, most of all in the first step after the profiler started. Where all steps
-// make the same calls, the host's work before a call is the lower quartile over the steps; what has
-// a cause of its own (data, pauses) is the mean.
+// make the same calls, the host's work before a call is in proportion to its lower quartile over
+// the steps, and the sum is that of a quick step (the lower quartile again); what has a cause of
+// its own (data, pauses) is the mean.
 #pragma once
 
 #include <cstdint>
@@ -58,6 +59,11 @@ struct HostCall {
   int32_t runtime = -1;  // index into Trace::runtime; -1: the end of the step
 };
 
+// A call that starts work or asks for nothing, and does not hold the host.
+inline bool is_launching(const HostCall& call) {
+  return call.kind == CallKind::kLaunch || call.kind == CallKind::kOther;
+}
+
 struct DeviceOp {
   int32_t lane = 0;  // a stream of a device
   int64_t duration_ns = 0;
@@ -74,6 +80,9 @@ struct StepGraph {
   std::vector<DeviceOp> ops;    // in the order of their launch
   int32_t lanes = 0;
   int64_t queue_limit = 0;  // operations that may wait on the device before a launch blocks
+  // A launch that finds room, under the profiler, on the host of a Hopper device or a later one; 0:
+  // cannot tell.
+  int64_t launch_ns = 0;
   bool repeats = false;     // a training step; else a whole file that ran once
   // The loader ran inside the training process, so that moving it out will make it compete.
   bool loader_in_process = false;

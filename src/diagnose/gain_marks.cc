@@ -10,6 +10,11 @@ namespace {
 // Python between two operators of a slow host takes tens of microseconds, the start of a backward
 // pass up to 0.8 ms (our own H200 traces).
 constexpr int64_t kPauseLeast = 1'000'000;
+// The framework's own bookkeeping around a backward pass (counting dependencies before it, giving
+// the graph back after it) goes with the number of its nodes: 0.6 to 1.3 us each on our own H200.
+constexpr int64_t kNodeCost = 1'500;
+// Memory of this size and more goes back to the system when it is freed, page by page.
+constexpr int64_t kMappedBytes = 32 << 20;
 
 int64_t overlap(const Intervals& intervals, int64_t from, int64_t to) {
   auto it = std::lower_bound(intervals.begin(), intervals.end(), from,
@@ -33,25 +38,72 @@ std::vector<char> launching_threads(const Trace& t) {
   return launching;
 }
 
-// True when the first device work launched after a silence is a copy from the host, in the same
-// step: what came before it made a batch. Work at the end of a step (a collection, a log) is not
-// the next step's input.
-bool leads_to_input(const Trace& t, const std::vector<int32_t>& by_launch, const Interval64& hole) {
-  auto launched = [&](int32_t e) {
-    return t.runtime[static_cast<size_t>(t.device[static_cast<size_t>(e)].launch)].start_ns;
-  };
-  auto it = std::lower_bound(by_launch.begin(), by_launch.end(), hole.end_ns,
-                             [&](int32_t e, int64_t when) { return launched(e) < when; });
-  if (it == by_launch.end()) return false;
-  auto begins = [&](int32_t step) { return t.host[static_cast<size_t>(step)].start_ns; };
-  const auto step =
-      std::upper_bound(t.steps.begin(), t.steps.end(), hole.start_ns + 1,
-                       [&](int64_t when, int32_t index) { return when < begins(index); });
-  if (step != t.steps.end() && begins(*step) <= launched(*it)) return false;
-  const DeviceEvent& next = t.device[static_cast<size_t>(*it)];
-  const std::string_view name = t.text(next.name);
-  return next.kind == DeviceKind::kCopy &&
-         (contains(name, "HtoD") || contains(name, "Host -> Device"));
+bool is_host_copy(const Trace& t, const DeviceEvent& e, std::string_view way) {
+  const std::string_view name = t.text(e.name);
+  return e.kind == DeviceKind::kCopy && (contains(name, way) || contains(name, "Host -> Device"));
+}
+
+// Device events by the time of their launch.
+struct Launches {
+  std::vector<int32_t> events;
+
+  const DeviceEvent& event(const Trace& t, size_t i) const {
+    return t.device[static_cast<size_t>(events[i])];
+  }
+  static int64_t when_launched(const Trace& t, const DeviceEvent& e) {
+    return t.runtime[static_cast<size_t>(e.launch)].start_ns;
+  }
+  int64_t launched(const Trace& t, size_t i) const { return when_launched(t, event(t, i)); }
+  // The first that was launched at `when` or later.
+  size_t after(const Trace& t, int64_t when) const {
+    const auto it = std::partition_point(events.begin(), events.end(), [&](int32_t e) {
+      return when_launched(t, t.device[static_cast<size_t>(e)]) < when;
+    });
+    return static_cast<size_t>(it - events.begin());
+  }
+  // The step that begins at or before `when`: its index, or -1.
+  static int64_t step_at(const Trace& t, int64_t when) {
+    const auto step =
+        std::upper_bound(t.steps.begin(), t.steps.end(), when, [&](int64_t at, int32_t index) {
+          return at < t.host[static_cast<size_t>(index)].start_ns;
+        });
+    return step - t.steps.begin() - 1;
+  }
+
+  // True when the first device work launched after a silence is a copy from the host, in the same
+  // step: what came before it made a batch. Work at the end of a step (a collection, a log) is not
+  // the next step's input.
+  bool leads_to_input(const Trace& t, const Interval64& hole) const {
+    const size_t next = after(t, hole.end_ns);
+    if (next == events.size()) return false;
+    if (step_at(t, hole.start_ns + 1) != step_at(t, launched(t, next))) return false;
+    return is_host_copy(t, event(t, next), "HtoD");
+  }
+  // Nothing was launched in the step before it.
+  bool begins_step(const Trace& t, const Interval64& hole) const {
+    const size_t next = after(t, hole.end_ns);
+    return next == 0 || step_at(t, launched(t, next - 1)) < step_at(t, hole.start_ns + 1);
+  }
+  // The last work before it was a large copy to or from pageable memory: what it replaced goes
+  // back to the system.
+  bool frees_a_copy(const Trace& t, const Interval64& hole) const {
+    const size_t next = after(t, hole.end_ns);
+    if (next == 0) return false;
+    const DeviceEvent& last = event(t, next - 1);
+    return last.kind == DeviceKind::kCopy && last.bytes >= kMappedBytes &&
+           contains(t.text(last.name), "Pageable");
+  }
+};
+
+Launches launches_of(const Trace& t) {
+  Launches out;
+  for (size_t i = 0; i < t.device.size(); ++i) {
+    if (t.device[i].launch >= 0) out.events.push_back(static_cast<int32_t>(i));
+  }
+  std::stable_sort(out.events.begin(), out.events.end(), [&](int32_t a, int32_t b) {
+    return t.device[static_cast<size_t>(a)].launch < t.device[static_cast<size_t>(b)].launch;
+  });
+  return out;
 }
 
 // Everything a launching thread recorded, but for frames and for what merely wraps a step.
@@ -80,6 +132,32 @@ Intervals recorded(const Trace& t, const std::vector<char>& launching) {
     busy.push_back({step.start_ns + step.duration_ns - 1, step.start_ns + step.duration_ns});
   }
   return union_of(std::move(busy));
+}
+
+// Calls of the device's runtime, and the ends of steps.
+Intervals called(const Trace& t, const std::vector<char>& launching) {
+  Intervals calls;
+  for (const RuntimeEvent& e : t.runtime) {
+    const bool launches = e.thread >= 0 && static_cast<size_t>(e.thread) < launching.size() &&
+                          launching[static_cast<size_t>(e.thread)] != 0;
+    if (!launches) continue;
+    calls.push_back({e.start_ns, e.start_ns + std::max<int64_t>(e.duration_ns, 1)});
+  }
+  for (int32_t index : t.steps) {
+    const HostEvent& step = t.host[static_cast<size_t>(index)];
+    if (step.duration_ns > 0) calls.push_back({step.start_ns, step.start_ns + 1});
+  }
+  return union_of(std::move(calls));
+}
+
+// Nodes of a step's backward passes: operators that the autograd engine ran.
+int64_t backward_nodes(const Trace& t) {
+  int64_t nodes = 0;
+  for (const HostEvent& e : t.host) {
+    nodes +=
+        e.kind == HostKind::kOp && contains(t.text(e.name), "autograd::engine::evaluate") ? 1 : 0;
+  }
+  return nodes / std::max<int64_t>(static_cast<int64_t>(t.steps.size()), 1);
 }
 
 // Operators were recorded, about one for every operation that was launched: silence means
@@ -122,21 +200,29 @@ HostMarks host_marks(const Trace& t) {
   marks.loader_in_process = single || !worker;
   data = union_of(std::move(data));
 
-  std::vector<int32_t> by_launch;
-  for (size_t i = 0; i < t.device.size(); ++i) {
-    if (t.device[i].launch >= 0) by_launch.push_back(static_cast<int32_t>(i));
-  }
-  std::stable_sort(by_launch.begin(), by_launch.end(), [&](int32_t a, int32_t b) {
-    return t.device[static_cast<size_t>(a)].launch < t.device[static_cast<size_t>(b)].launch;
-  });
+  const Launches launches = launches_of(t);
+  const std::vector<char> launching = launching_threads(t);
+  const Intervals busy = recorded(t, launching);
   marks.host_recorded = host_recorded(t);
-  const Intervals busy = recorded(t, launching_threads(t));
+  const int64_t bookkeeping = std::max(kPauseLeast, kNodeCost * backward_nodes(t));
   for (size_t i = 1; i < busy.size(); ++i) {
     const Interval64 hole{busy[i - 1].end_ns, busy[i].start_ns};
+    const int64_t length = hole.end_ns - hole.start_ns;
+    if (length < kPauseLeast) continue;
+    if (overlap(data, hole.start_ns, hole.end_ns) * 2 > length) continue;
+    if (marks.host_recorded && launches.leads_to_input(t, hole)) {
+      data.push_back(hole);
+    } else if (length >= bookkeeping && !launches.frees_a_copy(t, hole)) {
+      pauses.push_back(hole);
+    }
+  }
+  // Operators on the host alone, before the step's first work, which is a copy of what they made.
+  const Intervals calls = called(t, launching);
+  for (size_t i = 1; i < calls.size(); ++i) {
+    const Interval64 hole{calls[i - 1].end_ns, calls[i].start_ns};
     if (hole.end_ns - hole.start_ns < kPauseLeast) continue;
-    if (overlap(data, hole.start_ns, hole.end_ns) * 2 > hole.end_ns - hole.start_ns) continue;
-    const bool input = marks.host_recorded && leads_to_input(t, by_launch, hole);
-    (input ? data : pauses).push_back(hole);
+    if (overlap(busy, hole.start_ns, hole.end_ns) * 2 < hole.end_ns - hole.start_ns) continue;
+    if (launches.begins_step(t, hole) && launches.leads_to_input(t, hole)) data.push_back(hole);
   }
   marks.data = union_of(std::move(data));
   marks.pauses = subtract(union_of(std::move(pauses)), marks.data);

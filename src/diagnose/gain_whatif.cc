@@ -32,9 +32,16 @@ bool is_pageable(const Trace& t, const DeviceEvent& e) {
 }  // namespace
 
 StepGraph without_profiler(StepGraph g) {
+  const double faster =
+      g.launch_ns > kLaunchUsual
+          ? std::max(static_cast<double>(kLaunchUsual) / static_cast<double>(g.launch_ns),
+                     1 / kProfiledMost)
+          : 1;
   for (HostCall& call : g.calls) {
     const int64_t cost = std::min(call.recorded * kProfilerCost, call.work_ns / 2);
-    call.work_ns -= cost;
+    call.work_ns = std::llround(static_cast<double>(call.work_ns - cost) * faster);
+    if (!is_launching(call)) continue;
+    call.call_ns = std::llround(static_cast<double>(call.call_ns) * faster);
   }
   return g;
 }

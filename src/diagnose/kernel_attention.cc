@@ -1,6 +1,8 @@
 // Unfused attention is found by its shape in the stream of kernels: a softmax with a batched matmul
 // on either side and nothing but memory-bound kernels (scale, mask, dropout, casts, copies)
-// between. Backward it is a softmax gradient with up to two batched matmuls on either side.
+// between. Backward it is a softmax gradient with up to two batched matmuls on either side. A
+// softmax that is written out (an exponential between the matmuls, with a reduction beside it)
+// counts as well.
 //
 // Its size is needed to price the fused kernel. Where shapes are recorded the matmuls tell it.
 // Where not, the kernels' grids do: the softmax has a block per row of scores, an element-wise
@@ -19,6 +21,7 @@ namespace assay {
 namespace {
 
 constexpr size_t kReach = 16;  // kernels between the softmax and a matmul of its own
+constexpr int kDepthMost = 8;  // of operators inside one another
 
 struct Core {
   size_t first = 0, last = 0;  // operations of the graph, both included
@@ -44,6 +47,28 @@ struct Search {
     return is_memory_kind(k) || k == KernelKind::kSet;
   }
 
+  bool inside(size_t i, std::string_view name) const {
+    int32_t op = event(i).op;
+    for (int depth = 0; op >= 0 && depth < kDepthMost; ++depth) {
+      const HostEvent& h = t.host[static_cast<size_t>(op)];
+      if (t.text(h.name) == name) return true;
+      op = h.parent;
+    }
+    return false;
+  }
+  // The exponential of a softmax that is written out, or its gradient.
+  bool exponential(size_t i) const {
+    if (kind(i).kind != KernelKind::kElementwise) return false;
+    const std::string_view op = op_name(t, event(i));
+    return op == "aten::exp" || op == "aten::exp_" || inside(i, "ExpBackward0");
+  }
+  bool reduces(const Core& core) const {
+    for (size_t i = core.first; i <= core.last; ++i) {
+      if (kind(i).kind == KernelKind::kReduction) return true;
+    }
+    return false;
+  }
+
   // Walks from the softmax in one direction over what lies between, then over the matmuls.
   bool reach(size_t from, int step, size_t most, Core& core) const {
     size_t at = from, edge = from, found = 0;
@@ -67,14 +92,18 @@ struct Search {
   std::vector<Core> cores() const {
     std::vector<Core> out;
     for (size_t i = 0; i < g.ops.size(); ++i) {
-      if (kind(i).kind != KernelKind::kSoftmax || kind(i).compiled) continue;
+      if (!out.empty() && i <= out.back().last) continue;
+      const bool written_out = exponential(i);
+      if (!written_out && (kind(i).kind != KernelKind::kSoftmax || kind(i).compiled)) continue;
       const std::string_view op = op_name(t, event(i));
       if (contains(op, "log_softmax")) continue;
       Core core;
       core.softmax = i;
-      core.backward = contains(op, "backward") || contains(t.text(event(i).name), "Backward");
+      core.backward = contains(op, "backward") || contains(t.text(event(i).name), "Backward") ||
+                      (written_out && inside(i, "ExpBackward0"));
       const size_t most = core.backward ? 2 : 1;
       if (!reach(i, -1, most, core) || !reach(i, +1, most, core)) continue;
+      if (written_out && !reduces(core)) continue;
       for (size_t k = core.first; k <= core.last; ++k) {
         const std::string_view name = op_name(t, event(k));
         core.masked = core.masked || contains(name, "masked_fill") || contains(name, "where") ||

@@ -50,6 +50,11 @@ void set_path(std::string_view n, KernelClass& c) {
                     contains(n, "convolve_sgemm") || contains(n, "engine<float") ||
                     contains(n, "gemmsn") || contains(n, "winograd");
   const bool half = contains(n, "f16") || contains(n, "half");
+  if (contains(n, "f64f64") || contains(n, "dgemm") || contains(n, "d884gemm") ||
+      contains(n, "<double") || (contains(n, "cijk_") && contains(n, "_db_"))) {
+    c.fp64 = true;
+    return path(Precision::kFp32, false);
+  }
   // `tensorop_s1688gemm` without a type multiplies in TF32.
   if (contains(n, "tf32") || (contains(n, "s1688gemm") && !half))
     return path(Precision::kTf32, true);

@@ -35,6 +35,8 @@ struct KernelClass {
   // Arithmetic of a matmul, convolution or attention; fp32 where tensor_cores is false.
   Precision precision = Precision::kBf16;
   bool precision_known = false;
+  // In fp64, on whatever units: `precision` is fp32 and tensor_cores false, for so it is priced.
+  bool fp64 = false;
   int align = 0;          // elements that the operands' rows are aligned to; 0: not stated
   bool compiled = false;  // made by a compiler (Triton): already fused
 };

@@ -11,8 +11,6 @@
 namespace assay {
 namespace {
 
-// A kernel without work still takes this on any device (catalog: kernel_floor).
-constexpr int64_t kFloor = 2'000;
 // A memory-bound kernel in 16 bit against fp32: half the bytes, at a lower rate (fused AdamW of 1e9
 // elements, data/h200/membound.csv: 5.32 against 8.18 ms; the element-wise kernels of a 1B Llama,
 // test/data/traces: 0.66).
@@ -20,23 +18,6 @@ constexpr double kHalfBytes = 0.65;
 // Fused attention in fp32 reaches this share of the vector units' peak (1B Llama, 2048 tokens,
 // forward and backward on an H200).
 constexpr double kVectorAttention = 0.49;
-
-Waste start(const StepGraph& g, Cause cause) {
-  Waste w;
-  w.cause = cause;
-  w.duration_ns.assign(g.ops.size(), -1);
-  return w;
-}
-
-void replace(const StepGraph& g, Waste& w, size_t op, int64_t duration, bool blame) {
-  const int64_t before = g.ops[op].duration_ns;
-  duration = std::min(duration, before);
-  w.duration_ns[op] = duration;
-  w.saved_ns += before - duration;
-  if (!blame) return;
-  w.ops.push_back(static_cast<int32_t>(op));
-  w.before_ns += before;
-}
 
 double efficiency(const MatmulParams& m, Precision p) {
   switch (p) {
@@ -61,6 +42,17 @@ double matmul_speed_up(const std::optional<RecordedMatmul>& shape, Precision fro
   }
   return (peak(*d.accelerator, to).v * efficiency(params, to)) /
          (peak(*d.accelerator, from).v * efficiency(params, from));
+}
+
+// Matmuls in fp64 run at this share of the fp32 vector peak where the device has fp64 tensor cores
+// (62.4 of 67 TFLOP/s for a matmul of 16384 x 32000 x 1024 on an H200).
+constexpr double kDoubleOfFp32 = 0.93;
+
+double double_speed_up(const std::optional<RecordedMatmul>& shape, Precision to,
+                       const DeviceModel& d) {
+  // Against fp32 on vector units, for which the matmul model has its efficiency.
+  const double vector = d.kernels->matmul.efficiency_fp32 / kDoubleOfFp32;
+  return matmul_speed_up(shape, Precision::kFp32, to, d) * vector;
 }
 
 double attention_speed_up(Precision to, const DeviceModel& d) {
@@ -114,13 +106,30 @@ std::vector<std::vector<size_t>> runs_of(const StepGraph& g, const Trace& t,
 
 }  // namespace
 
+Waste waste_of(const StepGraph& g, Cause cause) {
+  Waste w;
+  w.cause = cause;
+  w.duration_ns.assign(g.ops.size(), -1);
+  return w;
+}
+
+void replace_op(const StepGraph& g, Waste& w, size_t op, int64_t duration, bool blame) {
+  const int64_t before = g.ops[op].duration_ns;
+  duration = std::min(duration, before);
+  w.duration_ns[op] = duration;
+  w.saved_ns += before - duration;
+  if (!blame) return;
+  w.ops.push_back(static_cast<int32_t>(op));
+  w.before_ns += before;
+}
+
 Precision half_of(const Accelerator& a) {
   return a.bf16.v > 0 ? Precision::kBf16 : Precision::kFp16;
 }
 
 Waste no_tensor_cores(const StepGraph& g, const Trace& t, const KernelTable& table,
                       const DeviceModel& d, Precision to) {
-  Waste w = start(g, Cause::kNoTensorCores);
+  Waste w = waste_of(g, Cause::kNoTensorCores);
   if (d.accelerator == nullptr || peak(*d.accelerator, to).v <= d.accelerator->fp32.v) return w;
   if (to == Precision::kTf32 && d.accelerator->tf32.v <= 0) return w;
   int64_t vector_ns = 0, math_ns = 0, fp32_ns = 0, memory_ns = 0;
@@ -134,6 +143,7 @@ Waste no_tensor_cores(const StepGraph& g, const Trace& t, const KernelTable& tab
     math_ns += op.duration_ns;
     if (k.precision_known && !k.tensor_cores) vector_ns += op.duration_ns;
   }
+  int64_t fp64_ns = 0;
   // Only where fp32 is the rule does everything else shrink with a change of format.
   const bool all = 2 * vector_ns > math_ns && 2 * fp32_ns > memory_ns && to != Precision::kTf32;
   for (size_t i = 0; i < g.ops.size(); ++i) {
@@ -145,48 +155,25 @@ Waste no_tensor_cores(const StepGraph& g, const Trace& t, const KernelTable& tab
       const auto shape = k.kind == KernelKind::kMatmul
                              ? recorded_matmul(t, t.device[static_cast<size_t>(op.event)])
                              : std::nullopt;
-      const double faster = k.kind == KernelKind::kAttention
-                                ? attention_speed_up(to, d)
-                                : matmul_speed_up(shape, Precision::kFp32, to, d);
-      replace(g, w, i, std::max(std::llround(ns / faster), static_cast<long long>(kFloor)), true);
+      const double faster = k.kind == KernelKind::kAttention ? attention_speed_up(to, d)
+                            : k.fp64                         ? double_speed_up(shape, to, d)
+                                     : matmul_speed_up(shape, Precision::kFp32, to, d);
+      if (k.fp64) fp64_ns += op.duration_ns;
+      replace_op(g, w, i, std::max(std::llround(ns / faster), static_cast<long long>(kKernelFloor)),
+                 true);
     } else if (all && is_fp32(t, op) &&
                (is_memory_kind(k.kind) || k.kind == KernelKind::kOptimizer)) {
       const auto less = std::llround(ns * kHalfBytes);
-      replace(g, w, i, std::max(less, static_cast<long long>(kFloor)), false);
+      replace_op(g, w, i, std::max(less, static_cast<long long>(kKernelFloor)), false);
     }
   }
   w.confidence = Confidence::kHigh;
-  return w;
-}
-
-Waste misaligned_shapes(const StepGraph& g, const Trace& t, const KernelTable& table,
-                        const DeviceModel& d) {
-  constexpr int kRowBytes = 16;  // what a fast load needs
-  Waste w = start(g, Cause::kMisalignedShapes);
-  if (d.kernels == nullptr) return w;
-  std::vector<std::string> shapes;
-  for (size_t i = 0; i < g.ops.size(); ++i) {
-    const size_t event = static_cast<size_t>(g.ops[i].event);
-    const KernelClass& k = table.of(event);
-    if (k.kind != KernelKind::kMatmul || !k.tensor_cores || k.align == 0) continue;
-    const int bytes = k.align * (k.precision == Precision::kTf32 ? 4 : 2);
-    if (bytes >= kRowBytes) continue;
-    const MatmulParams& params = d.kernels->matmul;
-    const double rate = k.align == 1 ? params.aligned_element : params.aligned_partly;
-    const double ns = static_cast<double>(g.ops[i].duration_ns) * rate;
-    replace(g, w, i, std::max(std::llround(ns), static_cast<long long>(kFloor)), true);
-    if (const auto shape = recorded_matmul(t, t.device[event]); shape && shapes.size() < 3) {
-      const std::string text = fmt::format("{} x {} x {}", shape->m, shape->n, shape->k);
-      if (std::find(shapes.begin(), shapes.end(), text) == shapes.end()) shapes.push_back(text);
-    }
-  }
-  w.what = fmt::format("{}", fmt::join(shapes, ", "));
-  w.confidence = Confidence::kHigh;
+  if (2 * fp64_ns > w.before_ns && fp64_ns > 0) w.what = "fp64";
   return w;
 }
 
 Waste fusable_kernels(const StepGraph& g, const Trace& t, const KernelTable& table) {
-  Waste w = start(g, Cause::kMemoryBound);
+  Waste w = waste_of(g, Cause::kMemoryBound);
   for (const std::vector<size_t>& run : runs_of(g, t, table)) {
     const size_t longest = *std::max_element(run.begin(), run.end(), [&](size_t a, size_t b) {
       return g.ops[a].duration_ns < g.ops[b].duration_ns;
@@ -195,7 +182,7 @@ Waste fusable_kernels(const StepGraph& g, const Trace& t, const KernelTable& tab
         std::any_of(run.begin(), run.end(), [&](size_t i) { return is_batch_norm(g, t, i); });
     for (size_t i : run) {
       const bool stays = is_batch_norm(g, t, i) || (!batch && i == longest);
-      replace(g, w, i, stays ? g.ops[i].duration_ns : 0, true);
+      replace_op(g, w, i, stays ? g.ops[i].duration_ns : 0, true);
     }
   }
   return w;

@@ -24,6 +24,11 @@ struct Waste {
   Confidence confidence = Confidence::kMedium;
   std::string what;  // figures for the finding's text: `4 x 16 heads of 64, 4096 tokens`
 };
+Waste waste_of(const StepGraph&, Cause);  // nothing replaced yet
+// Gives an operation a new time, at most its old one; `blame`: it is one of those at fault.
+void replace_op(const StepGraph&, Waste&, size_t op, int64_t duration_ns, bool blame);
+// A kernel without work still takes this on any device (catalog: kernel_floor).
+constexpr int64_t kKernelFloor = 2'000;  // ns
 
 // What is known of the device. REQUIRES: both or neither.
 struct DeviceModel {
@@ -42,7 +47,8 @@ Precision half_of(const Accelerator&);
 // Scores, softmax and weighted values as kernels of their own, instead of one fused kernel.
 Waste unfused_attention(const StepGraph&, const Trace&, const KernelTable&, const DeviceModel&);
 
-// Matmuls whose row lengths keep the library from its fast loads.
+// Matmuls whose row lengths keep the library from its fast loads, and attention whose head size the
+// framework pads before and cuts after every call (kernel_align.cc). `what` names them.
 Waste misaligned_shapes(const StepGraph&, const Trace&, const KernelTable&, const DeviceModel&);
 
 // Runs of memory-bound kernels that a compiler would fuse: each run then takes as long as its

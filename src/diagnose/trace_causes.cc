@@ -17,10 +17,11 @@
 namespace assay {
 namespace {
 
-// The profiler's usual cost is taken out of the step before anything is priced (without_profiler),
-// but some hosts suffer more: up to 1.5 times on our own H200. A synchronisation may be worth
-// removing for any host in that range, for what hides it in the profile may be the profiler itself.
-constexpr double kProfiledMost = 1.5;
+// How much slower or faster the host may really be than without_profiler() makes it: a
+// synchronisation that is worth removing anywhere in that range is worth naming, for what hides it
+// may be the profiler itself.
+constexpr double kHostDoubt = 1.25;
+constexpr double kWorthInDoubt = 0.04;
 
 // A step that waits for the device more often than this cannot be captured into graphs as it is.
 constexpr int kHeldOften = 2;
@@ -34,7 +35,7 @@ struct Hunt {
   Seconds base;      // the step as it is, at this scale
   std::vector<Priced> found;
 
-  Seconds step(const StepGraph& g, double faster = 1) const { return replay(g, {scale / faster}); }
+  Seconds step(const StepGraph& g) const { return replay(g, {scale}); }
   bool worth(Seconds gain) const { return base.v > 0 && gain / base >= kWorthFixing; }
 
   // A device that waits less draws more power. Kernels that change keep the clock they were priced
@@ -70,16 +71,45 @@ struct Hunt {
 
 void hunt_syncs(Hunt& h) {
   if (h.take(Cause::kHostSync, without_syncs, Confidence::kHigh)) return;
-  const Seconds before = h.step(h.graph, kProfiledMost);
-  const Seconds after = h.step(without_syncs(h.graph), kProfiledMost);
-  if ((before - after).v < kWorthFixing * before.v) return;
-  // Worth it only without the profiler: from here on the step is looked at that way.
-  h.scale /= kProfiledMost;
-  h.base = h.step(h.in.graph);
-  h.take(Cause::kHostSync, without_syncs, Confidence::kMedium);
+  const double scale = h.scale;
+  const Seconds base = h.base;
+  for (double faster : {kHostDoubt, 1 / kHostDoubt}) {
+    // Worth it only for another host: from here on the step is looked at that way.
+    h.scale = scale / faster;
+    h.base = h.step(h.in.graph);
+    const Seconds after = h.step(without_syncs(h.graph));
+    if ((h.step(h.graph) - after).v < kWorthInDoubt * h.base.v) continue;
+    if (h.take(Cause::kHostSync, without_syncs, Confidence::kMedium)) return;
+  }
+  h.scale = scale;
+  h.base = base;
+}
+
+// Takes faster kernels, and what the host saves by not launching those that are part of another.
+bool take_waste(Hunt& h, Waste waste) {
+  const std::vector<int64_t> durations = waste.duration_ns;
+  const Edit edit = [&](StepGraph g) {
+    return without_launches(with_durations(std::move(g), durations), durations);
+  };
+  return h.take(waste.cause, edit, waste.confidence, std::move(waste));
+}
+
+// Many passes over memory keep the host as busy as the device, and one repair takes both away: so
+// where launching limits a step that is memory-bound as well, and the device is busy for most of
+// it, fusing comes first. A step that waits for the device is not the launches' to begin with.
+void hunt_passes(Hunt& h) {
+  const std::vector<HostCall>& calls = h.in.graph.calls;
+  const auto held = std::count_if(calls.begin(), calls.end(), waits);
+  if (held > kHeldOften || !is_memory_bound(h.graph, h.in.trace, h.in.table)) return;
+  int64_t busy = 0;
+  for (const DeviceOp& op : h.graph.ops) busy += op.duration_ns;
+  if (static_cast<double>(busy) * 2e-9 < h.base.v) return;
+  Waste waste = fusable_kernels(h.graph, h.in.trace, h.in.table);
+  if (h.worth(Seconds(static_cast<double>(waste.saved_ns) * 1e-9))) take_waste(h, std::move(waste));
 }
 
 void hunt_launches(Hunt& h) {
+  if (h.worth(h.step(h.graph) - h.step(with_graphs(h.graph)))) hunt_passes(h);
   const Seconds before = h.step(h.graph), after = h.step(with_graphs(h.graph));
   const bool plain = (before - after).v > 0.1 * h.base.v;
   h.take(Cause::kLaunchBound, with_graphs, plain ? Confidence::kHigh : Confidence::kMedium);
@@ -87,13 +117,9 @@ void hunt_launches(Hunt& h) {
 
 void hunt_waste(Hunt& h, Waste waste) {
   if (waste.saved_ns == 0) return;
-  const std::vector<int64_t> durations = waste.duration_ns;
   // It must be worth it for the device; what the host saves beside that is launching's.
-  if (!h.worth(h.step(h.graph) - h.step(with_durations(h.graph, durations)))) return;
-  const Edit edit = [&](StepGraph g) {
-    return without_launches(with_durations(std::move(g), durations), durations);
-  };
-  h.take(waste.cause, edit, waste.confidence, std::move(waste));
+  if (!h.worth(h.step(h.graph) - h.step(with_durations(h.graph, waste.duration_ns)))) return;
+  take_waste(h, std::move(waste));
 }
 
 void hunt_tensor_cores(Hunt& h) {

@@ -146,14 +146,18 @@ Words pause_words(const FindingInput& in) {
 Words tensor_core_words(const Priced& p) {
   Words w;
   w.title = "Matrix arithmetic runs without tensor cores";
-  w.detail = fmt::format("{} a step go to fp32 kernels on vector units.", ms(p.waste.before_ns));
+  const bool fp64 = p.waste.what == "fp64";
+  w.detail = fmt::format("{} a step go to {}.", ms(p.waste.before_ns),
+                         fp64 ? "matmuls in double precision: somewhere a tensor became float64"
+                              : "fp32 kernels on vector units");
   if (p.alternative.v > 0) {
     w.detail += fmt::format(" With TF32 alone the step would take {}, in 16 bit {}.",
                             ms(p.alternative), ms(p.after));
   }
-  w.fix =
-      "with torch.autocast(\"cuda\", dtype=torch.bfloat16): ...  # or at least "
-      "torch.set_float32_matmul_precision(\"high\") for TF32";
+  w.fix = fp64 ? "find what made it float64 (NumPy arrays and .double() do) and give it a dtype: "
+                 "x.to(torch.bfloat16)"
+               : "with torch.autocast(\"cuda\", dtype=torch.bfloat16): ...  # or at least "
+                 "torch.set_float32_matmul_precision(\"high\") for TF32";
   return w;
 }
 
@@ -171,13 +175,11 @@ Words attention_words(const Priced& p) {
 
 Words alignment_words(const Priced& p) {
   Words w;
-  w.title = "Matmul shapes keep the library from its fast kernels";
-  w.detail = fmt::format(
-      "{} a step go to matmuls whose rows are not aligned to 16 bytes{}.", ms(p.waste.before_ns),
-      p.waste.what.empty() ? std::string() : " (m x n x k: " + p.waste.what + ")");
+  w.title = "Shapes keep the libraries from their fast kernels";
+  w.detail = fmt::format("{} a step go to {}.", ms(p.waste.before_ns), p.waste.what);
   w.fix =
-      "pad the sizes to multiples of 64 (at least 8 in 16 bit): vocabulary, hidden and "
-      "feed-forward size; e.g. 50257 -> 50304";
+      "pad the sizes to multiples of 64 (at least 8 in 16 bit): vocabulary, hidden, feed-forward "
+      "and head size; e.g. 50257 -> 50304";
   return w;
 }
 
