@@ -17,6 +17,7 @@ constexpr size_t kDiagnosisBytes = size_t{64} << 20;
 
 int compare_offers(const Context& context, const Arguments& args,
                    const std::vector<std::string>& sides, const std::vector<std::string>& shared) {
+  const InterruptGuard guard;
   tl::expected<SimulationAsk, UsageError> ask = read_simulation_ask(context, args);
   if (!ask) return reject(ask.error());
   ask->levers = false;
@@ -39,10 +40,12 @@ int compare_offers(const Context& context, const Arguments& args,
     tl::expected<SimulateResult, int> run =
         simulate_description(context, std::move(*description), *ask);
     if (!run) return run.error();
-    result.sides.push_back({file_name(side), std::move(*run)});
+    if (run->many.done > 0) result.sides.push_back({file_name(side), std::move(*run)});
+    if (interrupted()) break;
   }
+  result.partial = interrupted();
   return deliver(context, offers_text(result, context.style, context.stamp),
-                 offers_json(result, context.stamp), kYes);
+                 offers_json(result, context.stamp), result.partial ? kInterrupted : kYes);
 }
 
 bool all_diagnoses(const std::vector<std::string>& operands, std::vector<std::string>& texts) {

@@ -42,7 +42,7 @@ std::optional<JobFigures> job_figures(const Context& context, const Description&
   ask.levers = false;
   ask.seed = static_cast<uint64_t>(std::strtoll(context.stamp.seed.c_str(), nullptr, 10));
   const tl::expected<SimulateResult, int> r = simulate_description(context, d, ask);
-  if (!r) return std::nullopt;
+  if (!r || r->many.done == 0) return std::nullopt;
   const ManyResult& many = r->many;
   JobFigures job;
   job.name = d.workload_name;
@@ -68,6 +68,7 @@ std::optional<JobFigures> job_figures(const Context& context, const Description&
 }
 
 int run(const Context& context, const Arguments& args) {
+  const InterruptGuard guard;
   if (args.operands.empty())
     return reject(UsageError{"review needs a site and a cluster", "assay review -h"});
   tl::expected<Description, InputRefusal> description = describe_site(args);
@@ -76,9 +77,10 @@ int run(const Context& context, const Arguments& args) {
   const Cluster& cluster = description->setting.cluster;
   const std::optional<JobFigures> job = job_figures(context, *description);
   const Review result = review(description->site, cluster, description->origins, job);
+  const int code = interrupted() ? kInterrupted : result.passes ? kYes : kNo;
   const ReviewInput input{&description->site, &cluster, &description->assumed};
   return deliver(context, review_text(result, input, context.style, context.stamp),
-                 review_json(result, input, context.stamp), result.passes ? kYes : kNo);
+                 review_json(result, input, context.stamp), code);
 }
 
 }  // namespace

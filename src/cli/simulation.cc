@@ -108,7 +108,6 @@ void run_all(const Context& context, const SimulationAsk& ask, const std::vector
       show(static_cast<double>(done) / static_cast<double>(ask.runs));
     };
   }
-  std::signal(SIGINT, on_interrupt);
   r.many = simulate_many(r.spec.spec, options);
   if (ask.levers && !cancelled().load()) {
     options.runs = std::min(ask.runs, kLeverRuns);
@@ -120,10 +119,13 @@ void run_all(const Context& context, const SimulationAsk& ask, const std::vector
     std::erase_if(r.levers, [](const LeverResult& l) { return l.pairs == 0; });
     r.levers_cut = cancelled().load();
   }
-  std::signal(SIGINT, SIG_DFL);
 }
 
 }  // namespace
+
+InterruptGuard::InterruptGuard() { std::signal(SIGINT, on_interrupt); }
+InterruptGuard::~InterruptGuard() { std::signal(SIGINT, SIG_DFL); }
+bool interrupted() { return cancelled().load(); }
 
 tl::expected<SimulationAsk, UsageError> read_simulation_ask(const Context& context,
                                                             const Arguments& args) {
@@ -232,9 +234,8 @@ tl::expected<SimulateResult, int> simulate_description(const Context& context,
   std::vector<Lever> of_site;
   if (has_site && ask.levers) of_site = site_levers(input, facility);
   run_all(context, ask, of_site, r);
-  if (r.many.done > 0) return r;
-  print_error("interrupted before the first run was complete\n");
-  return tl::unexpected(kInterrupted);
+  if (r.many.done == 0) print_error("interrupted before the first run was complete\n");
+  return r;
 }
 
 }  // namespace assay

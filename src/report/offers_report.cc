@@ -90,6 +90,7 @@ Rows loss_rows(const OffersResult& o) {
 }
 
 std::string verdict(const OffersResult& o) {
+  if (o.partial) return "Interrupted: nothing is compared.";
   const auto figures = [&o](const OfferSide& s) { return offer_figures(s.run, o.deadline_days); };
   const auto sooner =
       std::min_element(o.sides.begin(), o.sides.end(), [&](const OfferSide& a, const OfferSide& b) {
@@ -163,9 +164,13 @@ OfferFigures offer_figures(const SimulateResult& r, double deadline_days) {
 }
 
 std::string offers_text(const OffersResult& o, const Style& style, const Stamp& stamp) {
+  if (o.sides.empty()) return "";
   const SimulateResult& first = o.sides.front().run;
   std::string out = fmt::format("Compare  {} offers, {} runs each, the same seeds", o.sides.size(),
                                 count(first.many.done));
+  if (o.partial)
+    out = fmt::format("Compare  PARTIAL, interrupted: {} of {} runs of {}", count(first.many.done),
+                      count(first.many.requested), o.sides.front().name);
   if (first.spec.spec.target_tokens > 0)
     out += fmt::format("; until {} tokens are done", scaled(first.spec.spec.target_tokens));
   out += "\n\n" + table(figure_rows(o)) + "\nWhat each loses where\n" + table(loss_rows(o));
@@ -178,6 +183,7 @@ std::string offers_json(const OffersResult& o, const Stamp& stamp) {
   doc["sides"] = Json::array();
   for (const OfferSide& s : o.sides) doc["sides"].push_back(side_json(s, o.deadline_days));
   doc["deadline_days"] = o.deadline_days;
+  doc["partial"] = o.partial;
   doc["verdict"] = verdict(o);
   return print(doc);
 }

@@ -13,6 +13,7 @@ struct OfferSide {
 struct OffersResult {
   std::vector<OfferSide> sides;
   double deadline_days = 0;  // zero: none asked for
+  bool partial = false;      // interrupted: runs or whole sides are missing
 };
 
 // What one offer comes to. Days and dollars are to the target where there is one.
