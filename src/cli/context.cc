@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -91,6 +92,11 @@ bool looks_like_file(const std::string& input) {
       return true;
   }
   return false;
+}
+
+bool is_folder(const std::string& input) {
+  std::error_code ignored;
+  return std::filesystem::is_directory(input, ignored);
 }
 
 bool write_file(const std::string& path, const std::string& text) {
@@ -200,6 +206,10 @@ tl::expected<Request, UsageError> make_request(const Arguments& args,
 
 Result<bool> inputs_exist(const std::vector<std::string>& inputs) {
   for (const std::string& input : inputs) {
+    if (looks_like_file(input) && is_folder(input)) {
+      return tl::unexpected(
+          Failure{fmt::format("{}: is a directory, not a file", sanitize(input)), kWorldWrong});
+    }
     if (looks_like_file(input) && !file_exists(input)) {
       return tl::unexpected(Failure{fmt::format("{}: no such file", sanitize(input)), kWorldWrong});
     }

@@ -315,14 +315,27 @@ tl::expected<bool, ScalarError> parse_bool(std::string_view text) {
       ScalarError{fmt::format("must be true or false, not `{}`", shown(trimmed(text))), ""});
 }
 
+namespace {
+
+// Times span ten decades, so one unit does not read well for all of them.
+std::string_view time_unit(double seconds) {
+  if (seconds < 1e-3) return "us";
+  if (seconds < 1) return "ms";
+  if (seconds < 120) return "s";
+  return seconds < 2 * kSecondsPerHour ? "min" : "h";
+}
+
+}  // namespace
+
 std::string format_quantity(double value, Dimension d) {
   const Family f = family(d);
   if (d == Dimension::kNumber || value == 0) return fmt::format("{:.6g}", value);
   if (d == Dimension::kDollars) return fmt::format("${:.6g}", value);
   if (d == Dimension::kDollarRate) return fmt::format("${:.6g}/h", value * kSecondsPerHour);
   if (d == Dimension::kEnergyPrice) return fmt::format("${:.6g}/kWh", value * kJoulesPerKwh);
-  const Unit* unit = find_unit(f.example, f, d);
-  return fmt::format("{:.6g} {}", value / unit->scale, f.example);
+  const std::string_view name = d == Dimension::kSeconds ? time_unit(std::abs(value)) : f.example;
+  const Unit* unit = find_unit(name, f, d);
+  return fmt::format("{:.6g} {}", value / unit->scale, name);
 }
 
 }  // namespace assay

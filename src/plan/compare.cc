@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include <fmt/format.h>
+
 #include "base/assert.h"
 #include "plan/leaves.h"
 
@@ -48,10 +50,24 @@ bool irrelevant(const std::string& path) {
          path == "workload.tokens";
 }
 
-std::string bundle_text(const std::string& path, const Side& s) {
-  if (path == "cluster.accelerator") return s.setting.cluster.accelerator.name;
-  if (path == "cluster.node") return s.setting.cluster.node.name;
-  if (path == "cluster.fabric") return s.setting.cluster.fabric.name;
+// A name says little where a description changed what the entry holds: then its ports, too.
+std::string node_text(const Node& n, const Node& other) {
+  const bool same = n.nics == other.nics && n.nic_bandwidth.v == other.nic_bandwidth.v;
+  if (same) return n.name;
+  return fmt::format("{} {}x{:.0f}G", n.name, n.nics, n.nic_bandwidth.v * 8e-9);
+}
+
+std::string fabric_text(const Fabric& f, const Fabric& other) {
+  return f.oversubscription == other.oversubscription
+             ? f.name
+             : fmt::format("{} {:g}:1", f.name, f.oversubscription);
+}
+
+std::string bundle_text(const std::string& path, const Side& s, const Side& other) {
+  const Cluster& c = s.setting.cluster;
+  if (path == "cluster.accelerator") return c.accelerator.name;
+  if (path == "cluster.node") return node_text(c.node, other.setting.cluster.node);
+  if (path == "cluster.fabric") return fabric_text(c.fabric, other.setting.cluster.fabric);
   if (path == "workload.model") return s.setting.workload.model.name;
   if (path == "stack") return s.setting.stack.name;
   if (path == "cluster.nodes") return count(accelerators_used(s.setting)) + " GPUs";
@@ -88,7 +104,7 @@ std::vector<Bundle> differences(const Side& a, const Side& b) {
     }
     Bundle fresh{path, one.all[i].text(), two.all[i].text(), {i}};
     const bool whole = path != one.all[i].path || path == "cluster.nodes";
-    if (whole) fresh.before = bundle_text(path, a), fresh.after = bundle_text(path, b);
+    if (whole) fresh.before = bundle_text(path, a, b), fresh.after = bundle_text(path, b, a);
     bundles.push_back(std::move(fresh));
   }
   // A larger cluster of which the job uses the same number is no difference.

@@ -240,6 +240,12 @@ std::string why_slower(const Prediction& winner, const Prediction& loser) {
   if (-saved.seconds > 0.01 * winner.step.v) {
     text += fmt::format("; {} less {}", seconds(-saved.seconds), account_name(saved.account));
   }
+  double rest = total - saved.seconds;
+  for (const Part& p : worse) rest -= p.seconds;
+  if (std::abs(rest) > 0.005 * winner.step.v) {
+    text += fmt::format("{} {} {} elsewhere", text.find(';') == std::string::npos ? ";" : ",",
+                        seconds(std::abs(rest)), rest > 0 ? "more" : "less");
+  }
   if (loser.extrapolated && !winner.extrapolated) text += "; outside what was ever measured";
   return text;
 }

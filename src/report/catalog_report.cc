@@ -43,8 +43,13 @@ std::string summary(const Model& m) {
   return text;
 }
 std::string summary(const Stack& s) { return s.sharding + " sharding"; }
-std::string summary(const Kernels&) { return "measured kernel behaviour"; }
-std::string summary(const CollectiveParams&) { return "measured collectives"; }
+std::string summary(const Kernels& k) {
+  return fmt::format("kernels: memory streams at {} of its data sheet",
+                     percent(k.memory_efficiency));
+}
+std::string summary(const CollectiveParams& p) {
+  return fmt::format("collectives: large messages at {} of the link", percent(p.bus_efficiency));
+}
 
 std::string summary(const Climate& c) {
   if (c.mean_c.empty()) return "";
@@ -83,9 +88,12 @@ std::string summary(const Offer& o) {
     return fmt::format("{}, owned, {} each", o.accelerator, dollars(o.capex.v));
   }
   if (o.prices.empty()) return o.accelerator;
-  return fmt::format("{}, {} on demand from {}", o.accelerator,
-                     format_quantity(o.prices.back().on_demand.v, Dimension::kDollarRate),
-                     o.prices.back().from);
+  const PricePoint& last = o.prices.back();
+  const bool reserved = o.commitment == Commitment::kReserved;
+  return fmt::format(
+      "{}, {} {} from {}", o.accelerator,
+      format_quantity((reserved ? last.reserved : last.on_demand).v, Dimension::kDollarRate),
+      reserved ? "reserved" : "on demand", last.from);
 }
 std::string summary(const Site& s) {
   return fmt::format("{}, {} contracted, {}", s.climate.name, watts(s.power.contracted.v),
@@ -99,8 +107,10 @@ std::string summary(const Reliability& r) {
                      significant(count / r.exposure_gpu_hours * 1e6));
 }
 std::string summary(const Operations& o) {
-  return fmt::format("{}, {} spares, {} checkpoints, {}",
-                     enum_names(o.recovery)[static_cast<size_t>(o.recovery)], o.spares,
+  const std::string spares =
+      o.spare_share > 0 ? percent(o.spare_share) + " of nodes" : fmt::format("{}", o.spares);
+  return fmt::format("{}, {} spare, {} checkpoints, {}",
+                     enum_names(o.recovery)[static_cast<size_t>(o.recovery)], spares,
                      enum_names(o.checkpoint.mode)[static_cast<size_t>(o.checkpoint.mode)],
                      o.reliability.name);
 }
@@ -176,10 +186,13 @@ std::string entry_text(const Catalog& c, const std::string& kind, const T& entry
     const std::string text = leaf.text();
     const Origin* origin = origin_of(c, prefix + "." + leaf.path);
     if (text.empty() || (!origin && !style.verbose)) continue;
-    std::string line = "  " + left(leaf.path, key) + left(text, value);
+    const bool long_path = leaf.path.size() >= key;
+    std::string line = std::string(long_path ? key + 2 : 2, ' ') +
+                       (long_path ? "" : left(leaf.path, key)) + left(text, value);
     if (text.size() > value) {
       line = wrap(line, style.width, key + 2) + "\n" + std::string(key + value + 2, ' ');
     }
+    if (long_path) line = "  " + leaf.path + "\n" + line;
     if (origin)
       line +=
           fmt::format("{}  {} {}", origin->mark, place(*origin), sources.number(origin->source));

@@ -57,14 +57,12 @@ std::string striped_bar(const Ledger& ledger, double seconds_per_column) {
   return text;
 }
 
-// `# useful  k kernels`, broken between items only.
-std::string stripe_legend(const Comparison& c, size_t width, size_t indent) {
+// `# useful  k kernels`, of what was drawn; broken between items only.
+std::string stripe_legend(const std::string& drawn, size_t width, size_t indent) {
   std::vector<std::string> used;
   for (const Stripe& s : stripes()) {
-    const bool seen = std::any_of(c.sides.begin(), c.sides.end(), [&s](const Side& side) {
-      return stripe_seconds(s, side.prediction.ledger) > 0.005 * side.prediction.step.v;
-    });
-    if (seen) used.push_back(fmt::format("{} {}", s.letter, s.name));
+    if (drawn.find(s.letter) != std::string::npos)
+      used.push_back(fmt::format("{} {}", s.letter, s.name));
   }
   std::string out(indent, ' ');
   size_t column = indent;
@@ -94,12 +92,15 @@ std::string bars(const Comparison& c, const Style& style) {
   const size_t room = static_cast<size_t>(std::max(style.width - 34, 30));
   const double per_column = longest / static_cast<double>(room);
   std::string out = fmt::format("  the time for one step's tokens of {}\n", c.sides.front().name);
+  std::string drawn;
   for (const Side& s : c.sides) {
     const Ledger ledger = same_tokens(c, s);
-    out += "  " + left(s.name.substr(0, 18), 20) + left(striped_bar(ledger, per_column), room) +
+    const std::string stripe = striped_bar(ledger, per_column);
+    drawn += stripe;
+    out += "  " + left(s.name.substr(0, 18), 20) + left(stripe, room) +
            right(seconds(ledger.paid().v), 10) + "\n";
   }
-  return out + stripe_legend(c, static_cast<size_t>(style.width), 22) + "\n";
+  return out + stripe_legend(drawn, static_cast<size_t>(style.width), 22) + "\n";
 }
 
 std::string what_is_same(const Comparison& c) {
@@ -112,7 +113,8 @@ std::string what_is_same(const Comparison& c) {
   text += gpus
               ? fmt::format(", same {} {}", count(accelerators_used(a)), a.cluster.accelerator.name)
               : ", other accelerators";
-  return text + fmt::format("; {} settings differ", c.changes.size());
+  return text + fmt::format("; {} {}", c.changes.size(),
+                            c.changes.size() == 1 ? "setting differs" : "settings differ");
 }
 
 std::string changes_text(const Comparison& c, const Style& style) {
@@ -206,8 +208,16 @@ std::string verdict(const Comparison& c) {
   const Side& a = c.sides.front();
   const Side& b = c.sides.back();
   if (!c.significant) {
-    return fmt::format("No significant difference: {} is {:.2f} +/- {:.2f} times as fast as {}.",
-                       b.name, c.speedup, c.speedup_uncertainty, a.name);
+    std::string text =
+        fmt::format("No significant difference: {} is {:.2f} +/- {:.2f} times as fast as {}",
+                    b.name, c.speedup, c.speedup_uncertainty, a.name);
+    const double more = b.run.cost_usd.value - a.run.cost_usd.value;
+    if (a.run.price_known && b.run.price_known && std::abs(more) > 0.01 * a.run.cost_usd.value) {
+      text += fmt::format("; as predicted it costs {} {} ({})", dollars(std::abs(more)),
+                          more < 0 ? "less" : "more",
+                          signed_percent(b.run.cost_usd.value / a.run.cost_usd.value - 1));
+    }
+    return text + ".";
   }
   std::string text = fmt::format("{} is {} than {}", b.name, speed_text(c), a.name);
   if (a.run.price_known && b.run.price_known) {

@@ -220,7 +220,9 @@ std::string open_text(const Diagnosis& d, const Style& style) {
     out += wrap("Note: " + d.notes[i], style.width, 6) + "\n";
   }
   if (!style.verbose && d.notes.size() > kNotesShown) {
-    out += fmt::format("{} more notes with -v\n", d.notes.size() - kNotesShown);
+    out += d.notes.size() == kNotesShown + 1
+               ? "1 more note with -v\n"
+               : fmt::format("{} more notes with -v\n", d.notes.size() - kNotesShown);
   }
   if (d.step && d.step->unexplained.v > 0) {
     out += fmt::format("Not explained: {} ({}) of the step\n", seconds(d.step->unexplained.v),

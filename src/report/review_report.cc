@@ -86,7 +86,8 @@ std::string questions(const std::vector<Answer>& all, const Style& style) {
   std::string out = "\n";
   int number = 0;
   for (const Answer& a : all) {
-    out += fmt::format("{} {}{}\n", ++number, left(a.question, 50),
+    const size_t column = style.width < 96 ? 44 : 50;
+    out += fmt::format("{} {}{}\n", ++number, left(a.question, column),
                        a.word.empty() ? verdict_name(a.verdict) : a.word);
     for (const Fact& f : a.facts) {
       out += wrap(fmt::format("    {}  {}", f.text, f.mark), style.width, 6) + "\n";
@@ -165,10 +166,10 @@ std::string review_text(const Review& r, const ReviewInput& in, const Style& sty
   out += questions(r.answers, style);
   out += "\n";
   if (!style.quiet) {
-    out += "m measured  s stated or catalog  c calculated  a assumed";
+    std::string legend = "m measured  s stated or catalog  c calculated  a assumed";
     if (!in.assumed->empty())
-      out += fmt::format(": {} settings (-v lists them)", in.assumed->size());
-    out += "\n";
+      legend += fmt::format(": {} settings (-v lists them)", in.assumed->size());
+    out += wrap(legend, style.width) + "\n";
   }
   if (style.verbose) {
     for (const Assumption& a : *in.assumed) {

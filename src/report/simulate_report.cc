@@ -108,7 +108,7 @@ std::vector<Line> ledger_lines(const SimulateResult& r) {
   const double paid = r.many.paid.mean;
   const std::array<double, kAccounts> kwh = kwh_by_account(r);
   std::vector<Line> lines;
-  Line steps{"steps kept (goodput)", {}, 0}, rest{"everything else", {}, 0};
+  Line steps{"steps kept", {}, 0}, rest{"everything else", {}, 0};
   for (size_t i = 0; i < kAccounts; ++i) {
     const Account a = static_cast<Account>(i);
     const double mean = r.many.mean[a].v;
@@ -133,16 +133,17 @@ std::string ledger_text(const SimulateResult& r, const Style& style) {
   const double paid = r.many.paid.mean;
   const double price = r.money.usd_per_gpu_hour;
   const size_t width = static_cast<size_t>(style.width);
-  constexpr size_t kNumbers = 55;
-  const int columns = std::max(6, style.width - 26 - static_cast<int>(kNumbers));
-  std::string out = left("Where every GPU-hour went", width - kNumbers) + right("share", 8) +
-                    right("p5 to p95", 15) + right("GPU-h", 10) +
+  const bool ranges = style.width >= 96;  // on a narrow screen they go first
+  const size_t numbers = ranges ? 55 : 40;
+  const int columns = std::max(6, style.width - 26 - static_cast<int>(numbers));
+  std::string out = left("Where every GPU-hour went", width - numbers) + right("share", 8) +
+                    (ranges ? right("p5 to p95", 15) : "") + right("GPU-h", 10) +
                     right(price > 0 ? "cost" : "", 11) + right("energy", 11) + "\n";
   const auto row = [&](const std::string& name, const std::string& shown_bar, double gpu_s,
                        const std::string& range, double kwh) {
     return "  " + left(name, 23) + left(shown_bar, static_cast<size_t>(columns)) + " " +
-           right(fmt::format("{:.1f} %", 100 * gpu_s / paid), 8) + right(range, 15) +
-           right(scaled(gpu_s / kHour), 10) +
+           right(fmt::format("{:.1f} %", 100 * gpu_s / paid), 8) +
+           (ranges ? right(range, 15) : "") + right(scaled(gpu_s / kHour), 10) +
            right(price > 0 ? dollars(gpu_s / kHour * price) : "", 11) +
            right(kwh > 0 ? energy(kwh) : "", 11) + "\n";
   };
@@ -168,8 +169,9 @@ std::string causes_text(const SimulateResult& r, const Style& style) {
     return a.interruptions.mean > b.interruptions.mean;
   });
   const double all = r.many.interruptions.mean;
-  std::string out = fmt::format("Interruptions  {:.0f} (p5 {:.0f}, p95 {:.0f})", all,
-                                r.many.interruptions.p5, r.many.interruptions.p95);
+  const auto whole = [](double n) { return count(std::llround(n)); };
+  std::string out = fmt::format("Interruptions  {} (p5 {}, p95 {})", whole(all),
+                                whole(r.many.interruptions.p5), whole(r.many.interruptions.p95));
   if (all > 0) {
     out += ": ";
     for (size_t i = 0; i < causes.size() && i < kCausesShown; ++i) {
@@ -179,7 +181,7 @@ std::string causes_text(const SimulateResult& r, const Style& style) {
     }
     out += fmt::format("; one every {}", duration(r.many.period.mean / all));
   }
-  if (planned > 0) out += fmt::format("; and {:.0f} for planned maintenance", planned);
+  if (planned > 0) out += fmt::format("; and {} for planned maintenance", whole(planned));
   return wrap(out, style.width, 15) + "\n";
 }
 
@@ -211,7 +213,7 @@ std::string levers_text(const SimulateResult& r, const Style& style) {
   const double price = r.money.usd_per_gpu_hour;
   const size_t width = static_cast<size_t>(style.width);
   const std::string head = left("Best levers (same seeds, paired)", width - 42) +
-                           right("useful", 12) + right("p5 to p95", 18) +
+                           right("steps kept", 12) + right("p5 to p95", 18) +
                            right(price > 0 ? "worth" : "", 12) + "\n";
   std::string out;
   for (const LeverResult& l : levers) {
@@ -355,8 +357,13 @@ RunEnergy run_energy(const SimulateResult& r) {
 
 std::string simulate_text(const SimulateResult& r, const Style& style, const Stamp& stamp) {
   std::string out = heading(r, style) + "\n";
-  out += fmt::format("Goodput   {}; useful work {} of what was paid\n\n",
-                     band(r.many.goodput, 100, 1, " %"), band(r.many.useful_share, 100, 1, " %"));
+  out += fmt::format("Goodput   {} of the job's time\n", band(r.many.goodput, 100, 1, " %"));
+  out +=
+      wrap(fmt::format("Useful    {:.1f} % of peak over everything paid; steps at nominal speed {}",
+                       100 * r.plan.prediction.mfu * r.many.useful_share.mean,
+                       band(r.many.useful_share, 100, 1, " %")),
+           style.width, 10) +
+      "\n\n";
   out += ledger_text(r, style) + "\n" + causes_text(r, style) + checkpoint_text(r, style);
   out += money_text(r, style);
   const std::string series = series_text(r, style);

@@ -53,8 +53,14 @@ int threads_of(const ManyOptions& o) {
   return static_cast<int>(std::clamp<int64_t>(o.runs, 1, wanted));
 }
 
-// A century by days would be 36,500 points a run; a longer bucket keeps it to some hundreds.
-Seconds bucket_of(const RunSpec& spec) { return std::max(RunOptions{}.bucket, spec.period / 400); }
+// A century by days would be 36,500 points a run; a longer bucket keeps it to some hundreds. A run
+// that ends with its tokens is cut by how long it should take, not by when it is given up.
+Seconds bucket_of(const RunSpec& spec) {
+  Seconds period = spec.period;
+  if (spec.target_tokens > 0 && spec.step.tokens > 0)
+    period = std::min(period, spec.step.step * (20 * spec.target_tokens / spec.step.tokens));
+  return std::max(RunOptions{}.bucket, period / 400);
+}
 
 // Runs 0 .. runs-1 on all threads; `take(k, result)` is called by one thread at a time. Which runs
 // are complete after a cancel depends on the threads; what each of them holds does not.

@@ -222,7 +222,9 @@ void Maker::storage() {
   } else {
     write = Bandwidth(kNodeWrite * nodes());
     read = Bandwidth(kNodeRead * nodes());
-    assume("site.storage", fmt::format("{:.3g} GB/s write", write.v / 1e9),
+    assume("site.storage",
+           write.v < 1e12 ? fmt::format("{:.3g} GB/s write", write.v / 1e9)
+                          : fmt::format("{:.3g} TB/s write", write.v / 1e12),
            "1.9 GB/s a node, as large clusters are built");
   }
   if (in_.site != nullptr && in_.site->storage.requests_per_s > 0) {

@@ -151,6 +151,23 @@ TEST(Describe, SetChangesAnything) {
   EXPECT_EQ(d->origins.at("cluster.nodes").file, "--set cluster.nodes=64");
 }
 
+TEST(Describe, SetNamesAnotherEntry) {
+  const Described d = of({"llama-3.1-70b", "h100-1024", "megatron-core"},
+                         {"stack=pytorch-fsdp2", "cluster=b200-16", "stack.launch=3 us"});
+  ASSERT_TRUE(d) << render(d.error());
+  EXPECT_EQ(d->stack_name, "pytorch-fsdp2");
+  EXPECT_EQ(d->cluster_name, "b200-16");
+  EXPECT_DOUBLE_EQ(d->setting.stack.launch.v, 3e-6);
+  EXPECT_NE(error(of({"llama-3.1-70b", "h100-8"}, {"stack=pytorch-fsdb2"})), "");
+  EXPECT_NE(error(of({"llama-3.1-70b", "h100-8"}, {"stack="})), "");
+  EXPECT_NE(error(of({"llama-3.1-70b", "h100-8"}, {"plan=x"})), "");
+}
+
+TEST(Describe, APowerLimitBelowIdleIsRefused) {
+  EXPECT_NE(error(of({"llama-3.1-8b", "h100-8"}, {"cluster.accelerator.tdp=60 W"})), "");
+  EXPECT_TRUE(of({"llama-3.1-8b", "h100-8"}, {"cluster.accelerator.tdp=300 W"}));
+}
+
 TEST(Describe, AnAcceleratorAloneBringsItsUsualNode) {
   const TemporaryYaml file("workload: llama-3.1-8b\ncluster: {accelerator: h200, nodes: 4}\n");
   const Described d = of({file.path()});

@@ -67,6 +67,19 @@ constexpr Defaults kDefaults[] = {
     {"cohere", true, true, true, false, false},
     {"command", true, true, true, false, false},
 };
+// Shapes that published configs leave to the class: `vocab_size` of every Gemma 3, the heads of its
+// small ones. From the classes' defaults in the transformers library, from memory.
+struct Omitted {
+  std::string_view type, key;
+  int64_t value;
+};
+constexpr Omitted kOmitted[] = {
+    {"gemma3_text", "vocab_size", 262208},
+    {"gemma3_text", "num_attention_heads", 8},
+    {"gemma3_text", "num_key_value_heads", 4},
+    {"gemma3_text", "head_dim", 256},
+};
+
 constexpr Defaults kUsual = {"", true, false, true, false, false};
 
 class ConfigReader {
@@ -82,8 +95,16 @@ class ConfigReader {
 
   Model read() {
     const std::string type = model_type();
+    type_ = type;
     if (type.find("mamba") != std::string::npos || type.find("rwkv") != std::string::npos) {
       problem(fmt::format("`{}` is not a transformer; Assay cannot describe it yet", type));
+      return model_;
+    }
+    if (const std::string other = other_layers(); !other.empty()) {
+      problem(
+          fmt::format("`{}` mixes attention with other layers (`{}`); Assay cannot describe it "
+                      "yet",
+                      type, other));
       return model_;
     }
     defaults_ = defaults_for(type);
@@ -135,6 +156,9 @@ class ConfigReader {
       }
       return static_cast<int64_t>(value);
     }
+    for (const Omitted& o : kOmitted) {
+      if (o.key == *keys.begin() && type_ == o.type) return o.value;
+    }
     return 0;
   }
 
@@ -166,6 +190,25 @@ class ConfigReader {
 
   // The text model's type where there is one: `gemma3_text`, not `gemma3`.
   std::string model_type() const { return word("model_type"); }
+
+  // The key that tells of layers without attention: state-space, linear or recurrent ones.
+  std::string other_layers() const {
+    for (const char* key : {"mamba_d_state", "mamba_d_conv", "ssm_cfg", "ssm_state_size",
+                            "hybrid_override_pattern", "layers_block_type", "attn_layer_period",
+                            "linear_num_value_heads", "linear_attn_config", "lru_width"}) {
+      if (find(key)) return key;
+    }
+    const std::optional<dom::element> types = find("layer_types");
+    dom::array list;
+    if (!types || types->get(list) != simdjson::SUCCESS) return "";
+    for (dom::element e : list) {
+      std::string_view kind;
+      if (e.get(kind) == simdjson::SUCCESS && kind.find("attention") == std::string_view::npos)
+        return "layer_types";
+      if (kind.starts_with("linear")) return "layer_types";
+    }
+    return "";
+  }
 
   static Defaults defaults_for(const std::string& type) {
     for (const Defaults& d : kDefaults) {
@@ -326,6 +369,7 @@ class ConfigReader {
   }
 
   dom::object root_, text_;
+  std::string type_;
   const std::string& file_;
   Diagnostics& problems_;
   Defaults defaults_ = kUsual;

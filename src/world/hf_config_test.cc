@@ -38,6 +38,32 @@ TEST(HfConfig, FamiliesHaveTheirPublishedSize) {
   }
 }
 
+// Published configs of Gemma 3 state neither vocabulary nor, in the small ones, heads.
+TEST(HfConfig, WhatTheClassImpliesIsFilled) {
+  const auto m = read_hf_config(
+      R"({"model_type":"gemma3","text_config":{"model_type":"gemma3_text","hidden_size":2560,
+          "intermediate_size":10240,"num_hidden_layers":34,"sliding_window":1024}})",
+      "config.json");
+  ASSERT_TRUE(m) << render(m.error());
+  EXPECT_NEAR(parameters(*m) / 1e9, 3.88, 0.08);  // 4B without its eyes
+  EXPECT_FALSE(read_hf_config(R"({"model_type":"gemma3_text"})", "config.json"));
+}
+
+// Layers without attention would be predicted as if they had it.
+TEST(HfConfig, MixedLayersAreRefused) {
+  const std::string shape =
+      R"("hidden_size":4096,"intermediate_size":14336,"num_hidden_layers":4,
+         "num_attention_heads":32,"vocab_size":65536)";
+  for (const char* more :
+       {R"("attn_layer_period":8)", R"("mamba_d_state":16)", R"("hybrid_override_pattern":"M-M*")",
+        R"("layer_types":["linear_attention","full_attention"])", R"("layer_types":["conv"])"}) {
+    const auto m = read_hf_config("{\"model_type\":\"x\"," + shape + "," + more + "}", "c.json");
+    ASSERT_FALSE(m) << more;
+    EXPECT_NE(render(m.error()).find("mixes attention"), std::string::npos) << more;
+  }
+  EXPECT_TRUE(read_hf_config("{" + shape + R"(,"layer_types":["full_attention"]})", "c.json"));
+}
+
 TEST(HfConfig, DetailsOfFamilies) {
   EXPECT_EQ(from_file("llama").name, "Llama-3.1-8B");
   EXPECT_EQ(from_file("llama").kv_heads, 8);

@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "base/file.h"
+#include "base/text.h"
 #include "config/yaml.h"
 #include "world/read.h"
 #include "world/rules.h"
@@ -83,6 +84,10 @@ class Gatherer {
     const Source* source = inputs_.sources.add(shown, text.substr(equals + 1));
     std::vector<std::string> parts = split(text.substr(0, equals));
     Section* section = find_section(parts[0]);
+    if (section != nullptr && parts.size() == 1 && parts[0] != "plan") {
+      name_section(parts[0], *section, *source);
+      return;
+    }
     constexpr size_t kDeepest = 8;  // no setting lies deeper, and hostile paths do
     if (section == nullptr || parts.size() < 2 || parts.size() > kDeepest) {
       bad_path(parts, *source);
@@ -186,7 +191,11 @@ class Gatherer {
       names.insert(names.end(), more.begin(), more.end());
     }
     const std::string near = nearest(text, names);
-    problem({}, fmt::format("`{}` is no file and no name of the catalog", sanitize(text, 80)),
+    std::error_code ignored;
+    const bool folder = std::filesystem::is_directory(text, ignored);
+    problem({},
+            fmt::format("`{}` is {} and no name of the catalog", sanitize(text, 80),
+                        folder ? "a directory" : "no file"),
             near.empty() ? "`assay catalog list` shows the names"
                          : fmt::format("did you mean `{}`?", near));
   }
@@ -257,6 +266,21 @@ class Gatherer {
     } else {
       give(scores[0].second, std::move(root), stem);
     }
+  }
+
+  // `stack=pytorch-fsdp2`: another entry of the catalog in place of the one that was named.
+  void name_section(const std::string& name, Section& section, const Source& source) {
+    const std::string wanted(trimmed(source.text));
+    if (wanted.empty()) {
+      problem({&source}, fmt::format("--set {} needs a name of the catalog", name),
+              fmt::format("as in `{}.KEY=VALUE` for one of its settings", name));
+      return;
+    }
+    section.given = true;
+    section.failed = false;
+    section.value = scalar_value(wanted, {&source});
+    section.label = wanted;
+    expand(name, section);
   }
 
   static std::vector<std::string> split(const std::string& path) {

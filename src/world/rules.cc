@@ -278,6 +278,9 @@ void check_cluster(const Cluster& c, const Mark& at, Diagnostics& problems) {
   refuse(peak == 0, "cluster.accelerator has no peak: state bf16 or another");
   refuse(a.memory.v == 0, "cluster.accelerator.memory is not stated");
   refuse(a.memory_bandwidth.v == 0, "cluster.accelerator.memory_bandwidth is not stated");
+  refuse(a.tdp.v > 0 && a.tdp <= a.idle,
+         fmt::format("cluster.accelerator.tdp of {:g} W is not above its idle power of {:g} W",
+                     a.tdp.v, a.idle.v));
   const bool one_domain = c.accelerators() <= c.scaleup_domain();
   refuse(!one_domain && (c.node.nics == 0 || c.node.nic_bandwidth.v == 0),
          fmt::format("the {} nodes are not connected: cluster.node has no NICs", c.nodes),
