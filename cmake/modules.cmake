@@ -25,6 +25,12 @@ target_compile_definitions(golden_test PRIVATE ASSAY_ROOT="${CMAKE_SOURCE_DIR}"
                            ASSAY_BINARY="$<TARGET_FILE:assay>")
 add_dependencies(golden_test assay)
 add_test(NAME golden COMMAND golden_test)
+add_executable(docs_test test/docs_test.cc)
+target_link_libraries(docs_test PRIVATE GTest::gtest)
+target_compile_definitions(docs_test PRIVATE ASSAY_ROOT="${CMAKE_SOURCE_DIR}"
+                           ASSAY_BINARY="$<TARGET_FILE:assay>")
+add_dependencies(docs_test assay)
+add_test(NAME docs COMMAND docs_test)
 
 include(cmake/stories.cmake)
 include(cmake/fuzz.cmake)

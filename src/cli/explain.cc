@@ -82,6 +82,9 @@ int run(const Context& context, const Arguments& args) {
                              fmt::format("figures: {}", fmt::join(names, ", "))});
   }
   const Asked asked = parse_asked(args.operands.back());
+  if (const Result<bool> exist = inputs_exist({args.operands.begin(), args.operands.end() - 1});
+      !exist)
+    return fail(exist.error());
   std::string text;
   if (args.operands.size() == 2 && result_file(args.operands[0], text)) {
     const std::vector<std::string> parts = document_parts(text);
@@ -121,7 +124,7 @@ Command explain_command() {
           {{"gpus", 0, "N", "use N accelerators of the cluster", ""},
            {"tokens", 0, "T", "tokens to train on, e.g. 2T", ""}},
           {"assay explain plan.json mfu", "assay explain llama-3.1-70b h100-128 kernels.matmul",
-           "assay explain run.json goodput", "assay explain scale.json step_time@128"},
+           "assay explain month.json goodput", "assay explain scale.json step_time@128"},
           run};
 }
 
