@@ -11,6 +11,7 @@
 #include "cli/site_levers.h"
 #include "economics/cost.h"
 #include "report/plan_report.h"
+#include "sim/policy_levers.h"
 #include "world/site_rules.h"
 
 namespace assay {
@@ -117,6 +118,7 @@ void run_all(const Context& context, const SimulationAsk& ask, const std::vector
     r.levers = measure_levers(r.spec.spec, levers, options);
     // A lever of which no pair is complete says nothing.
     std::erase_if(r.levers, [](const LeverResult& l) { return l.pairs == 0; });
+    keep_best(r.levers);
     r.levers_cut = cancelled().load();
   }
 }
@@ -231,9 +233,12 @@ tl::expected<SimulateResult, int> simulate_description(const Context& context,
       !problems.empty())
     return tl::unexpected(reject(context, problems));
   r.money = money(r, site);
-  std::vector<Lever> of_site;
-  if (has_site && ask.levers) of_site = site_levers(input, facility);
-  run_all(context, ask, of_site, r);
+  std::vector<Lever> more;
+  if (ask.levers) more = policy_levers(input);
+  if (has_site && ask.levers) {
+    for (Lever& lever : site_levers(input, facility)) more.push_back(std::move(lever));
+  }
+  run_all(context, ask, more, r);
   if (r.many.done == 0) print_error("interrupted before the first run was complete\n");
   return r;
 }

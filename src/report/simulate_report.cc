@@ -213,18 +213,17 @@ std::string levers_text(const SimulateResult& r, const Style& style) {
   const double price = r.money.usd_per_gpu_hour;
   const size_t width = static_cast<size_t>(style.width);
   const std::string head = left("Best levers (same seeds, paired)", width - 42) +
-                           right("steps kept", 12) + right("p5 to p95", 18) +
-                           right(price > 0 ? "worth" : "", 12) + "\n";
+                           right("steps kept", 12) + right("p5 to p95", 18) + right("worth", 12) +
+                           "\n";
   std::string out;
   for (const LeverResult& l : levers) {
     if (l.useful_share.mean <= 0.0001) continue;
+    const double hours = l.useful_share.mean * r.many.paid.mean / kHour;
     const std::string range =
         fmt::format("{:+.2f} to {:+.2f}", 100 * l.useful_share.p5, 100 * l.useful_share.p95);
     out += "  " + left(l.name + ": " + l.change, width - 44) +
            right(fmt::format("{:+.2f} pt", 100 * l.useful_share.mean), 12) + right(range, 18) +
-           right(price > 0 ? dollars(l.useful_share.mean * r.many.paid.mean / kHour * price) : "",
-                 12) +
-           "\n";
+           right(price > 0 ? dollars(hours * price) : scaled(hours) + " GPU-h", 12) + "\n";
   }
   if (r.levers_cut) out += "  (PARTIAL: interrupted while levers were measured)\n";
   return out.empty() ? "" : head + out;
@@ -335,11 +334,15 @@ void add_money(Json& doc, const SimulateResult& r) {
   for (const auto& [name, share] : r.money.shares) doc["cost_shares"][name] = share;
 }
 
-Json levers_json(const std::vector<LeverResult>& levers) {
+Json levers_json(const SimulateResult& r) {
   Json all = Json::array();
-  for (const LeverResult& l : levers) {
+  for (const LeverResult& l : r.levers) {
+    const double hours = l.useful_share.mean * r.many.paid.mean / kHour;
+    const double price = r.money.usd_per_gpu_hour;
     all.push_back({{"name", l.name},
                    {"change", l.change},
+                   {"gpu_hours", hours},
+                   {"usd", price > 0 ? Json(hours * price) : Json(nullptr)},
                    {"useful_share", band_json(l.useful_share)},
                    {"goodput", band_json(l.goodput)},
                    {"period_s", band_json(l.period)}});
@@ -429,7 +432,7 @@ Json simulate_document(const SimulateResult& r, Json doc) {
   }
   doc["series_bucket_s"] = m.bucket.v;
   doc["series"] = days_json(r);
-  doc["levers"] = levers_json(r.levers);
+  doc["levers"] = levers_json(r);
   add_money(doc, r);
   if (r.site) {
     FacilityTotals t = totals(*r.site);

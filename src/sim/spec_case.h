@@ -27,7 +27,8 @@ struct Case {
     prediction = Predictor(description.setting).predict(description.plan);
   }
 
-  SpecResult make() const {
+  SpecResult make() const { return make_spec(input()); }
+  SpecInput input() const {
     SpecInput in;
     in.setting = &description.setting;
     in.plan = &description.plan;
@@ -36,7 +37,7 @@ struct Case {
     in.site = has_site ? &description.site : nullptr;
     in.series = series.hours.empty() ? nullptr : &series;
     in.period = period;
-    return make_spec(in);
+    return in;
   }
   Operations& run() { return description.operations; }
 
