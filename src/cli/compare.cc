@@ -110,7 +110,12 @@ int run(const Context& context, const Arguments& args) {
   if (!gates) return reject(gates.error());
   if (const Result<bool> exist = inputs_exist(args.operands); !exist) return fail(exist.error());
   std::vector<std::string> texts;
-  if (all_diagnoses(args.operands, texts)) return compare_diagnoses(context, args.operands, texts);
+  if (all_diagnoses(args.operands, texts)) {
+    if (!gates->empty())
+      return reject(UsageError{"--fail-if knows no figure of a diagnosis",
+                               "`assay diagnose --fail-on SHARE` is its gate"});
+    return compare_diagnoses(context, args.operands, texts);
+  }
   std::vector<Operand> operands;
   for (const std::string& text : args.operands) operands.push_back(recognise(text));
   if (std::count_if(operands.begin(), operands.end(), [](const Operand& o) { return o.site; }) >=

@@ -13,11 +13,24 @@ namespace {
 
 constexpr size_t kDiagnosisBytes = size_t{64} << 20;
 
+// What gates ask for, of the simulated run instead of the step alone.
+RunFigures simulated_figures(const SimulateResult& r) {
+  RunFigures figures = r.plan.run;
+  const OfferFigures offer = offer_figures(r, 0);
+  figures.time_s.value = r.many.period.mean;
+  figures.accelerator_hours.value = r.many.paid.mean / kSecondsPerHour;
+  figures.cost_usd.value = offer.cost_usd;
+  figures.energy_kwh.value = offer.kwh;
+  return figures;
+}
+
 }  // namespace
 
 int compare_offers(const Context& context, const Arguments& args,
                    const std::vector<std::string>& sides, const std::vector<std::string>& shared) {
   const InterruptGuard guard;
+  const auto gates = parse_gates(args);
+  if (!gates) return reject(gates.error());
   tl::expected<SimulationAsk, UsageError> ask = read_simulation_ask(context, args);
   if (!ask) return reject(ask.error());
   ask->levers = false;
@@ -44,8 +57,14 @@ int compare_offers(const Context& context, const Arguments& args,
     if (interrupted()) break;
   }
   result.partial = interrupted();
+  const bool failed =
+      !result.sides.empty() && any_tripped(*gates, result.sides.back().run.plan.prediction,
+                                           simulated_figures(result.sides.back().run));
   return deliver(context, offers_text(result, context.style, context.stamp),
-                 offers_json(result, context.stamp), result.partial ? kInterrupted : kYes);
+                 offers_json(result, context.stamp),
+                 result.partial ? kInterrupted
+                 : failed       ? kNo
+                                : kYes);
 }
 
 bool all_diagnoses(const std::vector<std::string>& operands, std::vector<std::string>& texts) {

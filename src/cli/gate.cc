@@ -2,6 +2,7 @@
 
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -51,7 +52,7 @@ tl::expected<Gate, std::string> parse_gate(const std::string& text) {
                                        : fmt::format("did you mean `{}`?", near));
   }
   const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), g.limit);
-  if (error != std::errc() || end != number.data() + number.size()) {
+  if (error != std::errc() || end != number.data() + number.size() || !std::isfinite(g.limit)) {
     return tl::unexpected(fmt::format("`{}` is not a number", sanitize(number, 40)));
   }
   return g;

@@ -54,7 +54,7 @@ std::string option_lines(const std::vector<Option>& options, bool with_more) {
   for (const Option& o : options) {
     out += "  " + left(written_form(o), 26) + std::string(o.brief) + "\n";
     if (with_more && !o.more.empty()) {
-      out += std::string(28, ' ') + wrap(std::string(o.more), kHelpWidth - 28, 28) + "\n";
+      out += wrap(std::string(28, ' ') + std::string(o.more), kHelpWidth, 28) + "\n";
     }
   }
   return out;
@@ -135,9 +135,12 @@ const std::vector<Option>& global_options() {
       {"output", 'o', "FILE", "also write the result as JSON to FILE",
        "`compare` and `explain` read it again."},
       {"set", 0, "PATH=VALUE", "change one setting, e.g. cluster.nodes=64 (repeatable)",
-       "Paths are those of the YAML sections: workload, cluster, stack, plan. Units as in YAML."},
+       "Paths are those of the YAML sections: workload, cluster, site, stack, plan, run. Units as "
+       "in "
+       "YAML. A section alone names another entry of the catalog, as in stack=pytorch-fsdp2."},
       {"seed", 0, "N", "seed of random streams (default 1)",
-       "A prediction has no randomness; the seed is kept for reproducing whole studies."},
+       "The luck of `simulate` and of offers: the same seed gives the same bytes. A prediction has "
+       "none."},
       {"color", 0, "WHEN", "auto, always or never", ""},
       {"ascii", 0, "", "no Unicode in bars", ""},
       {"width", 0, "N", "columns of the screen (80 to 200)",
@@ -220,7 +223,7 @@ std::string long_help(const Command& c) {
 
 std::string overview(const std::vector<Command>& commands) {
   std::string out =
-      "assay - what AI compute is really worth: predicts training on a described cluster\n\n"
+      "assay - what AI compute is really worth: predicts, simulates and diagnoses training\n\n"
       "Usage: assay COMMAND [names or files] [options]\n\n";
   for (const Command& c : commands)
     out += "  " + left(std::string(c.name), 12) + std::string(c.brief) + "\n";

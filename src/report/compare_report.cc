@@ -118,6 +118,7 @@ std::string what_is_same(const Comparison& c) {
 }
 
 std::string changes_text(const Comparison& c, const Style& style) {
+  if (c.changes.empty()) return "\n";
   std::string out =
       "Gains: mean of switching a setting first and last; what is left is interaction\n\n";
   const size_t value_columns = static_cast<size_t>(std::max(style.width - 62, 18));
@@ -134,11 +135,9 @@ std::string changes_text(const Comparison& c, const Style& style) {
                : right("only with the others", 23);
     out += "\n";
   }
-  if (!c.changes.empty()) {
-    out += "    " + left("interaction", 29 + value_columns) +
-           right(seconds(c.interaction_step_s), 11) +
-           right("MFU " + points(c.interaction_mfu), 12) + "\n";
-  }
+  out += "    " + left("interaction", 29 + value_columns) +
+         right(seconds(c.interaction_step_s), 11) + right("MFU " + points(c.interaction_mfu), 12) +
+         "\n";
   return out + "\n";
 }
 
