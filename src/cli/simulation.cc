@@ -95,6 +95,7 @@ void run_all(const Context& context, const SimulationAsk& ask, const std::vector
   const Simulator simulator(r.spec.spec);
   r.intervals = simulator.intervals();
   r.mtbf = simulator.mtbf();
+  r.formulas = simulator.formulas();
   RunSpec best = r.spec.spec;
   for (CheckpointTier& t : best.checkpoints) t.rule = IntervalRule::kOptimal;
   r.best_intervals = Simulator(std::move(best)).intervals();

@@ -185,6 +185,33 @@ std::string causes_text(const SimulateResult& r, const Style& style) {
   return wrap(out, style.width, 15) + "\n";
 }
 
+Json checkpoint_json(const SimulateResult& r) {
+  Json out = {{"bytes", r.spec.checkpoint.v},
+              {"storage_write_bytes_per_s", r.spec.storage_write.v},
+              {"tiers", Json::array()}};
+  for (size_t i = 0; i < r.spec.spec.checkpoints.size() && i < r.intervals.size(); ++i) {
+    const CheckpointTier& t = r.spec.spec.checkpoints[i];
+    out["tiers"].push_back(
+        {{"name", t.name},
+         {"interval_s", r.intervals[i].v},
+         {"best_interval_s",
+          i < r.best_intervals.size() ? Json(r.best_intervals[i].v) : Json(nullptr)},
+         {"stall_s", t.stall.v},
+         {"persist_s", t.persist.v},
+         {"restore_s", t.restore.v}});
+  }
+  out["formulas"] = Json::array();
+  for (const FormulaError& f : r.formulas) {
+    out["formulas"].push_back({{"name", f.name},
+                               {"period_s", f.period.v},
+                               {"goodput", f.ettr},
+                               {"regret", f.regret},
+                               {"first_order_promises", f.claimed},
+                               {"promise_error", f.claim_error}});
+  }
+  return out;
+}
+
 std::string checkpoint_text(const SimulateResult& r, const Style& style) {
   std::string out = fmt::format("Checkpoint     {} to storage of {}",
                                 fmt::format("{} GB", significant(r.spec.checkpoint.v / 1e9)),
@@ -201,6 +228,34 @@ std::string checkpoint_text(const SimulateResult& r, const Style& style) {
       out += " (the best for this failure rate)";
     }
   }
+  return wrap(out, style.width, 15) + "\n";
+}
+
+// The two formulas that everybody uses, against the exact expression for the same failures, save
+// and restart: their interval is forgiving, the goodput that they promise is not.
+std::string formulas_text(const SimulateResult& r, const Style& style) {
+  std::string intervals;
+  const FormulaError *daly = nullptr, *best = nullptr;
+  for (const FormulaError& f : r.formulas) {
+    if (f.name == "young" || f.name == "daly") {
+      intervals += fmt::format("{}{} every {} (-{:.2f} pt)", intervals.empty() ? "" : ", ",
+                               f.name == "young" ? "Young" : "Daly",
+                               duration(f.period.v - r.spec.spec.checkpoints.back().stall.v),
+                               100 * f.regret);
+    }
+    if (f.name == "daly") daly = &f;
+    if (f.name == "optimal") best = &f;
+  }
+  if (daly == nullptr || best == nullptr) return "";
+  const double off_pt = 100 * daly->claim_error;
+  const std::string holds =
+      std::abs(off_pt) < 0.05
+          ? "which holds"
+          : fmt::format("{:.1f} pt too {}", std::abs(off_pt), off_pt > 0 ? "much" : "little");
+  const std::string out = fmt::format(
+      "Formulas       failures and saves alone leave {:.1f} % at best; {}; to first order they "
+      "promise {:.1f} %, {}",
+      100 * best->ettr, intervals, 100 * daly->claimed, holds);
   return wrap(out, style.width, 15) + "\n";
 }
 
@@ -367,7 +422,8 @@ std::string simulate_text(const SimulateResult& r, const Style& style, const Sta
                        band(r.many.useful_share, 100, 1, " %")),
            style.width, 10) +
       "\n\n";
-  out += ledger_text(r, style) + "\n" + causes_text(r, style) + checkpoint_text(r, style);
+  out += ledger_text(r, style) + "\n" + causes_text(r, style) + checkpoint_text(r, style) +
+         formulas_text(r, style);
   out += money_text(r, style);
   const std::string series = series_text(r, style);
   if (!series.empty()) out += "\n" + series;
@@ -416,20 +472,7 @@ Json simulate_document(const SimulateResult& r, Json doc) {
   doc["interruptions"] = band_json(m.interruptions);
   doc["causes"] = causes_json(m);
   doc["mtbf_s"] = std::isfinite(r.mtbf.v) ? Json(r.mtbf.v) : Json(nullptr);
-  doc["checkpoint"] = {{"bytes", r.spec.checkpoint.v},
-                       {"storage_write_bytes_per_s", r.spec.storage_write.v},
-                       {"tiers", Json::array()}};
-  for (size_t i = 0; i < r.spec.spec.checkpoints.size() && i < r.intervals.size(); ++i) {
-    const CheckpointTier& t = r.spec.spec.checkpoints[i];
-    doc["checkpoint"]["tiers"].push_back(
-        {{"name", t.name},
-         {"interval_s", r.intervals[i].v},
-         {"best_interval_s",
-          i < r.best_intervals.size() ? Json(r.best_intervals[i].v) : Json(nullptr)},
-         {"stall_s", t.stall.v},
-         {"persist_s", t.persist.v},
-         {"restore_s", t.restore.v}});
-  }
+  doc["checkpoint"] = checkpoint_json(r);
   doc["series_bucket_s"] = m.bucket.v;
   doc["series"] = days_json(r);
   doc["levers"] = levers_json(r);

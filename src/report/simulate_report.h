@@ -28,6 +28,7 @@ struct SimulateResult {
   bool levers_cut = false;              // Ctrl-C came while they were measured: some are missing
   std::vector<Seconds> intervals;       // of the checkpoint tiers, as used
   std::vector<Seconds> best_intervals;  // that lose least at this failure rate
+  std::vector<FormulaError> formulas;   // the literature's, for the last tier
   Seconds mtbf;
   RunMoney money;
   std::optional<SiteSeries> site;         // hour by hour, where a site was given

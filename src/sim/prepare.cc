@@ -141,22 +141,29 @@ double PreparedRun::rollbacks_upto(Extent upto) const {
   return all + (upto > within ? rate_upto(upto) - rate_upto(within) : 0);
 }
 
+std::optional<CheckpointCosts> PreparedRun::tier_costs(size_t index) const {
+  const CheckpointTier& t = spec.checkpoints[index];
+  // The failures that this tier and no more frequent one survives.
+  double rate = rollbacks_upto(t.survives);
+  if (index > 0) rate -= rollbacks_upto(spec.checkpoints[index - 1].survives);
+  rate = std::max(0.0, rate);
+  // Only the last tier reaches back before a corruption.
+  if (index + 1 == spec.checkpoints.size()) rate += corruption_rate();
+  if (rate <= 0) return {};
+  const Seconds restart = restart_time(spec.gpus, static_cast<int>(index), true);
+  return CheckpointCosts{Seconds(1 / rate), std::max(t.stall, Seconds(1e-6)), spec.recovery.swap,
+                         restart};
+}
+
 CheckpointTier PreparedRun::tier_with_interval(size_t index, Seconds before) const {
   CheckpointTier t = spec.checkpoints[index];
   if (t.rule != IntervalRule::kFixed) {
-    // The failures that this tier and no more frequent one survives.
-    double rate = index == 0 ? rollbacks_upto(t.survives)
-                             : rollbacks_upto(t.survives) -
-                                   rollbacks_upto(spec.checkpoints[index - 1].survives);
-    rate = std::max(0.0, rate);
-    // Only the last tier reaches back before a corruption.
-    if (index + 1 == spec.checkpoints.size()) rate += corruption_rate();
-    const Seconds restart = restart_time(spec.gpus, static_cast<int>(index), true);
-    const CheckpointCosts costs{Seconds(1 / std::max(rate, 1e-300)),
-                                std::max(t.stall, Seconds(1e-6)), spec.recovery.swap, restart};
-    Seconds period = young_period(costs);
-    if (t.rule == IntervalRule::kDaly) period = daly_period(costs);
-    if (t.rule == IntervalRule::kOptimal && rate > 0) period = optimal_period(costs);
+    // Without failures one save is one too many.
+    const std::optional<CheckpointCosts> costs = tier_costs(index);
+    Seconds period(std::numeric_limits<double>::infinity());
+    if (costs && t.rule == IntervalRule::kYoung) period = young_period(*costs);
+    if (costs && t.rule == IntervalRule::kDaly) period = daly_period(*costs);
+    if (costs && t.rule == IntervalRule::kOptimal) period = optimal_period(*costs);
     t.interval = period - t.stall;
   }
   t.interval = std::max({t.interval, t.persist, before, spec.step.step});

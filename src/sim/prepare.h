@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 
 #include "base/random.h"
 #include "sim/progress.h"
@@ -68,6 +69,10 @@ struct PreparedRun {
   double clock_factor(double clock) const;
   // Accelerator time of the same work over nominal, where this share of the job steps.
   double group_factor(double share) const;
+
+  // What the closed forms need to know of a tier: the failures that it and no more frequent one
+  // survives. None where there are no such failures.
+  std::optional<CheckpointCosts> tier_costs(size_t index) const;
 
  private:
   void prepare_failures();

@@ -45,8 +45,13 @@ RunResult Simulator::run(uint64_t seed, const RunOptions& options) const {
 
 const RunSpec& Simulator::spec() const { return prepared_->run.spec; }
 const std::vector<Seconds>& Simulator::intervals() const { return prepared_->run.intervals; }
+std::vector<FormulaError> Simulator::formulas() const {
+  const PreparedRun& run = prepared_->run;
+  if (run.spec.checkpoints.empty()) return {};
+  const std::optional<CheckpointCosts> costs = run.tier_costs(run.spec.checkpoints.size() - 1);
+  return costs ? formula_errors(*costs) : std::vector<FormulaError>();
+}
 Seconds Simulator::mtbf() const { return prepared_->run.mtbf; }
-double Simulator::jitter_excess() const { return prepared_->run.jitter_excess; }
 double Simulator::data_excess() const { return prepared_->run.data_excess; }
 
 }  // namespace assay

@@ -22,6 +22,7 @@
 
 #include "base/units.h"
 #include "ledger/ledger.h"
+#include "sim/closed_form.h"
 
 namespace assay {
 
@@ -326,10 +327,12 @@ class Simulator {
   const RunSpec& spec() const;
   // Work between saves of each tier as it is used, whatever the rule.
   const std::vector<Seconds>& intervals() const;
+  // How far the first-order formulas are off for the tier that survives most; empty without
+  // failures.
+  std::vector<FormulaError> formulas() const;
   // Mean time between failures of the job, shocks and corruption included; infinite when none.
   Seconds mtbf() const;
-  // Excess step time of jitter and of data stalls, constant over a run.
-  double jitter_excess() const;
+  // Excess step time of data stalls, constant over a run.
   double data_excess() const;
 
  private:

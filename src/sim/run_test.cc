@@ -73,6 +73,22 @@ TEST(Run, OnlyCheckpointsCostTheirStalls) {
   EXPECT_NEAR(r.goodput, 0.95, 1e-4);
 }
 
+// The formulas are asked about the interval that the run itself would choose as the best.
+TEST(Run, FormulasAreJudgedAtTheRunsOwnCosts) {
+  EXPECT_TRUE(Simulator(quiet()).formulas().empty());  // nothing fails
+  RunSpec s = failing();
+  s.checkpoints = {s.checkpoints.back()};
+  s.checkpoints[0].rule = IntervalRule::kOptimal;
+  const Simulator simulator(s);
+  const std::vector<FormulaError> formulas = simulator.formulas();
+  ASSERT_FALSE(formulas.empty());
+  const FormulaError& best = formulas.back();
+  EXPECT_EQ(best.name, "optimal");
+  const Seconds work = best.period - s.checkpoints[0].stall;
+  EXPECT_NEAR(simulator.intervals()[0] / std::max(work, s.checkpoints[0].persist), 1, 1e-9);
+  for (const FormulaError& f : formulas) EXPECT_GE(f.regret, -1e-9) << f.name;
+}
+
 TEST(Run, EverythingOnIsSoundForEverySeed) {
   for (const int64_t gpus : {8, 1024, 8192}) {
     for (const RecoveryPolicy policy :
