@@ -201,9 +201,10 @@ void mlp(const Rank& r, LayerCost& c, double tokens, double f, double groups, do
   const Model& m = r.s.workload.model;
   const double h = static_cast<double>(m.hidden);
   const double up = m.gated_mlp ? 2 : 1;
-  linear(r, c, tokens, up * f / split, h, groups, r.p.precision);
+  const bool adapter = r.s.workload.lora_mlp && !expert;
+  linear(r, c, tokens, up * f / split, h, groups, r.p.precision, adapter);
   const Seconds before = c.forward.matmul, before_peak = c.forward.matmul_peak;
-  linear(r, c, tokens, h, f / split, groups, r.p.precision);
+  linear(r, c, tokens, h, f / split, groups, r.p.precision, adapter);
   c.closing.matmul = c.forward.matmul - before;
   c.closing.matmul_peak = c.forward.matmul_peak - before_peak;
   const double parameters = (up + 1) * h * f / split * groups;
@@ -300,6 +301,10 @@ void finish_launches(const Rank& r, LayerCost& c) {
   c.backward.launches += (st.launches_backward + tensor) * r.launches;
   c.forward.memory += r.s.kernels.kernel_floor * c.forward.launches;
   c.backward.memory += r.s.kernels.kernel_floor * c.backward.launches;
+  // Hooks around every module that gather and release its weights: host work without a kernel.
+  const double hooks = r.p.zero == 3 ? st.launches_gather : 0;
+  c.forward.launches += hooks;
+  c.backward.launches += hooks;
 }
 
 // A checkpointed block that stops early runs again only up to the last tensor that its backward
@@ -350,7 +355,7 @@ LayerCost head_cost(const Rank& r) {
   const double v = static_cast<double>(m.vocab) / static_cast<double>(r.l.tp);
   linear(r, c, r.tokens, v, h, 1, unquantised(r.p.precision));
   const double logits = r.tokens * v;
-  const double half = r.s.stack.loss_traffic / 2;
+  const double half = r.s.stack.loss_traffic * (r.p.compiled ? r.s.stack.loss_compiled : 1) / 2;
   c.forward.memory += Bytes(logits * half) / r.memory;
   c.backward.memory += Bytes(logits * half) / r.memory;
   stream(r, c, r.own * h * 2 * r.word, r.own * h * 4 * r.word);
@@ -444,6 +449,7 @@ MicrobatchCost microbatch_cost(const Setting& s, const Plan& p, const Layout& l,
     apply_recompute(r, c.moe);
   }
   r.layer = "head";
+  r.packed = false;  // embeddings and the head stay in 16 bits
   c.head = head_cost(r);
   c.embedding = embedding_cost(r);
   // With tensor parallel every rank sends its share and the receivers gather it inside the node.

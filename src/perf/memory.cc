@@ -12,6 +12,7 @@
 #include <algorithm>
 
 #include "perf/pipeline.h"
+#include "perf/rank.h"
 
 namespace assay {
 namespace {
@@ -31,6 +32,7 @@ constexpr double kAdapterBytes = 16;
 // What does not depend on the stage.
 struct Costs {
   double weight, gradient, optimizer;  // bytes per parameter
+  double end_weight;                   // the same of embedding and head
   double shard, expert_shard;
   double gathered, reduced;  // bytes of unsharded weights and gradients of a layer (zero 3)
   double ends;               // bytes of gathered embedding and head
@@ -45,7 +47,11 @@ double adapter_bytes(const Setting& s, const Layout& l) {
   const double h = static_cast<double>(m.hidden);
   const double q = head_dim(m) * static_cast<double>(m.heads);
   const double kv = 2 * head_dim(m) * static_cast<double>(m.kv_heads > 0 ? m.kv_heads : m.heads);
-  const double widths = 2 * h + (2 * q + kv) / static_cast<double>(l.tp);
+  double widths = 2 * h + (2 * q + kv) / static_cast<double>(l.tp);
+  if (s.workload.lora_mlp && m.ffn > 0) {
+    const double f = static_cast<double>(m.ffn) / static_cast<double>(l.tp);
+    widths += (m.gated_mlp ? 3 : 2) * (h + f);
+  }
   return static_cast<double>(s.workload.lora_rank) * widths * kAdapterBytes;
 }
 
@@ -55,7 +61,7 @@ Costs costs_of(const Setting& s, const Plan& p, const Layout& l, const Microbatc
   const bool single = p.precision == Precision::kFp32 || p.precision == Precision::kTf32;
   const double word = single ? 2 : 1;
   Costs k;
-  k.weight = st.weight_bytes * word;
+  k.weight = k.end_weight = st.weight_bytes * word;
   k.gradient = (fp16 ? st.gradient_bytes_fp16 : st.gradient_bytes) * word;
   k.optimizer =
       (fp16 ? st.optimizer_bytes_fp16 : st.optimizer_bytes) * word * (1 - p.offload_optimizer);
@@ -63,9 +69,12 @@ Costs costs_of(const Setting& s, const Plan& p, const Layout& l, const Microbatc
   if (s.workload.task == Task::kLora) {
     const bool quantised = p.precision >= Precision::kFp8;
     k.weight = std::min(k.weight, quantised ? kFrozenBytesQuantised : kFrozenBytes);
+    k.end_weight = stored_packed(s, p) ? kFrozenBytes : k.weight;
     k.gradient = k.optimizer = 0;
     k.adapter = adapter_bytes(s, l);
   }
+  k.weight *= 1 - p.offload_parameters;
+  k.end_weight *= 1 - p.offload_parameters;
   k.shard = static_cast<double>(l.shard);
   k.expert_shard = std::min(k.shard, static_cast<double>(l.data_expert.ranks));
   k.gathered = k.reduced = k.ends = 0;
@@ -108,7 +117,10 @@ void stage_memory(const Setting& s, const Plan& p, const Layout& l, const Microb
   MemoryUse u;
   u.stage = stage;
   u.capacity = worst.capacity;
-  u.weights = Bytes(sharded(3) * k.weight);
+  const double end_parameters =
+      (content.first ? c.embedding.parameters : 0) + (content.last ? c.head.parameters : 0);
+  const double ends_held = std::min(end_parameters, q.dense) / (p.zero >= 3 ? k.shard : 1);
+  u.weights = Bytes(sharded(3) * k.weight + ends_held * (k.end_weight - k.weight));
   u.optimizer =
       Bytes(sharded(1) * k.optimizer + k.adapter * (content.dense_layers + content.moe_layers));
   u.framework = st.framework_memory;

@@ -411,6 +411,29 @@ TEST(Memory, AFrozenBaseHasNoStates) {
   EXPECT_GT(lora.optimizer.v, 0);
 }
 
+TEST(Memory, APackedBaseLeavesItsEndsIn16Bits) {
+  Setting s = named("llama-3.1-8b", "h200-8", "pytorch-eager", 1, 2048, 1);
+  s.workload.task = Task::kLora;
+  const Plan p = s.stack.defaults;
+  const MemoryUse plain = use(s, p);
+  s.stack.weight_bytes = 0.55;
+  const MemoryUse packed = use(s, p);
+  const double ends = 2.0 * 128256 * 4096;
+  EXPECT_NEAR((plain.weights - packed.weights).v, (plain.weights.v / 2 - ends) * 1.45, 1e6);
+  s.workload.lora_mlp = true;
+  EXPECT_GT(use(s, p).optimizer, packed.optimizer * 2);
+}
+
+TEST(Memory, WeightsOnTheHostCountOnlyWhereGathered) {
+  const Setting s = named("llama-3.1-70b", "h200-8", "torchtune", 8, 4096, 8);
+  Plan p = s.stack.defaults;
+  const MemoryUse here = use(s, p);
+  p.offload_parameters = 1;
+  const MemoryUse there = use(s, p);
+  EXPECT_EQ(there.weights.v, 0);
+  EXPECT_EQ(there.buffers.v, here.buffers.v);
+}
+
 TEST(Memory, TheBusiestExpertRankHoldsMore) {
   const Setting s = named("mixtral-8x7b", "h200-1024", "megatron-core", 64, 4096, 64);
   Plan p = s.stack.defaults;

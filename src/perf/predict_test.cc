@@ -158,6 +158,60 @@ TEST(Gradients, AllReducedTakesTwiceTheWireOfScattered) {
 }
 
 // Softmax and dropout of unfused attention wait for memory: a lower clock does not stretch them.
+TEST(Adapters, PackedWeightsAreUnpackedInEveryPass) {
+  Setting s = setting("llama-3.1-8b", "a100-64", "transformers", 1, 8192, 1);
+  s.workload.task = Task::kLora;
+  Plan p = s.stack.defaults;
+  p.zero = 0;
+  p.recompute = Recompute::kFull;
+  const double plain = Predictor(s).predict(p).step.v;
+  s.stack.weight_bytes = 0.55;
+  const double packed = Predictor(s).predict(p).step.v;
+  // 6.98 G weights of the layers, 18 bytes each, three passes, at the speed of the memory; a little
+  // less, since a device that waits for its memory draws less and clocks higher.
+  const double memory = (s.cluster.accelerator.memory_bandwidth * s.kernels.memory_efficiency).v;
+  const double unpack = 6.98e9 * 18 * 3 / memory / (1 - s.stack.hand_loss);
+  EXPECT_LT(packed - plain, unpack * 1.01);
+  EXPECT_GT(packed - plain, unpack * 0.8);
+  s.workload.lora_mlp = true;
+  EXPECT_GT(Predictor(s).predict(p).step.v, packed * 1.02);
+}
+
+TEST(Offload, OneThreadIsSlowerThanManyAndManyThanTheDevice) {
+  Setting s = setting("llama-2-7b", "a100-64", "deepspeed-zero", 8, 4096, 64);
+  Plan p = s.stack.defaults;
+  const double device = Predictor(s).predict(p).ledger[Account::kOptimizer].v;
+  p.offload_optimizer = 1;
+  const double one = Predictor(s).predict(p).ledger[Account::kOptimizer].v;
+  s.stack.offload_threads = 8;
+  const double eight = Predictor(s).predict(p).ledger[Account::kOptimizer].v;
+  EXPECT_GT(one, 2 * eight);
+  EXPECT_GT(eight, 3 * device);
+  // 0.84 G parameters a rank at 3.6 ns, and as much again of copies in eight micro-batches.
+  EXPECT_GT(one, 3.0);
+  EXPECT_LT(one, 5.0);
+  const Prediction narrow = Predictor(s).predict(s.stack.defaults), wide = Predictor(s).predict(p);
+  EXPECT_GT(wide.high / wide.step, narrow.high / narrow.step);
+}
+
+TEST(Offload, WeightsOnTheHostAreFetchedBeforeEveryGather) {
+  const Setting s = setting("llama-2-7b", "a100-64", "deepspeed-zero", 8, 4096, 64);
+  Plan p = s.stack.defaults;
+  const double here = Predictor(s).predict(p).ledger[Account::kCommParam].v;
+  p.offload_parameters = 1;
+  EXPECT_GT(Predictor(s).predict(p).ledger[Account::kCommParam].v, here);
+}
+
+TEST(Loss, CompiledMovesLess) {
+  Setting s = setting("gpt-2-xl", "h200-8", "pytorch-eager", 1, 1024, 8);
+  Plan p = s.stack.defaults;
+  p.micro_batch = 8;
+  p.compiled = true;
+  const double fused = Predictor(s).predict(p).step.v;
+  s.stack.loss_compiled = 1;
+  EXPECT_GT(Predictor(s).predict(p).step.v, fused);
+}
+
 TEST(Scores, AreNotClocked) {
   const Setting s = setting("gpt-3-175b", "a100-1024", "megatron-deepspeed", 512, 2048, 1536);
   Plan p = s.stack.defaults;

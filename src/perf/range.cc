@@ -2,6 +2,7 @@
 // miss:
 //
 //     q^2 = stack^2 + architecture^2 + experts^2 + (host x launch share)^2
+//           + (offload x share of the step in which the host optimizes)^2
 //
 // `Stack::spread` and `Kernels::spread` are the 90 % quantiles of leave-one-source-out errors
 // (tools/calibrate --loo) where there are runs, and an honest guess, marked a, where there are
@@ -21,6 +22,9 @@ namespace {
 constexpr double kExperts = 0.24;
 // Held-out launch-bound runs miss by the host's speed, which no description states.
 constexpr double kHost = 0.20;
+// An optimizer on the host takes 1 to 24 ns per parameter and rank, by processor, threads and
+// launcher (docs/models/step.md); the middle is 4.
+constexpr double kOffload = 1.5;
 constexpr double kWidest = 0.60;
 // Nothing was measured out there, so this cannot be fitted: half as wide again, assumed.
 constexpr double kOutside = 1.5;
@@ -41,11 +45,13 @@ bool outside(const Setting& s, const Layout& l, const Ledger& g) {
 
 }  // namespace
 
-Range prediction_range(const Setting& s, const Plan&, const Layout& l, const Ledger& g) {
+Range prediction_range(const Setting& s, const Plan& p, const Layout& l, const Ledger& g) {
   const double experts = s.workload.model.experts > 0 ? kExperts : 0;
   const double host = kHost * (g[Account::kLaunch] / g.paid());
+  const double offload = kOffload * p.offload_optimizer * (g[Account::kOptimizer] / g.paid());
   const double stack = s.stack.spread, kernels = s.kernels.spread;
-  double q = std::sqrt(stack * stack + kernels * kernels + experts * experts + host * host);
+  double q = std::sqrt(stack * stack + kernels * kernels + experts * experts + host * host +
+                       offload * offload);
   Range r;
   r.extrapolated = outside(s, l, g);
   if (r.extrapolated) q *= kOutside;

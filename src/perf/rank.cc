@@ -8,6 +8,9 @@
 namespace assay {
 namespace {
 
+// Fewer bytes than this per weight: packed. Eight bits and their scales are 1.05.
+constexpr double kPackedBytes = 1.5;
+
 double word_bytes(Precision p) { return p == Precision::kFp32 || p == Precision::kTf32 ? 4 : 2; }
 
 }  // namespace
@@ -23,6 +26,11 @@ int64_t whole(double x) { return std::max<int64_t>(1, std::llround(x)); }
 
 void note(const Rank& r, const char* kind, std::string what, Seconds forward, Seconds backward) {
   r.record->push_back({r.layer, kind, std::move(what), forward, backward});
+}
+
+bool stored_packed(const Setting& s, const Plan& p) {
+  return s.workload.task == Task::kLora && s.stack.weight_bytes < kPackedBytes &&
+         !quantised(p.precision);
 }
 
 Rank make_rank(const Setting& s, const Plan& p, const Layout& l, const Links& links) {
@@ -42,7 +50,8 @@ Rank make_rank(const Setting& s, const Plan& p, const Layout& l, const Links& li
               s.stack.traffic * (p.compiled ? s.stack.traffic_compiled : 1.0),
               launches,
               s.cluster.accelerator.memory_bandwidth * s.kernels.memory_efficiency,
-              s.workload.task == Task::kLora};
+              s.workload.task == Task::kLora,
+              stored_packed(s, p)};
 }
 
 void stream(const Rank& r, LayerCost& c, double forward, double backward) {
@@ -89,10 +98,19 @@ void linear(const Rank& r, LayerCost& c, double tokens, double n, double k, doub
     c.forward.launches += r.s.stack.launches_quantize * r.launches;
     c.backward.launches += r.s.stack.launches_quantize * r.launches;
   }
+  if (r.packed) {
+    const Seconds unpack = Bytes(n * k * groups * r.s.stack.dequantize_traffic) / r.memory;
+    c.forward.memory += unpack;
+    c.backward.memory += unpack;
+    if (r.record) {
+      note(r, "memory", fmt::format("{:.3g} M weights unpacked", n * k * groups / 1e6), unpack,
+           unpack);
+    }
+  }
   if (r.frozen && adapter) {  // x A and (x A) B beside the frozen product: memory-bound
     stream(r, c, tokens * (k + 2 * n) * r.word, tokens * (2 * k + 2 * n) * r.word);
-    c.forward.launches += 4 * r.launches;
-    c.backward.launches += 8 * r.launches;
+    c.forward.launches += r.s.stack.launches_adapter * r.launches;
+    c.backward.launches += 2 * r.s.stack.launches_adapter * r.launches;
   }
 }
 

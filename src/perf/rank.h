@@ -20,6 +20,7 @@ struct Rank {
   double launches;  // launch multiplier
   Bandwidth memory;
   bool frozen;  // base weights get no gradient (LoRA)
+  bool packed;  // and are stored below 16 bits: unpacked before every matmul
   std::vector<OpRecord>* record = nullptr;
   const char* layer = "dense";
 };
@@ -30,6 +31,8 @@ Rank make_rank(const Setting&, const Plan&, const Layout&, const Links&);
 bool quantised(Precision);
 // What runs beside a quantised matmul: attention, router, logits.
 Precision unquantised(Precision);
+// Frozen weights kept in 4 or 8 bits and multiplied in 16 (QLoRA).
+bool stored_packed(const Setting&, const Plan&);
 // A count of rows or columns: rounded, at least one.
 int64_t whole(double);
 

@@ -26,10 +26,13 @@ namespace {
 
 // Sharpness of the race between host and device; 6 means 12 % extra at equality.
 constexpr double kRace = 6;
-// Host cost of optimizing on the CPU: 28 bytes of state, gradient and weight per parameter through
-// the host's memory; 200 GB/s per node is what a two-socket server sustains for such a stream.
-constexpr double kHostOptimizerBytes = 28;
+// Optimizing on the host: master weight, two moments and the gradient are read, the first three
+// written, through the host's memory; 200 GB/s per node is what a two-socket server sustains for
+// such a stream. One thread is bound by itself: kHostThread bytes a second, measured
+// (test/data/h200_hand.csv) with the casts, the norm and the scaling that a mixed-precision engine
+// adds to Adam.
 constexpr Bandwidth kHostMemory{200e9};
+constexpr Bandwidth kHostThread{7.8e9};
 
 // Pinned copies reach this share of the host link's nominal rate (data/h200/hostlink.csv: 55.4 of
 // 64 GB/s).
@@ -125,10 +128,14 @@ Traffic sharded_traffic(const Setting& s, const Plan& p, const Layout& l, const 
   Traffic t;
   const Stack& st = s.stack;
   const bool lora = s.workload.task == Task::kLora;
+  const Bandwidth pcie = s.cluster.accelerator.pcie_bandwidth * kHostLinkShare;
   const auto gathers = [&](double parameters) {
-    return collective_time(Collective::kAllGather, Bytes(parameters * st.weight_comm_bytes),
-                           l.shard_group, links)
-        .v;
+    const Bytes all(parameters * st.weight_comm_bytes);
+    double w = collective_time(Collective::kAllGather, all, l.shard_group, links).v;
+    if (p.offload_parameters > 0) {  // a rank fetches its part from the host first
+      w += (all * (p.offload_parameters / static_cast<double>(l.shard)) / pcie).v;
+    }
+    return w;
   };
   const auto scatters = [&](double parameters) {
     if (lora) return 0.0;
@@ -166,6 +173,23 @@ Traffic sharded_traffic(const Setting& s, const Plan& p, const Layout& l, const 
   return t;
 }
 
+// An optimizer on the host: gradients go down and weights come up the host link, in each
+// micro-batch where a rank keeps only its part of the gradients; then the processes of a node share
+// its memory, each with the threads that its launcher leaves it. Nothing of it overlaps: the next
+// forward pass needs the weights.
+double host_optimizer_time(const Setting& s, const Plan& p, const Layout& l, double parameters) {
+  const Stack& st = s.stack;
+  const Bandwidth pcie = s.cluster.accelerator.pcie_bandwidth * kHostLinkShare;
+  const double ranks = static_cast<double>(std::min(s.cluster.node.accelerators, l.ranks));
+  const double times = p.zero >= 2 ? static_cast<double>(l.microbatches) : 1;
+  const double up = (1 - p.offload_parameters) * st.weight_comm_bytes;
+  const double moved = times * st.gradient_comm_bytes + up;
+  const double touched = 2 * st.optimizer_bytes + 2 * st.gradient_bytes;
+  const Bandwidth threads = kHostThread * (st.offload_threads * s.cluster.node.host_speed);
+  const Bandwidth host = std::min(threads, kHostMemory / ranks);
+  return (Bytes(parameters * moved) / pcie).v + (Bytes(parameters * touched) / host).v;
+}
+
 double optimizer_time(const Setting& s, const Plan& p, const Layout& l, const StageParameters& q) {
   if (s.workload.task == Task::kLora) return 0;
   const Stack& st = s.stack;
@@ -180,12 +204,7 @@ double optimizer_time(const Setting& s, const Plan& p, const Layout& l, const St
   const Bandwidth memory = s.cluster.accelerator.memory_bandwidth * s.kernels.memory_efficiency;
   const double off = p.offload_optimizer;
   double t = (Bytes(mine * (1 - off) * bytes * st.optimizer_traffic) / memory).v;
-  if (off > 0) {
-    const Bandwidth pcie = s.cluster.accelerator.pcie_bandwidth * kHostLinkShare;
-    const double ranks = static_cast<double>(s.cluster.node.accelerators);
-    t += (Bytes(mine * off * (st.gradient_comm_bytes + st.weight_bytes)) / pcie).v +
-         (Bytes(mine * off * kHostOptimizerBytes * ranks) / kHostMemory).v;
-  }
+  if (off > 0) t += host_optimizer_time(s, p, l, mine * off);
   return t;
 }
 
@@ -339,6 +358,7 @@ Step assemble_step(const Setting& s, const Plan& p, const Layout& l, const Links
   g[Account::kCommParam] += Seconds(traffic.parameter + traffic.contention / 2);
   g[Account::kOptimizer] += Seconds(optimizer_time(s, p, l, q));
   g[Account::kSync] += st.step_overhead / s.cluster.node.host_speed;
+  g[Account::kSync] += g.paid() * (st.hand_loss / (1 - st.hand_loss));
   g[Account::kStorage] += Seconds(storage_wait(s, g.paid().v));
   g[Account::kStraggler] += g.paid() * (st.jitter * log2_nodes(s, l));
   out.host_share = g[Account::kLaunch] / g.paid();

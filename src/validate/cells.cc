@@ -182,7 +182,14 @@ void read_state_bytes(const std::string& words, Remarks& out) {
                        "cut cross entropy", "chunked loss", "fused cross entropy", "unsloth"});
 }
 
+bool offloads_parameters(const std::string& words) {
+  return says_any(words, {"parameter offload", "param offload", "parameters offload",
+                          "offload param", "offload parameters", "offload of parameters",
+                          "offload params", "parameters offloaded", "offload model"});
+}
+
 void read_offloads(const std::string& words, Remarks& out) {
+  if (offloads_parameters(words)) out.offload_parameters = 1;
   out.offload_layers = count_after(
       words, {"cpu offload layers", "offload layers", "cpu offloading num layers"}, 1e5);
   if (says_any(words, {"activation offload", "activation offloading", "offload activations",
@@ -324,6 +331,9 @@ ShardingCell read_sharding(const std::string& cell) {
   if (says_any(words, {"offload", "infinity"})) {
     out.offload_optimizer = 1;
     if (!out.zero) out.zero = 3;
+    // FSDP's own offload moves weights and all; DeepSpeed's has a switch for each.
+    const bool fsdp = out.fsdp && !says(words, "zero") && !says(words, "optimizer");
+    if (fsdp || says(words, "infinity") || offloads_parameters(words)) out.offload_parameters = 1;
   }
   return out;
 }
@@ -388,6 +398,10 @@ Remarks read_remarks(const std::string& text) {
                                  "micro batch size", "per device train batch size"},
                                 1e6);
   out.lora_rank = count_after(words, {"lora rank", "lora r", "rank"}, 4096);
+  if (says_any(words, {"all projections", "all linear", "all linear layers", "lora target all",
+                       "gate proj", "down proj", "lora mlp"})) {
+    out.lora_mlp = true;
+  }
   out.power_cap_w = power_cap(words);
   read_state_bytes(words, out);
   return out;

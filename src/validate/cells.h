@@ -43,7 +43,7 @@ struct ShardingCell {
   bool fsdp = false;                   // named as FSDP or ZeRO-3: a stack of that family is meant
   bool hybrid = false;                 // HSDP: one copy per sharding group
   bool distributed_optimizer = false;  // Megatron's word for ZeRO-1
-  double offload_optimizer = 0;
+  double offload_optimizer = 0, offload_parameters = 0;
 };
 ShardingCell read_sharding(const std::string& cell);
 
@@ -64,11 +64,12 @@ struct Remarks {
   std::optional<ContextKind> context;
   std::optional<bool> sequence_parallel;
   std::optional<int64_t> offload_layers;  // activations of that many layers go to the host
-  std::optional<double> offload_activations, offload_optimizer;
+  std::optional<double> offload_activations, offload_optimizer, offload_parameters;
   std::optional<double> expert_skew;
   std::optional<bool> multi_token_prediction;
   std::optional<int64_t> micro_batch;  // `per_device_batch=3`
   std::optional<int64_t> lora_rank;
+  std::optional<bool> lora_mlp;  // adapters on all projections, or only on attention's
   std::optional<double> power_cap_w;
   // Bytes per parameter that differ from the stack's: 16-bit training, 8-bit optimizer, ...
   std::optional<double> weight_bytes, gradient_bytes, optimizer_bytes, gradient_comm_bytes,

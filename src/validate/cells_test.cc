@@ -131,6 +131,10 @@ TEST(Cells, Sharding) {
   }
   EXPECT_TRUE(read_sharding("HSDP").hybrid);
   EXPECT_EQ(read_sharding("ZeRO-3 + CPU optimizer offload").offload_optimizer, 1);
+  EXPECT_EQ(read_sharding("ZeRO-3 + CPU optimizer offload").offload_parameters, 0);
+  EXPECT_EQ(read_sharding("ZeRO-3 + CPU parameter offload").offload_parameters, 1);
+  EXPECT_EQ(read_sharding("FSDP2 + CPU offload").offload_parameters, 1);
+  EXPECT_EQ(read_sharding("ZeRO-Infinity").offload_parameters, 1);
   EXPECT_TRUE(read_sharding("distributed optimizer").distributed_optimizer);
 }
 
@@ -194,6 +198,9 @@ TEST(Cells, RemarksOnScheduleAndContext) {
 TEST(Cells, RemarksOnMemoryAndModel) {
   EXPECT_EQ(read_remarks("cpu_offload_layers=20 ").offload_layers, 20);
   EXPECT_EQ(read_remarks("CPU-offloaded AdamW dominates").offload_optimizer, 1);
+  EXPECT_EQ(read_remarks("CPU offload of parameters").offload_parameters, 1);
+  EXPECT_EQ(read_remarks("LoRA r=64, all projections").lora_mlp, true);
+  EXPECT_EQ(read_remarks("LoRA r=64, q v").lora_mlp, std::nullopt);
   EXPECT_EQ(read_remarks("w/o MTP; routing").multi_token_prediction, false);
   EXPECT_EQ(read_remarks("per_device_batch=3; chips inferred").micro_batch, 3);
   EXPECT_EQ(read_remarks("per_device_batch=?").micro_batch, std::nullopt);

@@ -95,15 +95,18 @@ void apply_recompute(const Run& run, Scenario& s) {
   }
 }
 
-void apply_sharding(const Run& run, Scenario& s) {
+void apply_sharding(const Run& run, bool resembles, Scenario& s) {
   ShardingCell cell = read_sharding(run.zero);
   if (!cell.zero) cell = read_sharding(run.framework);
   if (cell.zero) {
     s.plan.zero = *cell.zero;
   } else if (s.setting.accelerators > 1) {
+    // Of a framework that only resembles its stack, nothing says that it shards.
+    if (resembles && s.plan.zero == 1) s.plan.zero = 0;
     s.assumed.push_back(fmt::format("ZeRO-{}", s.plan.zero));
   }
   s.plan.offload_optimizer = std::max(s.plan.offload_optimizer, cell.offload_optimizer);
+  s.plan.offload_parameters = std::max(s.plan.offload_parameters, cell.offload_parameters);
   const int64_t all = s.plan.dp * s.plan.cp;
   int64_t group = run.sharding_group.value_or(0);
   if (group == 0 && cell.hybrid) group = s.setting.cluster.node.accelerators;
@@ -118,8 +121,9 @@ constexpr int kSecondFlash = 2024;
 void apply_attention(const Run& run, Scenario& s) {
   if (const std::optional<bool> stated = read_flash(run.flash_attention)) {
     s.plan.flash_attention = *stated;
-  } else if (says_any(plain_words(free_text(run)), {"te", "transformer engine"})) {
-    s.plan.flash_attention = true;
+  } else if (says_any(plain_words(free_text(run)), {"te", "transformer engine"}) ||
+             s.plan.precision == Precision::kFp8) {
+    s.plan.flash_attention = true;  // 8-bit matmuls come with Transformer Engine, and so does this
   }
   AttentionKernel& kernel = s.setting.stack.attention;
   const int year = year_of(run.date);
@@ -148,6 +152,7 @@ void apply_remarks(const Remarks& r, Scenario& s) {
   set_if(p.sequence_parallel, r.sequence_parallel);
   set_if(p.offload_activations, r.offload_activations);
   set_if(p.offload_optimizer, r.offload_optimizer);
+  set_if(p.offload_parameters, r.offload_parameters);
   set_if(p.expert_skew, r.expert_skew);
   if (r.offload_layers) {
     p.offload_activations = std::min(1.0, static_cast<double>(*r.offload_layers) /
@@ -167,6 +172,7 @@ void apply_remarks(const Remarks& r, Scenario& s) {
   if (r.power_cap_w) s.setting.cluster.accelerator.tdp = Watts(*r.power_cap_w);
   if (r.multi_token_prediction == false) s.setting.workload.model.mtp_layers = 0;
   set_if(s.setting.workload.lora_rank, r.lora_rank);
+  set_if(s.setting.workload.lora_mlp, r.lora_mlp);
 }
 
 // --- degrees and batch -------------------------------------------------------------------------
@@ -383,6 +389,7 @@ tl::expected<Scenario, Refusal> to_scenario(const Run& run, const Catalog& catal
     s.setting.stack.traffic = stack.code->traffic;
     s.setting.stack.launches_forward = stack.code->launches_forward;
     s.setting.stack.launches_backward = stack.code->launches_backward;
+    s.setting.stack.launches_adapter = stack.code->launches_adapter;
     s.setting.stack.launch = stack.code->launch;
     s.assumed.push_back("model code of " + stack.code->name);
   }
@@ -393,7 +400,7 @@ tl::expected<Scenario, Refusal> to_scenario(const Run& run, const Catalog& catal
   if (const auto done = apply_batch(run, remarks, s); !done) return tl::unexpected(done.error());
   apply_precision(run, s);
   apply_recompute(run, s);
-  apply_sharding(run, s);
+  apply_sharding(run, !stack.assumed.empty() && stack.stack->sharding == "3d", s);
   apply_attention(run, s);
   apply_remarks(remarks, s);
   s.kind = class_of(s);

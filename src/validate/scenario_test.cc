@@ -110,7 +110,7 @@ TEST(Scenario, Frameworks) {
       {"PAX", "", 1, 1, "TPUv5e", "maxtext"},
       {"NeuronX (SDK 2.20.0)", "", 8, 1, "Trn1-NeuronCore", "nxd"},
       {"PyTorch NVIDIA Release 25.09", "distributed optimizer", 4, 1, "B200", "megatron-core"},
-      {"Frobnicator 3", "", 4, 4, "H100", "megatron-lm"},
+      {"Frobnicator 3", "", 4, 4, "H100", "megatron-like"},
       {"Frobnicator 3", "FSDP", 1, 1, "H100", "pytorch-fsdp"},
       {"Frobnicator 3", "ZeRO-3", 1, 1, "H100", "deepspeed-zero"},
       {"Frobnicator 3", "", 1, 1, "TPUv5p", "maxtext"},
@@ -124,6 +124,8 @@ TEST(Scenario, Frameworks) {
       {"nanotron v0.5", "ZeRO-1", 4, 1, "H100", "megatron-lm"},
       {"picotron", "", 2, 2, "H100", "megatron-lm"},
       {"GPT-NeoX", "ZeRO-1", 2, 4, "A100", "megatron-deepspeed"},
+      {"torchtune (FSDP2)", "FSDP2", 1, 1, "A100", "torchtune"},
+      {"NVIDIA NeMo Megatron Release 23.04", "", 4, 1, "H100", "nemo-megatron"},
   };
   for (const Row& row : rows) {
     TrainingRun r = base();
@@ -450,6 +452,46 @@ TEST(Scenario, JaxOnGpusAndOnTpus) {
   EXPECT_EQ(mapped(r).plan.micro_batch, 16);
   r.grad_accum = 16;
   EXPECT_EQ(mapped(r).plan.micro_batch, 1);
+}
+
+TEST(Scenario, FlashAttentionHadToBeAskedForBefore2024) {
+  TrainingRun r = base();
+  r.framework = "NeMo Framework";
+  r.flash_attention = "";
+  r.date = "2023-06";
+  EXPECT_FALSE(mapped(r).plan.flash_attention);
+  EXPECT_EQ(mapped(r).setting.stack.name, "megatron-core-2023");
+  r.flash_attention = "yes";
+  EXPECT_TRUE(mapped(r).plan.flash_attention);
+  r.flash_attention = "";
+  r.precision = "FP8";  // by Transformer Engine, which fuses it
+  EXPECT_TRUE(mapped(r).plan.flash_attention);
+  r.precision = "bf16";
+  r.date = "2024-06";
+  EXPECT_TRUE(mapped(r).plan.flash_attention);
+}
+
+TEST(Scenario, ALoopUnderAutocastKeepsItsWeightsIn32Bits) {
+  TrainingRun r = base();
+  r.framework = "PyTorch 2.8 torch.compile";
+  r.accelerators = r.tp = r.pp = 1;
+  r.precision = "bf16";
+  EXPECT_EQ(mapped(r).setting.stack.name, "pytorch-eager");
+  r.precision = "bf16 autocast";
+  const Scenario s = mapped(r);
+  EXPECT_EQ(s.setting.stack.name, "pytorch-autocast");
+  EXPECT_EQ(s.setting.stack.weight_bytes, 4);
+  EXPECT_TRUE(s.plan.compiled);
+}
+
+TEST(Scenario, WhatOnlyResemblesItsStackIsNotTakenToShard) {
+  TrainingRun r = base();
+  r.framework = "Frobnicator 3";
+  r.zero = "";
+  r.tp = r.pp = 2;
+  EXPECT_EQ(mapped(r).plan.zero, 0);
+  r.framework = "Megatron-LM";
+  EXPECT_EQ(mapped(r).plan.zero, 1);
 }
 
 TEST(Scenario, ModelCodeAndTheEngineThatShardsIt) {

@@ -164,7 +164,8 @@ const Stack* member(const Catalog& catalog, const Run& run, const std::string& w
   if (sharding == "3d") {
     stack = year > 0 && year <= 2021 ? early_megatron(catalog) : nullptr;
     // Nobody else's defaults are NeMo's recipes, which overlap and interleave all they can.
-    if (!stack) stack = named(catalog, "megatron-lm");
+    const bool by_name = known_sharding(words) == "3d";
+    if (!stack) stack = named(catalog, by_name ? "megatron-lm" : "megatron-like");
   } else if (sharding == "fsdp") {
     const bool second = says_any(words, {"fsdp2", "torchtitan", "torchtune"}) ||
                         says(plain_words(run.zero), "fsdp2");
@@ -233,11 +234,19 @@ StackChoice choose_stack(const Run& run, const Accelerator& accelerator, const C
   const Stack* eager = named(catalog, "pytorch-eager");
   if (stack == eager && !single) stack = nullptr;
 
+  // Plain PyTorch by a loop under autocast keeps its weights in 32 bits.
+  const Stack* autocast = named(catalog, "pytorch-autocast");
+  const std::string cells = plain_words(run.precision + " ; " + run.notes);
+  if (autocast && stack == eager && says_any(cells, {"autocast", "amp", "fp32 weights", "mixed"})) {
+    stack = autocast;
+  }
+
   // DeepSpeed shards weights and gradients with its own engine, whatever model code runs on it.
   const Stack* zero = first_of(catalog, "zero");
   const bool sharded =
       sharding.zero == 3 || (sharding.zero == 2 && (!stack || stack->sharding != "3d"));
-  if (zero && !single && sharded && run.pp.value_or(1) == 1 &&
+  const bool engine = !single || says(words, "deepspeed");
+  if (zero && engine && sharded && run.pp.value_or(1) == 1 &&
       on_deepspeed(words, plain_words(run.zero), stack)) {
     if (model_code(words)) out.code = named(catalog, "transformers");
     stack = zero;
@@ -269,8 +278,9 @@ StackChoice choose_stack(const Run& run, const Accelerator& accelerator, const C
     return out;
   }
   const Family family = family_of(run, words, sharding);
-  out.stack = family.sharding == "jax" ? as_of(catalog, jax_stack(catalog, accelerator), year)
-                                       : member(catalog, run, words, family.sharding);
+  const Stack* nearest = family.sharding == "jax" ? jax_stack(catalog, accelerator)
+                                                  : member(catalog, run, words, family.sharding);
+  out.stack = as_of(catalog, nearest, year);
   if (!out.stack && !catalog.stacks.empty()) out.stack = &catalog.stacks.front();
   if (out.stack) out.assumed = fmt::format("stack {} by {}", out.stack->name, family.why);
   return out;

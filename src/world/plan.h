@@ -39,6 +39,7 @@ struct Plan {
   bool early_stop = true;       // a checkpointed block stops recomputing at the last needed tensor
   Precision precision = Precision::kBf16;
   double offload_optimizer = 0;    // fraction of optimizer state kept and stepped on the host
+  double offload_parameters = 0;   // fraction of weights kept on the host, fetched before use
   double offload_activations = 0;  // fraction of saved activations parked in host memory
   bool compiled = false;           // graph compiler fuses memory-bound ops
   bool cuda_graphs = false;
@@ -73,6 +74,7 @@ void fields(T& p, V&& visit) {
   visit("early_stop", p.early_stop, kAny, "recompute only up to the last needed tensor");
   visit("precision", p.precision, kAny, "matrix arithmetic");
   visit("offload_optimizer", p.offload_optimizer, kFraction, "optimizer state kept on the host");
+  visit("offload_parameters", p.offload_parameters, kFraction, "weights kept on the host (zero 3)");
   visit("offload_activations", p.offload_activations, kFraction, "activations parked on the host");
   visit("compiled", p.compiled, kAny, "graph compiler (torch.compile, XLA)");
   visit("cuda_graphs", p.cuda_graphs, kAny, "launch through captured graphs");

@@ -30,6 +30,8 @@ struct Stack {
   double traffic_compiled = 0.85;  // share of that traffic left under the graph compiler
   double score_traffic = 1;        // unfused attention: bytes moved per score over a fused softmax
   double loss_traffic = 16;        // bytes moved per logit, forward and backward
+  double loss_compiled = 1;        // share of that left where the compiler covers the loss
+  double dequantize_traffic = 18;  // bytes moved per weight stored below 16 bits, each pass
   double quantize_traffic = 8;     // bytes moved per element quantised with one scale per tensor
   double quantize_blocks = 10;     // the same with a scale per row or block
   double optimizer_traffic =
@@ -49,11 +51,15 @@ struct Stack {
   double launches_moe = 40;        // more, per expert layer and pass
   double launches_quantize = 3;    // more, per matmul and pass, below 16 bits
   double launches_tensor = 4;      // more, per layer and pass, with tensor parallel
+  double launches_adapter = 4;     // more, per adapted projection, forward; twice that backward
+  double launches_gather = 0;      // what an engine's hooks cost per layer and pass under zero 3
   double launches_compiled = 0.5;  // share left under the graph compiler
   double launches_graphs = 0.1;    // share left under captured graphs
   Seconds launch{6e-6};            // host time per launch
   Seconds microbatch_overhead{0};  // host time per micro-batch: schedule, data, bookkeeping
   Seconds step_overhead{0};        // per optimizer step: logging, gradient norm, synchronisation
+  double hand_loss = 0;            // share of the step lost around it in runs set up by hand
+  double offload_threads = 1;      // host threads per rank that step an offloaded optimizer
 
   // Overlap: the share of an overlappable transfer that the stack really hides.
   double overlap_grad = 0.9;
@@ -100,51 +106,7 @@ struct Stack {
 };
 
 template <class T, class V>
-  requires std::is_same_v<std::remove_const_t<T>, Stack>
-void fields(T& s, V&& visit) {
-  visit("aliases", s.aliases, kAny, "words that select this stack");
-  visit("sharding", s.sharding, kAny, "3d, fsdp, zero or jax");
-  visit("library", s.library, kAny, "communication library");
-  visit("defaults", s.defaults, kAny, "plan settings where nothing is stated");
-  visit("attention", s.attention, kAny, "attention kernel");
-  visit("matmul_quality", s.matmul_quality, Limits{0.01, 2}, "over the best library");
-  visit("traffic", s.traffic, kPositive, "memory-bound traffic over the fused minimum");
-  visit("traffic_compiled", s.traffic_compiled, kFraction, "share left when compiled");
-  visit("score_traffic", s.score_traffic, kPositive, "unfused attention, over a fused softmax");
-  visit("loss_traffic", s.loss_traffic, kNotNegative, "bytes per logit, forward and backward");
-  visit("quantize_traffic", s.quantize_traffic, kNotNegative, "bytes per quantised element");
-  visit("quantize_blocks", s.quantize_blocks, kNotNegative, "the same with scales per block");
-  visit("optimizer_traffic", s.optimizer_traffic, kPositive, "over reading and writing the state");
-  visit("accumulate_bytes", s.accumulate_bytes, kNotNegative, "to add up gradients, per parameter");
-  visit("chunk_layers", s.chunk_layers, kNotNegative, "layers per interleaved chunk by default");
-  visit("selective_matmul", s.selective_matmul, kFraction, "matmuls run again by selective");
-  visit("selective_attention", s.selective_attention, kFraction, "attention run again by it");
-  visit("selective_memory", s.selective_memory, kFraction,
-        "memory-bound ops run again by selective");
-  visit("launches_forward", s.launches_forward, kNotNegative, "kernels per layer, forward");
-  visit("launches_backward", s.launches_backward, kNotNegative, "kernels per layer, backward");
-  visit("launches_moe", s.launches_moe, kNotNegative, "more per expert layer and pass");
-  visit("launches_quantize", s.launches_quantize, kNotNegative, "more per 8-bit matmul and pass");
-  visit("launches_tensor", s.launches_tensor, kNotNegative, "more per layer and pass with tp");
-  visit("launches_compiled", s.launches_compiled, kFraction, "share left when compiled");
-  visit("launches_graphs", s.launches_graphs, kFraction, "share left under captured graphs");
-  visit("launch", s.launch, kNotNegative, "host time per launch");
-  visit("microbatch_overhead", s.microbatch_overhead, kNotNegative, "host time per micro-batch");
-  visit("step_overhead", s.step_overhead, kNotNegative, "host time per optimizer step");
-  visit("overlap_grad", s.overlap_grad, kFraction, "gradient traffic hidden when overlapped");
-  visit("overlap_param", s.overlap_param, kFraction, "parameter traffic hidden when overlapped");
-  visit("overlap_tp", s.overlap_tp, kFraction, "tensor traffic hidden when overlapped");
-  visit("overlap_tp_backward", s.overlap_tp_backward, kFraction, "backward's reductions hidden");
-  visit("overlap_context", s.overlap_context, kFraction, "context traffic hidden under attention");
-  visit("overlap_pipeline", s.overlap_pipeline, kFraction, "point-to-point traffic hidden");
-  visit("overlap_expert", s.overlap_expert, kFraction, "all-to-all hidden when overlapped");
-  visit("contention", s.contention, kFraction, "compute lost per second of hidden transfer");
-  visit("gradient_comm_bytes", s.gradient_comm_bytes, kNotNegative, "per parameter on the wire");
-  visit("weight_comm_bytes", s.weight_comm_bytes, kNotNegative, "per parameter on the wire");
-  visit("scatter_gradients", s.scatter_gradients, kAny, "zero 1, 2 reduce-scatter gradients");
-  visit("pair_tree", s.pair_tree, kAny, "all-reduce between two nodes may be a tree");
-  visit("expert_dedup", s.expert_dedup, kAny, "a token travels once to each rank or node");
-  visit("permute_passes", s.permute_passes, kNotNegative, "copies of routed tokens per exchange");
+void stack_memory_fields(T& s, V&& visit) {
   visit("weight_bytes", s.weight_bytes, kNotNegative, "resident bytes per parameter");
   visit("gradient_bytes", s.gradient_bytes, kNotNegative, "bytes per parameter");
   visit("optimizer_bytes", s.optimizer_bytes, kNotNegative, "bytes per parameter");
@@ -166,6 +128,63 @@ void fields(T& s, V&& visit) {
   visit("framework_memory", s.framework_memory, kNotNegative, "workspaces, buffers");
   visit("fragmentation", s.fragmentation, Limits{1, 4}, "reserved over allocated memory");
   visit("fragmentation_gathered", s.fragmentation_gathered, Limits{1, 4}, "the same with zero 3");
+}
+
+template <class T, class V>
+  requires std::is_same_v<std::remove_const_t<T>, Stack>
+void fields(T& s, V&& visit) {
+  visit("aliases", s.aliases, kAny, "words that select this stack");
+  visit("sharding", s.sharding, kAny, "3d, fsdp, zero or jax");
+  visit("library", s.library, kAny, "communication library");
+  visit("defaults", s.defaults, kAny, "plan settings where nothing is stated");
+  visit("attention", s.attention, kAny, "attention kernel");
+  visit("matmul_quality", s.matmul_quality, Limits{0.01, 2}, "over the best library");
+  visit("traffic", s.traffic, kPositive, "memory-bound traffic over the fused minimum");
+  visit("traffic_compiled", s.traffic_compiled, kFraction, "share left when compiled");
+  visit("score_traffic", s.score_traffic, kPositive, "unfused attention, over a fused softmax");
+  visit("loss_traffic", s.loss_traffic, kNotNegative, "bytes per logit, forward and backward");
+  visit("loss_compiled", s.loss_compiled, kFraction, "share of it left when compiled");
+  visit("dequantize_traffic", s.dequantize_traffic, kNotNegative,
+        "bytes per weight stored below 16 bits and pass");
+  visit("quantize_traffic", s.quantize_traffic, kNotNegative, "bytes per quantised element");
+  visit("quantize_blocks", s.quantize_blocks, kNotNegative, "the same with scales per block");
+  visit("optimizer_traffic", s.optimizer_traffic, kPositive, "over reading and writing the state");
+  visit("accumulate_bytes", s.accumulate_bytes, kNotNegative, "to add up gradients, per parameter");
+  visit("chunk_layers", s.chunk_layers, kNotNegative, "layers per interleaved chunk by default");
+  visit("selective_matmul", s.selective_matmul, kFraction, "matmuls run again by selective");
+  visit("selective_attention", s.selective_attention, kFraction, "attention run again by it");
+  visit("selective_memory", s.selective_memory, kFraction,
+        "memory-bound ops run again by selective");
+  visit("launches_forward", s.launches_forward, kNotNegative, "kernels per layer, forward");
+  visit("launches_backward", s.launches_backward, kNotNegative, "kernels per layer, backward");
+  visit("launches_moe", s.launches_moe, kNotNegative, "more per expert layer and pass");
+  visit("launches_quantize", s.launches_quantize, kNotNegative, "more per 8-bit matmul and pass");
+  visit("launches_tensor", s.launches_tensor, kNotNegative, "more per layer and pass with tp");
+  visit("launches_compiled", s.launches_compiled, kFraction, "share left when compiled");
+  visit("launches_graphs", s.launches_graphs, kFraction, "share left under captured graphs");
+  visit("launches_adapter", s.launches_adapter, kNotNegative, "more per adapted projection");
+  visit("launches_gather", s.launches_gather, kNotNegative, "more per layer and pass, zero 3");
+  visit("launch", s.launch, kNotNegative, "host time per launch");
+  visit("microbatch_overhead", s.microbatch_overhead, kNotNegative, "host time per micro-batch");
+  visit("step_overhead", s.step_overhead, kNotNegative, "host time per optimizer step");
+  visit("hand_loss", s.hand_loss, Limits{0, 0.5}, "lost around the step when run by hand");
+  visit("offload_threads", s.offload_threads, Limits{1, 1024},
+        "host threads per rank that step an offloaded optimizer");
+  visit("overlap_grad", s.overlap_grad, kFraction, "gradient traffic hidden when overlapped");
+  visit("overlap_param", s.overlap_param, kFraction, "parameter traffic hidden when overlapped");
+  visit("overlap_tp", s.overlap_tp, kFraction, "tensor traffic hidden when overlapped");
+  visit("overlap_tp_backward", s.overlap_tp_backward, kFraction, "backward's reductions hidden");
+  visit("overlap_context", s.overlap_context, kFraction, "context traffic hidden under attention");
+  visit("overlap_pipeline", s.overlap_pipeline, kFraction, "point-to-point traffic hidden");
+  visit("overlap_expert", s.overlap_expert, kFraction, "all-to-all hidden when overlapped");
+  visit("contention", s.contention, kFraction, "compute lost per second of hidden transfer");
+  visit("gradient_comm_bytes", s.gradient_comm_bytes, kNotNegative, "per parameter on the wire");
+  visit("weight_comm_bytes", s.weight_comm_bytes, kNotNegative, "per parameter on the wire");
+  visit("scatter_gradients", s.scatter_gradients, kAny, "zero 1, 2 reduce-scatter gradients");
+  visit("pair_tree", s.pair_tree, kAny, "all-reduce between two nodes may be a tree");
+  visit("expert_dedup", s.expert_dedup, kAny, "a token travels once to each rank or node");
+  visit("permute_passes", s.permute_passes, kNotNegative, "copies of routed tokens per exchange");
+  stack_memory_fields(s, visit);
   visit("jitter", s.jitter, kFraction, "slow-down per doubling of nodes");
   visit("spread", s.spread, Limits{0, 2}, "90 % half-width of held-out errors, logarithm");
 }

@@ -103,6 +103,7 @@ struct Workload {
   double tokens = 0;         // training target; zero: 20 per active parameter
   Bytes sample_bytes;        // input of one sequence or sample; zero: 4 bytes a token
   int64_t lora_rank = 16;
+  bool lora_mlp = false;  // adapters on the MLP's projections too, not only on attention's
 };
 
 template <class T, class V>
@@ -116,6 +117,7 @@ void fields(T& w, V&& visit) {
   visit("sample_bytes", w.sample_bytes, kNotNegative,
         "input of one sequence or sample; zero: 4 bytes a token");
   visit("lora_rank", w.lora_rank, Limits{1, 65536}, "rank of LoRA adapters");
+  visit("lora_mlp", w.lora_mlp, kAny, "adapters on the MLP's projections too");
 }
 
 }  // namespace assay
