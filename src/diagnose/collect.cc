@@ -29,7 +29,8 @@ void fold(const TraceDiagnosis& t, int rank, TraceTotals& totals) {
   }
   ++totals.traces;
   totals.ledger += t.step;
-  totals.step_s += t.step_median.v;
+  totals.step_s += t.step_time.v;
+  totals.uneven = totals.uneven || t.uneven;
   totals.usual_s += t.replayed.v;
   totals.spread_s = std::max(totals.spread_s, t.spread.v);
   totals.unexplained_s += t.unexplained.v;
@@ -40,7 +41,7 @@ void fold(const TraceDiagnosis& t, int rank, TraceTotals& totals) {
     if (seen.ranks.empty() || f.share > seen.worst.share) seen.worst = f;
     seen.share_sum += f.share;
     seen.gain_sum += f.gain.v;
-    seen.after_sum += f.step_after.value_or(t.step_median).v;
+    seen.after_sum += f.step_after.value_or(t.step_time).v;
     seen.ranks.push_back(rank);
   }
   // One rank's notes stand for all: the others say the same.
@@ -108,7 +109,7 @@ void collect_trace(ByteSource source, const DiagnoseOptions& options, Collected&
   context.kernels = options.kernels;
   const TraceDiagnosis diagnosis = diagnose_trace(*trace, context);
   file.device = diagnosis.whole;
-  if (diagnosis.step_median.v <= 0 || trace->device.empty()) {
+  if (diagnosis.step_time.v <= 0 || trace->device.empty()) {
     warn(name, "the trace has no device events: nothing to diagnose", d);
     return;
   }
@@ -245,6 +246,7 @@ void analyse_traces(const TraceTotals& totals, Diagnosis& d) {
   step.step = Seconds(totals.step_s / n);
   step.usual = Seconds(totals.usual_s / n);
   step.spread = Seconds(totals.spread_s);
+  step.uneven = totals.uneven;
   step.steps = totals.steps;
   step.ranks = totals.traces;
   step.world_size = totals.world_size;

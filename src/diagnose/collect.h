@@ -28,7 +28,8 @@ struct CauseOverRanks {
 // Traces folded one by one, so that a thousand ranks need the memory of one.
 struct TraceTotals {
   int traces = 0;
-  Ledger ledger;  // sum
+  Ledger ledger;        // sum
+  bool uneven = false;  // the steps of some trace
   double step_s = 0, usual_s = 0, spread_s = 0, unexplained_s = 0;
   int steps = 0;
   int world_size = 0;

@@ -62,7 +62,8 @@ struct JobPath {
 
 // The step of a job as its traces show it: the mean over ranks.
 struct MeasuredStep {
-  Seconds step;  // median over steps, mean over ranks
+  Seconds step;  // median over steps (the mean where they are uneven), mean over ranks
+  bool uneven = false;
   // The step that findings are priced against: without the profiler's own cost, and with what
   // comes now and then (a slow batch, a collection) at its mean. Zero: not known.
   Seconds usual;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <span>
 #include <string>
 #include <unordered_map>
 
@@ -53,7 +54,7 @@ int64_t end_of(const DeviceEvent& e) { return e.start_ns + std::max<int64_t>(e.d
 // What is the same for all steps of a file.
 struct Context {
   const Trace& trace;
-  HostMarks marks;
+  const HostMarks& marks;
   std::vector<int32_t> calls;         // of launching threads, by start
   std::vector<int32_t> launch_from;   // device events by launch: offsets per runtime event ...
   std::vector<int32_t> launch_list;   // ... into this list
@@ -66,7 +67,7 @@ struct Context {
   int64_t free = 0;                // of a kernel, where the queue is short; 0: too few to tell
   std::vector<int64_t> operators;  // starts of the operators of launching threads, in order
 
-  explicit Context(const Trace& t) : trace(t), marks(host_marks(t)) {}
+  Context(const Trace& t, const HostMarks& m) : trace(t), marks(m) {}
 };
 
 void collect_launches(Context& c) {
@@ -393,7 +394,7 @@ bool same_calls(const Trace& t, const std::vector<HostCall>& a, const std::vecto
 
 // Sets what the calls of the step spend on a cause to the mean over the steps: collections and slow
 // batches come now and then, and at other calls each time.
-void spread_mean(const std::vector<std::vector<HostCall>>& steps, int64_t HostCall::*field,
+void spread_mean(std::span<const std::vector<HostCall>> steps, int64_t HostCall::*field,
                  std::vector<HostCall>& calls) {
   double mean = 0, own = 0;
   for (const std::vector<HostCall>& step : steps) {
@@ -420,21 +421,26 @@ int64_t launching_ns(const std::vector<HostCall>& calls) {
 // The host's own work: the lower quartile over the steps; what has a cause: the mean.
 void take_typical(const Context& c, const StepView& view, StepGraph& g) {
   std::vector<std::vector<HostCall>> steps;
+  size_t early = 0;  // begun before the first recorded work: not among those that are booked
   for (int32_t index : c.trace.steps) {
     const HostEvent& step = c.trace.host[static_cast<size_t>(index)];
     if (step.duration_ns <= 0) continue;
     std::vector<HostCall> calls = window_calls(c, step.start_ns, step.start_ns + step.duration_ns);
-    if (same_calls(c.trace, calls, g.calls)) steps.push_back(std::move(calls));
+    if (!same_calls(c.trace, calls, g.calls)) continue;
+    early += step.start_ns < c.trace.device.front().start_ns ? 1 : 0;
+    steps.push_back(std::move(calls));
   }
-  g.steps = static_cast<int>(steps.size());
-  for (const std::vector<HostCall>& step : steps) {
+  const std::span<const std::vector<HostCall>> whole =
+      std::span(steps).subspan(early < steps.size() ? early : 0);
+  g.steps = static_cast<int>(whole.size());
+  for (const std::vector<HostCall>& step : whole) {
     const bool paused = std::any_of(step.begin(), step.end(),
                                     [](const HostCall& call) { return call.pause_ns > 0; });
     g.paused_steps += paused ? 1 : 0;
   }
   if (2 * steps.size() <= static_cast<size_t>(view.steps) || steps.size() < 2) return;
-  spread_mean(steps, &HostCall::data_ns, g.calls);
-  spread_mean(steps, &HostCall::pause_ns, g.calls);
+  spread_mean(whole, &HostCall::data_ns, g.calls);
+  spread_mean(whole, &HostCall::pause_ns, g.calls);
   std::vector<int64_t> values(steps.size());
   auto typical = [&](size_t at, int64_t HostCall::*field) {
     for (size_t s = 0; s < steps.size(); ++s) values[s] = steps[s][at].*field;
@@ -470,30 +476,18 @@ int64_t first_launch(const Trace& t, const StepView& view, bool repeats) {
   return from;
 }
 
-}  // namespace
-
-bool is_allocation(std::string_view n) {
-  for (std::string_view name :
-       {"cudaMalloc", "cudaFree", "cudaMallocHost", "cudaFreeHost", "cudaHostAlloc", "hipMalloc",
-        "hipFree", "hipHostMalloc", "hipHostFree", "cuMemCreate", "cuMemMap", "cuMemUnmap",
-        "cuMemRelease", "cuMemSetAccess", "cudaHostRegister", "hipExtMallocWithFlags"}) {
-    if (n == name) return true;
-  }
-  return false;
-}
-
-bool is_synchronisation(std::string_view n) {
-  return n.find("Synchronize") != std::string_view::npos || n == "cudaMemcpy" ||
-         n == "hipMemcpyWithStream" || n == "hipMemcpy" || n == "cudaMemcpy2D";
-}
-
-StepGraph step_graph(const Trace& trace, const StepView& view) {
-  Context c(trace);
+Context context_of(const Trace& trace, const HostMarks& marks) {
+  Context c(trace, marks);
   collect_launches(c);
   collect_lanes(c);
   calibrate_device(c);
   calibrate_calls(c);
+  return c;
+}
 
+// The step as it was, without what binds its streams to one another.
+StepGraph graph_of(const Context& c, const StepView& view) {
+  const Trace& trace = c.trace;
   StepGraph g;
   g.repeats = view.steps > 0;
   g.lanes = static_cast<int32_t>(c.in_lane.size());
@@ -514,9 +508,46 @@ StepGraph step_graph(const Trace& trace, const StepView& view) {
       g.ops.push_back(make_op(c, c.launch_list[static_cast<size_t>(begin + i)]));
     }
   }
+  return g;
+}
+
+}  // namespace
+
+bool is_allocation(std::string_view n) {
+  for (std::string_view name :
+       {"cudaMalloc", "cudaFree", "cudaMallocHost", "cudaFreeHost", "cudaHostAlloc", "hipMalloc",
+        "hipFree", "hipHostMalloc", "hipHostFree", "cuMemCreate", "cuMemMap", "cuMemUnmap",
+        "cuMemRelease", "cuMemSetAccess", "cudaHostRegister", "hipExtMallocWithFlags"}) {
+    if (n == name) return true;
+  }
+  return false;
+}
+
+bool is_synchronisation(std::string_view n) {
+  return n.find("Synchronize") != std::string_view::npos || n == "cudaMemcpy" ||
+         n == "hipMemcpyWithStream" || n == "hipMemcpy" || n == "cudaMemcpy2D";
+}
+
+StepGraph step_graph(const Trace& trace, const StepView& view, const HostMarks& marks) {
+  const Context c = context_of(trace, marks);
+  StepGraph g = graph_of(c, view);
   find_dependencies(c, g);
   if (g.repeats) take_typical(c, view, g);
   return g;
+}
+
+void for_each_uneven(const Trace& trace, const StepView& view, const HostMarks& marks,
+                     const std::function<void(const StepView&, const StepGraph&)>& visit) {
+  const Context c = context_of(trace, marks);
+  for (const StepWindow& w : view.uneven) {
+    StepView one = view;
+    one.uneven.clear();
+    one.from_ns = w.from_ns;
+    one.to_ns = w.to_ns;
+    one.host_from_ns = w.host_from_ns;
+    one.host_to_ns = w.host_to_ns;
+    visit(one, graph_of(c, one));
+  }
 }
 
 }  // namespace assay

@@ -23,8 +23,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
+#include "diagnose/gain_marks.h"
 #include "diagnose/step_view.h"
 #include "ingest/trace.h"
 
@@ -83,7 +85,7 @@ struct StepGraph {
   // A launch that finds room, under the profiler, on the host of a Hopper device or a later one; 0:
   // cannot tell.
   int64_t launch_ns = 0;
-  bool repeats = false;     // a training step; else a whole file that ran once
+  bool repeats = false;  // a training step; else a whole file that ran once
   // The loader ran inside the training process, so that moving it out will make it compete.
   bool loader_in_process = false;
   bool data_annotated = false;   // the loader was seen by name
@@ -94,8 +96,13 @@ struct StepGraph {
   int paused_steps = 0;  // of these, with a pause
 };
 
-// REQUIRES: view comes from step_view(trace).
-StepGraph step_graph(const Trace& trace, const StepView& view);
+// REQUIRES: view comes from step_view(trace), marks from host_marks(trace).
+StepGraph step_graph(const Trace& trace, const StepView& view, const HostMarks& marks);
+
+// Calls `visit` with the graph of each uneven step of the view as it was, one after another, and
+// with a view whose window is that step's.
+void for_each_uneven(const Trace&, const StepView&, const HostMarks&,
+                     const std::function<void(const StepView&, const StepGraph&)>& visit);
 
 // A call that asks for or returns device memory or pinned host memory.
 bool is_allocation(std::string_view runtime_name);

@@ -76,7 +76,7 @@ TEST(Replay, AStreamThatWaitsForAnother) {
 }
 
 TEST(Replay, GraphsLeaveTheDeviceAndWhatCannotBeCaptured) {
-  EXPECT_NEAR(us(replay(with_graphs(plain(100, 20, 3)))), 100 * 4, 25);
+  EXPECT_NEAR(us(replay(with_graphs(plain(100, 20, 3)))), 100 * 3.6, 25);
   StepGraph g = plain(100, 20, 3);
   g.calls[0].data_ns = 900 * kUs;
   EXPECT_NEAR(us(replay(with_graphs(g))), 900, 25);

@@ -129,7 +129,7 @@ StepGraph with_graphs(StepGraph g) {
     call.call_ns = !in_graph && call.ops > 0 ? kGraphLaunch : 0;
     for (int32_t i = 0; i < call.ops; ++i) {
       DeviceOp& op = g.ops[static_cast<size_t>(call.first_op + i)];
-      op.gap_ns = std::min(op.gap_ns, kGraphGap);
+      if (op.gap_ns >= 0) op.gap_ns = kGraphGap;  // less than none: it overlaps the one before
       if (in_graph) op.latency_ns = 0;
     }
     if (call.ops > 0) in_graph = true;

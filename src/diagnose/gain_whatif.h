@@ -56,8 +56,10 @@ constexpr double kPinnedDefault = 25e9;  // B/s where the device is unknown: PCI
 // The launches of the step are captured into graphs and replayed by one call each. Calls that
 // cannot be captured (synchronisation, held copies, allocation) and waits for data stay.
 StepGraph with_graphs(StepGraph);
-// Between two nodes of a graph (data/h200/hostlink.csv: 0.97 us a node, start to start).
-constexpr int64_t kGraphGap = 1'000;
+// From the end of one node of a graph to the start of the next: 0.3 to 0.65 us over five steps that
+// were captured whole on an H200 (data/h200/hostlink.csv has 0.97 us from start to start of nodes
+// that do nothing, which is mostly the nodes themselves).
+constexpr int64_t kGraphGap = 600;        // ns
 constexpr int64_t kGraphLaunch = 10'000;  // ns of the host for one graph launch
 
 // Operations take the given times; -1 keeps the measured one. One entry per operation.

@@ -133,6 +133,20 @@ int64_t element_bytes(std::string_view name) {
   return contains(name, "float") && !contains(name, "BFloat16") && !contains(name, "Half") ? 4 : 2;
 }
 
+// Columns that a kernel of PyTorch's for short rows is made for: the next power of two. 0: another.
+int64_t softmax_columns(std::string_view name) {
+  size_t at = name.find("softmax_warp_forward<");
+  for (int comma = 0; comma < 3 && at != std::string_view::npos; ++comma) {
+    at = name.find(',', at + 1);
+  }
+  if (at == std::string_view::npos) return 0;
+  int64_t log2 = 0;
+  for (at += 2; at < name.size() && name[at] >= '0' && name[at] <= '9' && log2 < 100; ++at) {
+    log2 = log2 * 10 + (name[at] - '0');
+  }
+  return log2 > 0 && log2 < 20 ? int64_t{1} << log2 : 0;
+}
+
 Size size_from_grids(const Search& s, const Core& core) {
   Size size;
   const DeviceEvent& softmax = s.event(core.softmax);
@@ -146,6 +160,7 @@ Size size_from_grids(const Search& s, const Core& core) {
     if (e.kind == DeviceKind::kCopy && e.bytes > 0) n = e.bytes / element_bytes(name);
     scores = std::max(scores, n);
   }
+  if (scores == 0) scores = rows * softmax_columns(s.t.text(softmax.name));
   int64_t output = 0;
   for (size_t i = core.last + 1; i < s.g.ops.size() && i < core.last + 4 && output == 0; ++i) {
     output = elements_of(s.t.text(s.event(i).name), s.event(i));
@@ -163,7 +178,8 @@ Size size_of(const Search& s, const Core& core) {
   // Scores are queries x keys from k = head size.
   const auto first = recorded_matmul(s.t, s.event(core.first));
   if (first && !core.backward) return {first->batch, first->m, first->n, first->k};
-  return size_from_grids(s, core);
+  // A softmax that is written out has no kernel with a block a row.
+  return s.kind(core.softmax).kind == KernelKind::kSoftmax ? size_from_grids(s, core) : Size{};
 }
 
 }  // namespace

@@ -68,6 +68,14 @@ StepView view_of(std::vector<Step> steps, int all, bool device_paced) {
   view.fastest_ns = steps.front().length_ns();
   view.slowest_ns = steps.back().length_ns();
   view.device_paced = device_paced;
+  if (static_cast<double>(view.slowest_ns) < kUneven * static_cast<double>(view.fastest_ns)) {
+    return view;
+  }
+  const size_t stride = (steps.size() + kStepsBooked - 1) / kStepsBooked;
+  for (size_t i = 0; i < steps.size(); i += stride) {
+    const Step& s = steps[i];
+    view.uneven.push_back({s.from_ns, s.to_ns, s.host_from_ns, s.host_to_ns});
+  }
   return view;
 }
 

@@ -97,6 +97,20 @@ class TraceBuilder {
     add_host("enumerate(DataLoader)#" + kind + ".__next__", start, now_, HostKind::kAnnotation);
   }
   void pause(int64_t us) { now_ += us * kUs; }
+  // An operator that runs on the host alone.
+  void host_op(const std::string& name, int64_t us) {
+    const int64_t start = now_;
+    now_ += us * kUs;
+    add_host(name, start, now_, HostKind::kOp);
+  }
+  // `body` launches from within this operator.
+  void inside(const std::string& op, const std::function<void()>& body) {
+    const int64_t start = now_;
+    now_ += 1;
+    body();
+    now_ += 1;
+    add_host(op, start, now_, HostKind::kOp);
+  }
 
   // Marks a launched event as communication.
   void communicate(size_t device_event, const std::string& collective) {

@@ -233,7 +233,7 @@ void finish(Hunt& h, TraceDiagnosis& d) {
     }
   }
   if (d.analysis.findings.empty()) {
-    d.analysis.findings.push_back(healthy(h.in, d.step_median));
+    d.analysis.findings.push_back(healthy(h.in, d.step_time));
   }
 }
 
@@ -242,11 +242,11 @@ void note_limits(const TraceDiagnosis& d, const MeasuredLedger& m, Analysis& ana
     analysis.notes.push_back(
         "the device is not in the catalog: arithmetic could not be compared with its peaks");
   }
-  if (m.flops_known < 0.5) {
+  if (m.flops_known() < 0.5) {
     analysis.notes.push_back(
         "shapes were not recorded (record_shapes=True): useful FLOPs are not known");
   }
-  if (d.unexplained.v >= kWorthFixing * d.step_median.v) {
+  if (d.unexplained.v >= kWorthFixing * d.step_time.v) {
     analysis.open.push_back(
         {fmt::format(
              "{:.1f} ms of idle time have no cause that the file shows: work launched before "
@@ -254,6 +254,31 @@ void note_limits(const TraceDiagnosis& d, const MeasuredLedger& m, Analysis& ana
              d.unexplained.v * 1e3),
          "a profile of whole steps (torch.profiler schedule), with_stack=True"});
   }
+}
+
+struct Booked {
+  IdleSplit idle;
+  MeasuredLedger ledger;
+};
+
+// The median step, or the mean of all whole ones where they are uneven.
+Booked book_steps(const Trace& trace, const StepView& view, const StepGraph& graph,
+                  const HostMarks& marks, const KernelTable& table, const DeviceModel& device) {
+  Booked out;
+  if (view.uneven.empty()) {
+    out.idle = idle_split(trace, view, graph, marks);
+    out.ledger = trace_ledger(trace, view, table, out.idle, device);
+    return out;
+  }
+  for_each_uneven(trace, view, marks, [&](const StepView& step, const StepGraph& g) {
+    const IdleSplit idle = idle_split(trace, step, g, marks);
+    add(trace_ledger(trace, step, table, idle, device), out.ledger);
+    add(idle, out.idle);
+  });
+  const auto steps = static_cast<int64_t>(view.uneven.size());
+  out.idle = mean(std::move(out.idle), steps);
+  out.ledger = mean(out.ledger, steps);
+  return out;
 }
 
 }  // namespace
@@ -266,7 +291,8 @@ TraceDiagnosis diagnose_trace(const Trace& trace, const TraceContext& context) {
   d.steps = view.steps;
   d.from_ns = view.from_ns;
   d.to_ns = view.to_ns;
-  d.step_median = Seconds(static_cast<double>(view.to_ns - view.from_ns) * 1e-9);
+  d.step_time = Seconds(static_cast<double>(view.to_ns - view.from_ns) * 1e-9);
+  d.uneven = !view.uneven.empty();
   d.spread = Seconds(static_cast<double>(view.slowest_ns - view.fastest_ns) * 1e-9);
   if (trace.device.empty() || view.to_ns <= view.from_ns) {
     d.analysis.notes.push_back("the trace has no device events: nothing to diagnose");
@@ -275,10 +301,11 @@ TraceDiagnosis diagnose_trace(const Trace& trace, const TraceContext& context) {
   const DeviceModel device = device_model(trace, context);
   if (device.accelerator != nullptr) d.accelerator = device.accelerator->name;
   const KernelTable table = kernel_table(trace);
-  const StepGraph graph = step_graph(trace, view);
-  const IdleSplit idle = idle_split(trace, view, graph);
-  const MeasuredLedger measured = trace_ledger(trace, view, table, idle, device);
-  d.step = measured.ledger;
+  const HostMarks marks = host_marks(trace);
+  const StepGraph graph = step_graph(trace, view, marks);
+  const auto [idle, measured] = book_steps(trace, view, graph, marks, table, device);
+  d.step = measured.ledger();
+  if (d.uneven) d.step_time = Seconds(static_cast<double>(measured.window_ns) * 1e-9);
   d.idle_ns = idle.by_cause;
   for (const IdleGap& g : idle.gaps) d.spans.push_back({g.start_ns, g.end_ns, g.cause});
   d.unexplained = Seconds(static_cast<double>(idle.unexplained_ns) * 1e-9);

@@ -36,16 +36,20 @@ struct CauseSpan {
 };
 
 struct TraceDiagnosis {
-  Breakdown whole;                 // the whole file, as breakdown(trace)
-  Breakdown window;                // of the step that was looked at
-  Ledger step;                     // its ledger; leaves sum to step_median
-  Seconds step_median;             // measured; the whole file where it has no steps
+  Breakdown whole;   // the whole file, as breakdown(trace)
+  Breakdown window;  // of the step that was looked at
+  Ledger step;       // its ledger; leaves sum to step_time
+  // Measured: the median step, or the mean where steps are uneven; the whole file where it has
+  // none.
+  Seconds step_time;
+  // The slowest step takes kUneven times the fastest: `step`, idle_ns and `unexplained` are means
+  // over all whole steps, in nanoseconds that sum exactly; `window` is still the median's.
+  bool uneven = false;
   Seconds spread;                  // between the slowest and the fastest step
   int steps = 0;                   // 0: the file has none, and the whole file was looked at
-  int64_t from_ns = 0, to_ns = 0;  // the window that the ledger covers
+  int64_t from_ns = 0, to_ns = 0;  // the median step
 
-  // Idle time of the window by cause; with `unexplained` they sum to its length less
-  // window.busy_ns.
+  // Idle time of the step by cause; with `unexplained` they sum to its length less its busy time.
   std::array<int64_t, kCauses> idle_ns{};
   Seconds unexplained;           // idle time that no rule could give to a cause
   std::vector<CauseSpan> spans;  // the longest idle stretches, at most kEvidenceRows

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "diagnose/gain_marks.h"
 #include "ingest/breakdown.h"
 
 namespace assay {
@@ -46,8 +45,8 @@ void add_between(const HostMarks& marks, int64_t from, int64_t to, std::vector<H
   out.insert(out.end(), pieces.begin(), pieces.end());
 }
 
-std::vector<HostPiece> host_pieces(const Trace& t, const StepView& view, const StepGraph& g) {
-  const HostMarks marks = host_marks(t);
+std::vector<HostPiece> host_pieces(const Trace& t, const StepView& view, const StepGraph& g,
+                                   const HostMarks& marks) {
   std::vector<HostPiece> out;
   int64_t frontier = view.from_ns;
   for (const HostCall& call : g.calls) {
@@ -165,6 +164,15 @@ void settle_pace(const Trace& t, const StepGraph& g, const std::vector<HostPiece
   }
 }
 
+void keep_longest(std::vector<IdleGap>& gaps) {
+  const size_t kept = std::min(gaps.size(), kEvidenceRows);
+  std::partial_sort(gaps.begin(), gaps.begin() + static_cast<std::ptrdiff_t>(kept), gaps.end(),
+                    [](const IdleGap& a, const IdleGap& b) {
+                      return a.end_ns - a.start_ns > b.end_ns - b.start_ns;
+                    });
+  gaps.resize(kept);
+}
+
 }  // namespace
 
 Cause cause_of(const HostCall& call) {
@@ -180,9 +188,10 @@ Cause cause_of(const HostCall& call) {
   }
 }
 
-IdleSplit idle_split(const Trace& t, const StepView& view, const StepGraph& g) {
+IdleSplit idle_split(const Trace& t, const StepView& view, const StepGraph& g,
+                     const HostMarks& marks) {
   IdleSplit split;
-  const std::vector<HostPiece> host = host_pieces(t, view, g);
+  const std::vector<HostPiece> host = host_pieces(t, view, g, marks);
   split.gaps = gaps_of(t, view);
   std::vector<Piece> pieces;
   size_t at = 0;
@@ -213,13 +222,29 @@ IdleSplit idle_split(const Trace& t, const StepView& view, const StepGraph& g) {
     split.unexplained_ns += pauses;
     pauses = 0;
   }
-  const size_t kept = std::min(split.gaps.size(), kEvidenceRows);
-  std::partial_sort(split.gaps.begin(), split.gaps.begin() + static_cast<std::ptrdiff_t>(kept),
-                    split.gaps.end(), [](const IdleGap& a, const IdleGap& b) {
-                      return a.end_ns - a.start_ns > b.end_ns - b.start_ns;
-                    });
-  split.gaps.resize(kept);
+  keep_longest(split.gaps);
   return split;
+}
+
+void add(const IdleSplit& step, IdleSplit& sum) {
+  for (size_t c = 0; c < sum.by_cause.size(); ++c) sum.by_cause[c] += step.by_cause[c];
+  sum.unexplained_ns += step.unexplained_ns;
+  sum.gaps.insert(sum.gaps.end(), step.gaps.begin(), step.gaps.end());
+  keep_longest(sum.gaps);
+}
+
+IdleSplit mean(IdleSplit sum, int64_t steps) {
+  int64_t whole = sum.unexplained_ns;
+  for (int64_t ns : sum.by_cause) whole += ns;
+  sum.unexplained_ns /= steps;
+  int64_t left = whole / steps - sum.unexplained_ns;
+  for (int64_t& ns : sum.by_cause) {
+    ns /= steps;
+    left -= ns;
+  }
+  int64_t& largest = *std::max_element(sum.by_cause.begin(), sum.by_cause.end());
+  (largest > sum.unexplained_ns ? largest : sum.unexplained_ns) += left;
+  return sum;
 }
 
 }  // namespace assay

@@ -17,6 +17,7 @@
 
 #include "diagnose/finding.h"
 #include "diagnose/gain_graph.h"
+#include "diagnose/gain_marks.h"
 #include "diagnose/step_view.h"
 
 namespace assay {
@@ -36,7 +37,14 @@ struct IdleSplit {
 // What holds the host in a call of that kind.
 Cause cause_of(const HostCall&);
 
-// by_cause and unexplained sum exactly to the window's length less its busy time.
-IdleSplit idle_split(const Trace&, const StepView&, const StepGraph&);
+// by_cause and unexplained sum exactly to the window's length less its busy time. `marks` are
+// host_marks(trace).
+IdleSplit idle_split(const Trace&, const StepView&, const StepGraph&, const HostMarks& marks);
+
+// The sums over several steps, with the longest gaps of all.
+void add(const IdleSplit& step, IdleSplit& sum);
+// A sum's share of one step; what does not divide evenly goes to the largest part, so that the
+// parts still sum to the whole number of nanoseconds that is the mean idle time.
+IdleSplit mean(IdleSplit sum, int64_t steps);
 
 }  // namespace assay

@@ -1,6 +1,7 @@
 #include "diagnose/trace_ledger.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 #include <string>
@@ -13,7 +14,7 @@
 namespace assay {
 namespace {
 
-Seconds seconds(int64_t ns) { return Seconds(static_cast<double>(ns) * 1e-9); }
+int64_t& account(MeasuredLedger& m, Account a) { return m.ns[static_cast<size_t>(a)]; }
 
 // Accounts in the order in which they claim time.
 struct Claim {
@@ -71,16 +72,15 @@ Account account_of(Cause cause) {
 void book_useful(const Trace& t, const StepView& view, const KernelTable& table,
                  const DeviceModel& d, MeasuredLedger& m) {
   std::set<int32_t> counted;
-  int64_t known = 0, all = 0;
   std::map<Account, double> useful;
   for (size_t i = 0; i < t.device.size(); ++i) {
     const DeviceEvent& e = t.device[i];
     const KernelClass& k = table.of(i);
     if (!is_math_kind(k.kind) || e.start_ns < view.from_ns || e.start_ns >= view.to_ns) continue;
-    all += std::max<int64_t>(e.duration_ns, 0);
+    m.math_ns += std::max<int64_t>(e.duration_ns, 0);
     const auto flops = recorded_flops(t, e);
     if (!flops) continue;
-    known += std::max<int64_t>(e.duration_ns, 0);
+    m.known_ns += std::max<int64_t>(e.duration_ns, 0);
     if (!counted.insert(e.op).second) continue;  // a second kernel of the same operator
     m.flops += *flops;
     if (d.accelerator == nullptr) continue;
@@ -88,15 +88,15 @@ void book_useful(const Trace& t, const StepView& view, const KernelTable& table,
     const Precision p = vector ? Precision::kFp32 : k.precision;
     const FlopRate rate = peak(*d.accelerator, p);
     if (rate.v <= 0) continue;
-    const Account account =
-        k.kind == KernelKind::kAttention ? Account::kAttention : Account::kMatmul;
-    useful[account] += (*flops / rate).v;
+    const bool attention = k.kind == KernelKind::kAttention;
+    useful[attention ? Account::kAttention : Account::kMatmul] += (*flops / rate).v;
   }
-  m.flops_known = all > 0 ? static_cast<double>(known) / static_cast<double>(all) : 0;
-  for (const auto& [account, time] : useful) {
-    const Seconds taken(std::min(time, m.ledger[account].v));
-    m.ledger[account] -= taken;
-    m.ledger[Account::kUseful] += taken;
+  for (const auto& [from, time] : useful) {
+    const int64_t claimed = account(m, from);
+    const int64_t taken =
+        time * 1e9 < static_cast<double>(claimed) ? std::llround(time * 1e9) : claimed;
+    account(m, from) -= taken;
+    account(m, Account::kUseful) += taken;
   }
 }
 
@@ -134,21 +134,57 @@ MeasuredLedger trace_ledger(const Trace& t, const StepView& view, const KernelTa
   for (auto& [claim, intervals] : claims) {
     const Intervals all = union_of(std::move(intervals));
     const Intervals fresh = subtract(all, covered);
-    m.ledger[claim.account] += seconds(length_ns(fresh));
+    account(m, claim.account) += length_ns(fresh);
     booked += length_ns(fresh);
     covered.insert(covered.end(), fresh.begin(), fresh.end());
     covered = union_of(std::move(covered));
   }
   for (int c = 0; c < kCauses; ++c) {
     const int64_t ns = idle.by_cause[static_cast<size_t>(c)];
-    m.ledger[account_of(static_cast<Cause>(c))] += seconds(ns);
+    account(m, account_of(static_cast<Cause>(c))) += ns;
     booked += ns;
   }
-  m.ledger[Account::kSync] += seconds(idle.unexplained_ns);
+  account(m, Account::kSync) += idle.unexplained_ns;
   booked += idle.unexplained_ns;
-  ASSERT(booked == view.to_ns - view.from_ns);
+  m.window_ns = view.to_ns - view.from_ns;
+  ASSERT(booked == m.window_ns);
   book_useful(t, view, table, d, m);
   return m;
+}
+
+Ledger MeasuredLedger::ledger() const {
+  Ledger out;
+  for (size_t a = 0; a < ns.size(); ++a) {
+    out[static_cast<Account>(a)] = Seconds(static_cast<double>(ns[a]) * 1e-9);
+  }
+  return out;
+}
+
+double MeasuredLedger::flops_known() const {
+  return math_ns > 0 ? static_cast<double>(known_ns) / static_cast<double>(math_ns) : 0;
+}
+
+void add(const MeasuredLedger& step, MeasuredLedger& sum) {
+  for (size_t a = 0; a < sum.ns.size(); ++a) sum.ns[a] += step.ns[a];
+  sum.window_ns += step.window_ns;
+  sum.math_ns += step.math_ns;
+  sum.known_ns += step.known_ns;
+  sum.flops += step.flops;
+}
+
+MeasuredLedger mean(MeasuredLedger sum, int64_t steps) {
+  ASSERT(steps > 0);
+  sum.window_ns /= steps;
+  sum.math_ns /= steps;
+  sum.known_ns /= steps;
+  sum.flops = sum.flops * (1.0 / static_cast<double>(steps));
+  int64_t left = sum.window_ns;
+  for (int64_t& ns : sum.ns) {
+    ns /= steps;
+    left -= ns;
+  }
+  *std::max_element(sum.ns.begin(), sum.ns.end()) += left;
+  return sum;
 }
 
 }  // namespace assay

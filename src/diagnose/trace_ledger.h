@@ -8,6 +8,8 @@
 // so.
 #pragma once
 
+#include <array>
+
 #include "diagnose/kernel_waste.h"
 #include "diagnose/trace_idle.h"
 #include "ledger/ledger.h"
@@ -15,12 +17,21 @@
 namespace assay {
 
 struct MeasuredLedger {
-  Ledger ledger;           // leaves sum to the window
-  double flops_known = 0;  // share of arithmetic kernels' time whose FLOPs are known
-  Flops flops;             // of those
+  std::array<int64_t, kAccounts> ns{};  // they sum to `window_ns`, exactly
+  int64_t window_ns = 0;
+  int64_t math_ns = 0, known_ns = 0;  // of arithmetic kernels; of those whose FLOPs are known
+  Flops flops;                        // of those
+
+  Ledger ledger() const;
+  double flops_known() const;  // share of arithmetic kernels' time
 };
 MeasuredLedger trace_ledger(const Trace&, const StepView&, const KernelTable&, const IdleSplit&,
                             const DeviceModel&);
+
+void add(const MeasuredLedger& step, MeasuredLedger& sum);
+// A sum's share of one step, in whole nanoseconds: what does not divide evenly goes to the largest
+// account, so that they still sum to the window.
+MeasuredLedger mean(MeasuredLedger sum, int64_t steps);
 
 // The account of a collective, from its name and its group's: tensor-parallel groups name
 // themselves, all-to-all is experts, gathers are parameters, reductions gradients.

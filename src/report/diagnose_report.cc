@@ -51,7 +51,10 @@ std::string files_text(const Diagnosis& d, const Style& style) {
 std::string step_line(const DiagnoseResult& r, const Style& style) {
   const MeasuredStep& m = *r.diagnosis.step;
   std::string line = "Step      " + seconds(m.step.v) + " measured";
-  if (m.steps > 1) line += fmt::format(" (median of {} steps", m.steps);
+  if (m.steps > 1) {
+    line += fmt::format(" ({} of {} {}steps", m.uneven ? "mean" : "median", m.steps,
+                        m.uneven ? "uneven " : "");
+  }
   if (m.steps > 1 && m.spread.v > 0) line += fmt::format(", spread {}", seconds(m.spread.v));
   if (m.steps > 1) line += ")";
   if (m.steps == 0) line += " (no steps are marked: the whole file)";
@@ -344,15 +347,11 @@ Json finding_json(const Finding& f) {
 
 Json step_json(const DiagnoseResult& r) {
   const MeasuredStep& m = *r.diagnosis.step;
-  Json j{{"step_s", m.step.v},
-         {"usual_s", m.usual.v},
-         {"spread_s", m.spread.v},
-         {"steps", m.steps},
-         {"ranks", m.ranks},
-         {"world_size", m.world_size},
-         {"accelerator", m.accelerator},
-         {"source", m.source},
-         {"unexplained_s", m.unexplained.v}};
+  Json j{{"step_s", m.step.v},         {"usual_s", m.usual.v},
+         {"spread_s", m.spread.v},     {"uneven", m.uneven},
+         {"steps", m.steps},           {"ranks", m.ranks},
+         {"world_size", m.world_size}, {"accelerator", m.accelerator},
+         {"source", m.source},         {"unexplained_s", m.unexplained.v}};
   j["ledger"] = ledger_json(m.ledger, m.step);
   j["device"] = breakdown_json(m.device);
   if (r.predicted) {

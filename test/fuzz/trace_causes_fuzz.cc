@@ -16,7 +16,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (!trace) return 0;
   const TraceDiagnosis d = diagnose_trace(*trace);
   const bool diagnosed = !d.analysis.findings.empty();
-  ASSERT(!diagnosed || std::abs(d.step.paid().v - d.step_median.v) <= 1e-6 * (1 + d.step_median.v));
+  ASSERT(!diagnosed || std::abs(d.step.paid().v - d.step_time.v) <= 1e-6 * (1 + d.step_time.v));
   for (const Finding& f : d.analysis.findings) {
     ASSERT(f.cause == Cause::kHealthy || f.share >= kWorthFixing);
     ASSERT(std::isfinite(f.gain.v) && std::isfinite(f.share));

@@ -1,0 +1,147 @@
+// Faults that were missed once, each in a trace that has nothing else: batches that host operators
+// make, double precision, padded heads, a softmax written out, passes over memory beside a slow
+// host; and steps that are uneven.
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "diagnose/trace_builder.h"
+#include "diagnose/trace_causes.h"
+#include "world/catalog.h"
+
+namespace assay {
+namespace {
+
+constexpr int kLayers = 20, kSteps = 3;
+const std::string kGemm = "nvjet_sm90_tst_128x256_64x4_1x2_h_bz_coopA_TNT";
+const std::string kAdd =
+    "void at::native::vectorized_elementwise_kernel<8, at::native::CUDAFunctor_add<c10::BFloat16>";
+const std::string kReduce = "void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float>";
+
+template <class Body>
+TraceDiagnosis diagnose_steps(Body body, int64_t host_us = 15) {
+  Accelerator cool = *find_accelerator(catalog(), "H200");
+  cool.tdp = Watts(5000);
+  TraceBuilder b;
+  b.host_us_per_launch = host_us;
+  for (int s = 0; s < kSteps; ++s) b.step([&] { body(b, s); });
+  return diagnose_trace(b.finish(), TraceContext{&cool, nullptr});
+}
+
+void expect_only(const TraceDiagnosis& d, Cause cause, double low_ms, double high_ms) {
+  ASSERT_EQ(d.analysis.findings.size(), 1u);
+  const Finding& f = d.analysis.findings.front();
+  EXPECT_EQ(cause_name(f.cause), cause_name(cause));
+  EXPECT_GE(f.step_after->v * 1e3, low_ms) << f.detail;
+  EXPECT_LE(f.step_after->v * 1e3, high_ms) << f.detail;
+}
+
+void matmuls(TraceBuilder& b, int64_t us = 400) {
+  for (int i = 0; i < kLayers; ++i) b.kernel(kGemm, "aten::mm", us);
+}
+
+TEST(TraceFaults, HostOperatorsThatMakeTheBatch) {
+  const auto masked = [](TraceBuilder& b, bool input) {
+    for (int i = 0; i < 10; ++i) b.host_op("aten::sort", 1'000);
+    if (input) b.copy("Memcpy HtoD (Pageable -> Device)", 131072, 30, true);
+    matmuls(b);
+  };
+  expect_only(diagnose_steps([&](TraceBuilder& b, int) { masked(b, true); }), Cause::kDataStarved,
+              8.0, 8.4);
+  // Without a copy from the host nothing says that they made a batch.
+  const TraceDiagnosis other = diagnose_steps([&](TraceBuilder& b, int) { masked(b, false); });
+  for (const Finding& f : other.analysis.findings) EXPECT_NE(f.cause, Cause::kDataStarved);
+}
+
+TEST(TraceFaults, DoublePrecision) {
+  const TraceDiagnosis d = diagnose_steps([](TraceBuilder& b, int) {
+    matmuls(b);
+    b.kernel("sm90_xmma_gemm_f64f64_f64f64_f64_tn_n_tilesize64x128x16_stage3", "aten::mm", 9'000);
+  });
+  // 62 TFLOP/s become some 650.
+  expect_only(d, Cause::kNoTensorCores, 8.6, 9.2);
+  EXPECT_NE(d.analysis.findings.front().detail.find("double precision"), std::string::npos);
+}
+
+TEST(TraceFaults, PaddedHeads) {
+  const auto body = [](bool pads) {
+    return [pads](TraceBuilder& b, int) {
+      for (int i = 0; i < kLayers; ++i) {
+        b.kernel(kGemm, "aten::mm", 400);
+        b.inside("aten::scaled_dot_product_attention", [&] {
+          if (pads) b.inside("aten::constant_pad_nd", [&] { b.kernel(kAdd, "aten::copy_", 90); });
+          b.kernel("void pytorch_flash::flash_fwd_kernel<x>", "aten::_flash_attention_forward",
+                   100);
+        });
+      }
+    };
+  };
+  const TraceDiagnosis d = diagnose_steps(body(true));
+  expect_only(d, Cause::kMisalignedShapes, kLayers * 0.45, kLayers * 0.51);
+  EXPECT_NE(d.analysis.findings.front().detail.find("heads"), std::string::npos);
+  // The portable kernel by itself is no fault of the shapes.
+  const TraceDiagnosis plain = diagnose_steps(body(false));
+  EXPECT_EQ(plain.analysis.findings.front().cause, Cause::kHealthy);
+}
+
+TEST(TraceFaults, SoftmaxWrittenOut) {
+  const auto attention = [](TraceBuilder& b, const char* middle, bool reduces) {
+    for (int i = 0; i < kLayers; ++i) {
+      b.kernel(kGemm, "aten::mm", 300);
+      b.kernel(kGemm, "aten::bmm", 100);
+      if (reduces) b.kernel(kReduce, "aten::amax", 200);
+      b.kernel(kAdd, middle, 200);
+      if (reduces) b.kernel(kReduce, "aten::sum", 200);
+      b.kernel(kGemm, "aten::bmm", 100);
+    }
+  };
+  expect_only(diagnose_steps([&](TraceBuilder& b, int) { attention(b, "aten::exp", true); }),
+              Cause::kUnfusedAttention, kLayers * 0.49, kLayers * 0.52);
+  // Experts in a batch with an activation between them are no attention.
+  const TraceDiagnosis experts =
+      diagnose_steps([&](TraceBuilder& b, int) { attention(b, "aten::silu", false); });
+  for (const Finding& f : experts.analysis.findings) EXPECT_NE(f.cause, Cause::kUnfusedAttention);
+}
+
+// The host needs 65 us a launch and the device about as much: graphs would help, a compiler more.
+TEST(TraceFaults, PassesBesideASlowHost) {
+  const auto body = [](int64_t us) {
+    return [us](TraceBuilder& b, int) {
+      for (int i = 0; i < kLayers; ++i) {
+        b.kernel(kGemm, "aten::mm", us);
+        for (int k = 0; k < 9; ++k) b.kernel(kAdd, "aten::mul", us);
+      }
+    };
+  };
+  const TraceDiagnosis d = diagnose_steps(body(50), 60);
+  EXPECT_EQ(d.analysis.findings.front().cause, Cause::kMemoryBound);
+  // A device that waits for most of the step is launch-bound, whatever its kernels do.
+  const TraceDiagnosis idle = diagnose_steps(body(5), 60);
+  EXPECT_EQ(idle.analysis.findings.front().cause, Cause::kLaunchBound);
+}
+
+// One step is held for 30 ms. All whole ones are booked, in nanoseconds that sum: the second and
+// the third, for the first began before anything was recorded of the device.
+TEST(TraceFaults, UnevenStepsAreBookedTogether) {
+  const TraceDiagnosis d = diagnose_steps([](TraceBuilder& b, int step) {
+    if (step == 1) b.loader(30'000);
+    matmuls(b);
+    b.sync();
+  });
+  EXPECT_TRUE(d.uneven);
+  EXPECT_NEAR(d.step.paid().v, d.step_time.v, 1e-12);
+  EXPECT_NEAR(d.step_time.v * 1e3, 23.05, 0.1);
+  EXPECT_NEAR(d.step[Account::kDecode].v * 1e3, 15.0, 0.1);
+  int64_t idle = std::llround(d.unexplained.v * 1e9);
+  for (int64_t ns : d.idle_ns) idle += ns;
+  EXPECT_NEAR(static_cast<double>(idle) * 1e-6, 23.05 - 8.0, 0.1);
+  // The price is of the same step.
+  EXPECT_EQ(d.analysis.findings.front().cause, Cause::kDataStarved);
+  EXPECT_NEAR(d.replayed.v, d.step_time.v, 0.05 * d.step_time.v);
+
+  const TraceDiagnosis even = diagnose_steps([](TraceBuilder& b, int) { matmuls(b); });
+  EXPECT_FALSE(even.uneven);
+}
+
+}  // namespace
+}  // namespace assay
