@@ -212,7 +212,12 @@ Finding work_finding(Idling kind, const std::vector<const GpuTime*>& times) {
                                             : Cause::kNoTensorCores;
   finding.title = fmt::format("Utilisation of {:.0f} %, but tensor cores are active for {:.0f} %",
                               100 * utilisation / n, 100 * tensor / n);
-  const char* why = kind == Idling::kMemory ? "Memory traffic fills the time."
+  const bool seen = std::any_of(times.begin(), times.end(),
+                                [](const GpuTime* time) { return time->dram.has_value(); });
+  const char* why = kind == Idling::kMemory && !seen
+                        ? "Nothing here says how busy memory was (DCGM field 1005 would); its "
+                          "traffic is the likeliest reason."
+                    : kind == Idling::kMemory ? "Memory traffic fills the time."
                     : kind == Idling::kLaunch
                         ? "Most SMs are empty: kernels are small, or wait for the host or a peer."
                         : "SMs are full without tensor work: arithmetic runs on the vector pipes.";

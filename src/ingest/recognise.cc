@@ -459,7 +459,7 @@ std::string_view kind_name(FileKind kind) {
                                                                "nvidia-smi query log",
                                                                "nvidia-smi -q",
                                                                "nvidia-smi -q -x",
-                                                               "nvidia-smi dmon or pmon",
+                                                               "dmon or pmon",
                                                                "Prometheus page",
                                                                "Prometheus query result",
                                                                "NVML samples",

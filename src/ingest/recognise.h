@@ -22,7 +22,7 @@ enum class FileKind {
   kSmiCsv,          // nvidia-smi --query-gpu=... --format=csv
   kSmiText,         // nvidia-smi -q, or a capture of several nvidia-smi screens
   kSmiXml,          // nvidia-smi -q -x
-  kSmiMonitor,      // nvidia-smi dmon or pmon
+  kSmiMonitor,      // nvidia-smi dmon or pmon, dcgmi dmon
   kPrometheusText,  // a scraped page: dcgm-exporter, nvidia_gpu_exporter, ...
   kPrometheusJson,  // the answer to a query: vector or matrix
   kMonitorJsonl,    // JSON of a sampler of NVML: a line a time, or one array

@@ -139,6 +139,7 @@ std::vector<Sample> samples() {
       {FileKind::kSmiMonitor,
        "# gpu    pwr  gtemp     sm   pclk\n# Idx  W  C  %  MHz\n 0 1 2 3 4\n"},
       {FileKind::kSmiMonitor, "#Time, gpu, pwr, pclk\n"},
+      {FileKind::kSmiMonitor, "#Entity   GPUTL  TENSO\nID\nGPU 0     98     0.1\n"},
       {FileKind::kSmiMonitor, "# gpu         pid   type     sm    mem  command\n"},
       {FileKind::kSmiCsv, "timestamp,gpu,power_w,sm_clock_mhz\n1,0,70,345\n"},
       {FileKind::kUnknown, "step,loss,power_w,temperature\n1,2,3,4\n"},

@@ -7,6 +7,12 @@
 //
 // `-o DT` puts date and time before `gpu`, `--format csv` separates with commas. Columns are told
 // by the header alone, because -s and drivers choose them.
+//
+// dcgmi dmon is much the same, under short names of DCGM's fields:
+//
+//   #Entity   GPUTL  TENSO
+//   ID
+//   GPU 0     98     0.113
 #include <string>
 
 #include <fmt/format.h>
@@ -47,15 +53,41 @@ constexpr Known kKnown[] = {
     {"mmaact", Metric::kTensorActive, kPercent},
 };
 
+// The columns of `dcgmi dmon -e IDS`, by the field that each stands for.
+struct DcgmColumn {
+  std::string_view name;
+  int field;
+};
+constexpr DcgmColumn kDcgmColumns[] = {
+    {"smclk", 100},  {"mmclk", 101},  {"dvcctr", 112}, {"mmtmp", 140},  {"gtemp", 150},
+    {"tmptr", 150},  {"power", 155},  {"powr", 155},   {"gputl", 203},  {"xider", 230},
+    {"fbttl", 250},  {"fbusd", 252},  {"gract", 1001}, {"smact", 1002}, {"smocc", 1003},
+    {"tenso", 1004}, {"drama", 1005}, {"fp32a", 1007}, {"pcitx", 1009}, {"pcirx", 1010},
+    {"nvltx", 1011}, {"nvlrx", 1012}};
+
 struct Layout {
   std::vector<std::string> names;
   bool commas = false;
+  bool dcgm = false;  // `GPU 0` stands for the index
   int gpu = -1, date = -1, time = -1, pid = -1, power_violation = -1, thermal_violation = -1;
   bool processes() const { return pid >= 0; }
 };
 
 std::vector<std::string_view> split(std::string_view line, bool commas) {
   return commas ? fields(line, ',', kColumnsMost) : words(line, kColumnsMost);
+}
+
+std::optional<MetricName> metric_of(const Layout& layout, std::string_view name) {
+  if (layout.dcgm) {
+    for (const DcgmColumn& c : kDcgmColumns) {
+      if (c.name == name) return dcgm_field(c.field);
+    }
+    return std::nullopt;
+  }
+  for (const Known& k : kKnown) {
+    if (k.name == name) return MetricName{k.metric, k.scale};
+  }
+  return std::nullopt;
 }
 
 // The header of names, not the line of units below it.
@@ -68,13 +100,14 @@ bool read_header(std::string_view line, Layout& out) {
   for (const std::string_view word : split(line, next.commas)) {
     const int at = static_cast<int>(next.names.size());
     const std::string name = lower(word);
-    if (name == "gpu") next.gpu = at;
+    if (name == "entity" && at == 0) next.dcgm = true;
+    if (name == "gpu" || (next.dcgm && at == 0)) next.gpu = at;
     if (name == "date") next.date = at;
     if (name == "time") next.time = at;
     if (name == "pid") next.pid = at;
     if (name == "pviol") next.power_violation = at;
     if (name == "tviol") next.thermal_violation = at;
-    for (const Known& k : kKnown) known += k.name == name ? 1 : 0;
+    known += metric_of(next, name) ? 1 : 0;
     next.names.push_back(name);
   }
   if (next.gpu < 0 || known == 0) return false;
@@ -131,11 +164,10 @@ void add_device_row(TelemetryBuilder& builder, State& state, int gpu,
   if (series < 0) return;
   const size_t sample = builder.new_sample(series, time_of(state, row));
   for (size_t i = 0; i < row.size() && i < state.layout.names.size(); ++i) {
-    for (const Known& known : kKnown) {
-      if (known.name != state.layout.names[i]) continue;
-      const std::optional<double> value = smi_value(known.metric, row[i]);
-      if (value) builder.set(series, sample, known.metric, *value * known.scale);
-    }
+    const std::optional<MetricName> known = metric_of(state.layout, state.layout.names[i]);
+    if (!known) continue;
+    const std::optional<double> value = smi_value(known->metric, row[i]);
+    if (value) builder.set(series, sample, known->metric, *value * known->scale);
   }
   // Violations are the share of the interval, and yes or no; a sample is one or the other.
   constexpr double kMostOfTheTime = 50;  // per cent
@@ -194,7 +226,12 @@ Telemetry read_smi_monitor(std::string_view text, const std::string& file) {
     ++line_number;
     const std::string_view bare = trimmed(line);
     if (bare.empty() || read_header(bare, state.layout) || bare[0] == '#') continue;
-    const std::vector<std::string_view> row = split(bare, state.layout.commas);
+    std::vector<std::string_view> row = split(bare, state.layout.commas);
+    if (state.layout.dcgm) {
+      // Instances, switches and links are other entities; `ID` ends the header.
+      if (row[0] != "GPU" || row.size() < 2) continue;
+      row.erase(row.begin());
+    }
     const std::optional<int> gpu = gpu_of(state, row);
     // The command of a process may hold blanks, so that a row of pmon may have more cells.
     const size_t columns = state.layout.names.size();

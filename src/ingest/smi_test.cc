@@ -205,6 +205,28 @@ TEST(SmiMonitor, ProcessesAreAddedUp) {
   EXPECT_TRUE(t.problems.empty());
 }
 
+TEST(SmiMonitor, DcgmiDmon) {
+  const Telemetry t = read_smi_monitor(
+      "#Entity   GPUTL  SMACT  TENSO  POWER    WHAT\n"
+      "ID\n"
+      "GPU 0     98     0.921  0.113  412.3    7\n"
+      "GPU 1     97     N/A    0.114  408.9    7\n"
+      "Switch 0  97     N/A    0.114  408.9    7\n"
+      "#Entity   GPUTL  SMACT  TENSO  POWER    WHAT\n"
+      "ID\n"
+      "GPU 0     99     0.900  0.100  400.0    7\n"
+      "GPU 1     99     0.9\n",
+      "dcgmi");
+  ASSERT_EQ(t.gpus.size(), 2u);
+  ASSERT_EQ(t.gpus[0].size(), 2u);
+  EXPECT_DOUBLE_EQ(t.gpus[0].at(0, Metric::kGpuUtilisation), 0.98);
+  EXPECT_DOUBLE_EQ(t.gpus[0].at(1, Metric::kTensorActive), 0.1);
+  EXPECT_DOUBLE_EQ(t.gpus[1].last(Metric::kPowerW), 408.9);
+  EXPECT_FALSE(t.gpus[1].has(Metric::kSmActive));
+  ASSERT_EQ(t.problems.size(), 1u);
+  EXPECT_EQ(t.problems[0].at.line, 9);
+}
+
 TEST(SmiMonitor, Hostile) {
   EXPECT_TRUE(has_errors(read_smi_monitor("", "x").problems));
   EXPECT_TRUE(has_errors(read_smi_monitor("# gpu pwr\n", "x").problems));
