@@ -167,6 +167,7 @@ void check_slowness(const RunSpec& s, Checker& c) {
   c.share("data.hedge_same_path", d.hedge_same_path);
   c.share("data.cached", d.cached);
   c.within("data.starved", d.starved, 0, 1e6);
+  c.within("data.demand", d.demand, 0, 1e6 + 1);
 }
 
 void check_hours(const std::string& path, const std::vector<RunHour>& hours, Checker& c) {

@@ -73,14 +73,14 @@ PreparedRun::PreparedRun(RunSpec s) : spec(std::move(s)) {
   }
   const double ranks = spec.data.ranks > 0 ? static_cast<double>(spec.data.ranks) : all;
   const Seconds fetched = spec.step.fetched.v > 0 ? spec.step.fetched : spec.step.step;
-  data_excess = data_stall_excess(spec.data, ranks, fetched);
-  data_excess = data_excess * (fetched / spec.step.step) + spec.data.starved;
+  // A store without bandwidth to spare paces the steps, and latency hides behind the longer ones.
+  const Seconds paced = fetched * (1 + spec.data.starved);
+  data_excess = data_stall_excess(spec.data, ranks, paced);
+  data_excess = data_excess * (paced / spec.step.step) + spec.data.starved;
   prepare_failures();
   prepare_schedule();
-  // Saves starve the input as long as they are persisted; over a run that is a share of the time.
   for (size_t i = 0; i < spec.checkpoints.size(); ++i) {
-    const CheckpointTier& t = spec.checkpoints[i];
-    data_excess += t.starves * std::min(1.0, t.persist / (intervals[i] + t.stall));
+    data_excess += save_starvation(spec.data, spec.checkpoints[i], intervals[i], spec.step.step);
   }
 }
 

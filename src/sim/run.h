@@ -199,6 +199,8 @@ struct DataPath {
   double hedge_same_path = 0;    // share of hedges that meet the same slow path
   double cached = 0;             // share of fetches that storage never sees
   double starved = 0;            // excess of a step by the store's bandwidth, whatever the depth
+  double demand = 0;             // of the store's read bandwidth; below 1 it refills what is ahead
+                                 // after a save starved it. Zero: not known, nothing is ahead
 };
 
 struct StartUp {

@@ -306,6 +306,7 @@ void Maker::checkpoints() {
   spec_.kept_checkpoints = c.keep;
   spec_.recovery.heal = t.heal;
   spec_.data.starved = t.starved;
+  spec_.data.demand = t.demand;
   if (path.ports.v > 0) {
     const Bandwidth port = path.ports / path.accelerators;
     const Seconds spread = t.peer_restore - part / port - part / c.host_copy;

@@ -63,7 +63,7 @@ inline std::string print(const RunSpec& s) {
          g.slow_link_by, g.evicted_after);
   const DataPath& d = s.data;
   p.line(d.latency_median, d.latency_p99, d.ranks, d.prefetch, d.hedges, d.hedge_quantile,
-         d.hedge_same_path, d.cached, d.starved);
+         d.hedge_same_path, d.cached, d.starved, d.demand);
   p.line(s.start.queue_median, s.start.queue_sigma, s.start.image, s.start.registry,
          s.start.node_pull, s.start.prepulled, s.start.kept);
   for (const RunHour& h : s.site.hours)

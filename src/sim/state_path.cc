@@ -34,6 +34,7 @@ StateTimes state_times(const StatePath& p) {
   const double wanted = p.read.v > 0 ? p.input.v / p.read.v : 0;
   const double save_share = std::max(kSaveShareLeast, 1 - wanted);
   t.persist = slower(once, p.write * save_share, once / p.nodes, p.node);
+  t.demand = wanted;
   t.starved = std::max(0.0, wanted - 1);
   t.starves = std::max(0.0, wanted / kSaveShareLeast - 1) - t.starved;
 

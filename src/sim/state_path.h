@@ -43,6 +43,7 @@ struct StateTimes {
   Seconds peer_persist, peer_restore;
   Seconds heal;        // a whole replica copies the state of another
   Bytes read;          // what storage serves at a restart
+  double demand = 0;   // of input, over what storage can read
   double starved = 0;  // excess of a step whose input storage cannot deliver, always
   double starves = 0;  // and in addition while a save is persisted
 };
