@@ -78,6 +78,7 @@ void search_best(PlanResult& r, Predictor& predictor, const StudyOptions& option
 PlanResult study(Description description, const Catalog& known, const StudyOptions& options) {
   const auto start = std::chrono::steady_clock::now();
   PlanResult r;
+  r.what_ifs = options.what_ifs;
   r.description = std::move(description);
   Setting& setting = r.description.setting;
   setting.accelerators = accelerators_used(setting);

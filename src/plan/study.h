@@ -34,6 +34,7 @@ struct PlanResult {
   std::vector<WhatIf> levers;
   std::optional<Miss> miss;
   std::vector<WhatIf> fixes;
+  bool what_ifs = false;  // levers or fixes were looked for
   double elapsed_s = 0;  // wall clock; never printed where bytes must repeat
 };
 

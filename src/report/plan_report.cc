@@ -213,7 +213,7 @@ std::string memory_sum(const MemoryUse& m) {
 }
 
 std::string fixes_text(const PlanResult& r, const Style& style) {
-  if (r.fixes.empty()) return "Nothing that was tried makes it fit.\n";
+  if (r.fixes.empty()) return r.what_ifs ? "Nothing that was tried makes it fit.\n" : "";
   std::string out = "It would fit with any one of:\n";
   for (const WhatIf& w : r.fixes) {
     std::string name = "  " + (w.command.empty() ? w.label : w.command);
