@@ -1,4 +1,5 @@
 // What a RunSpec may not be. Every rule says how to mend it.
+#include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -28,14 +29,30 @@ class Checker {
   // Also catches NaN.
   void within(const std::string& path, double value, double least, double most) {
     if (value >= least && value <= most) return;
-    add(path, fmt::format("{} is outside {} to {}", value, least, most),
+    add(path, fmt::format("{:.6g} is outside {} to {}", value, least, most),
         value < least ? "raise it" : "lower it");
   }
   void time(const std::string& path, Seconds value) { within(path, value.v, 0, kPeriodMost); }
   void share(const std::string& path, double value) { within(path, value, 0, 1); }
 };
 
+// One mistake in the exposure makes every rate impossible: it is said once.
+void check_rates(const RunSpec& s, Checker& c) {
+  const auto wrong = [](const FailureProcess& f) {
+    return !(f.per_gpu_hour >= 0 && f.per_gpu_hour <= kRateMost);
+  };
+  const auto first = std::find_if(s.failures.begin(), s.failures.end(), wrong);
+  if (first == s.failures.end()) return;
+  const auto more = std::count_if(first + 1, s.failures.end(), wrong);
+  std::string message =
+      fmt::format("{:.3g} is outside 0 to {:.3g} a GPU-hour", first->per_gpu_hour, kRateMost);
+  if (more > 0) message += fmt::format(", and so are {} others", more);
+  c.add(fmt::format("failures[{}].per_gpu_hour", first - s.failures.begin()), message,
+        "it is `count` over `exposure_gpu_hours`: correct either");
+}
+
 void check_failures(const RunSpec& s, Checker& c) {
+  check_rates(s, c);
   for (size_t i = 0; i < s.failures.size(); ++i) {
     const FailureProcess& f = s.failures[i];
     const std::string path = fmt::format("failures[{}]", i);
@@ -45,7 +62,6 @@ void check_failures(const RunSpec& s, Checker& c) {
         c.add(path + ".name", fmt::format("`{}` is there twice", f.name), "add their rates");
       }
     }
-    c.within(path + ".per_gpu_hour", f.per_gpu_hour, 0, kRateMost);
     c.time(path + ".detection", f.detection);
     c.within(path + ".detection_sigma", f.detection_sigma, 0, 10);
     c.share(path + ".replaced", f.replaced);

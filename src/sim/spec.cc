@@ -441,12 +441,18 @@ void Maker::site() {
   for (const SiteSeries& s : *in_.other_weather) spec_.site.others.push_back(run_hours(s));
 }
 
-// Where a field was stated; else the nearest mapping above it.
+// Where a field was stated; else the nearest mapping above it, or what was stated of that.
 Position place(const Origins& origins, std::string path) {
   for (;;) {
-    const auto origin = origins.find(path);
-    if (origin != origins.end() && !origin->second.file.empty())
-      return {origin->second.file, origin->second.line, 0, 1};
+    for (auto o = origins.lower_bound(path); o != origins.end(); ++o) {
+      if (!o->first.starts_with(path)) break;
+      const bool within = o->first.size() == path.size() || o->first[path.size()] == '.' ||
+                          o->first[path.size()] == '[';
+      const std::string& file = o->second.file;
+      // What the catalog says is possible; what was stated beside it is not.
+      if (within && !file.empty() && !file.starts_with("catalog/"))
+        return {o->second.file, o->second.line, 0, 1};
+    }
     const size_t end = path.find_last_of(".[");
     if (end == std::string::npos) return {};
     path.resize(end);
@@ -461,6 +467,8 @@ std::string described(const std::string& path) {
       {"recovery.replicas", "replicas"},
       {"spares.nodes", "spares"},
       {"kept_checkpoints", "checkpoint.keep"},
+      {"maintenance.every", "maintenance_every"},
+      {"maintenance.duration", "maintenance"},
       {"checkpoints", "checkpoint"},
       {"failures", "reliability.failures"},
       {"stragglers", "reliability"},

@@ -424,5 +424,21 @@ TEST(Spec, HoursOfTheSiteArrive) {
   EXPECT_EQ(perfect.ledger[Account::kCurtailment].v, 0);
 }
 
+// A figure that was stated is named where it was stated, also when a rate follows from two of them,
+// and one mistake is one problem.
+TEST(Spec, ImpossibleRatesAreSaidOnceWhereTheyWereStated) {
+  const Case c({"run.reliability.exposure_gpu_hours=1e-9"});
+  const Diagnostics problems = spec_problems(c.make(), c.description.origins);
+  ASSERT_EQ(problems.size(), 1u);
+  EXPECT_NE(problems[0].message.find("others"), std::string::npos) << problems[0].message;
+  EXPECT_NE(problems[0].at.file.find("exposure_gpu_hours"), std::string::npos)
+      << problems[0].at.file;
+  const Case often({"run.maintenance_every=1s", "run.maintenance=1d"});
+  const Diagnostics second = spec_problems(often.make(), often.description.origins);
+  ASSERT_EQ(second.size(), 1u);
+  EXPECT_NE(second[0].message.find("run.maintenance_every"), std::string::npos);
+  EXPECT_NE(second[0].at.file.find("maintenance_every"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace assay
