@@ -51,6 +51,33 @@ void fold(const TraceDiagnosis& t, int rank, TraceTotals& totals) {
   }
 }
 
+std::string folder_of(const std::string& path) {
+  const size_t slash = path.find_last_of('/');
+  return slash == std::string::npos ? std::string() : path.substr(0, slash);
+}
+
+// The job that a trace belongs to. Ranks of one job have one world size and each a number of its
+// own; the folder decides where two jobs could take it. A trace that names no rank and talks to
+// nobody is a job by itself.
+TraceJob& job_of(const RankSummary& rank, const std::string& path, std::vector<TraceJob>& jobs) {
+  const bool alone = rank.rank < 0 && rank.world_size <= 1 && rank.collectives.empty();
+  const std::string folder = folder_of(path);
+  TraceJob* found = nullptr;
+  for (TraceJob& job : jobs) {
+    if (alone || job.alone || job.totals.world_size != rank.world_size) continue;
+    const bool taken = std::any_of(job.ranks.begin(), job.ranks.end(), [&](const RankSummary& r) {
+      return rank.rank >= 0 && r.rank == rank.rank;
+    });
+    if (taken) continue;
+    if (found == nullptr || (job.folder == folder && found->folder != folder)) found = &job;
+  }
+  if (found != nullptr) return *found;
+  jobs.push_back({});
+  jobs.back().folder = folder;
+  jobs.back().alone = alone;
+  return jobs.back();
+}
+
 // What a reader of text adds to the diagnosis: its problems, and whether the file was of use.
 void take_problems(Diagnostics& from, FileRead& file, Diagnosis& d) {
   file.used = !has_errors(from);
@@ -114,10 +141,12 @@ void collect_trace(ByteSource source, const DiagnoseOptions& options, Collected&
     return;
   }
   file.judged = true;
-  fold(diagnosis, trace->rank, collected.traces);
   file.path_of_step = path_account(*trace);
-  collected.traces.world_size = std::max(collected.traces.world_size, trace->world_size);
-  collected.ranks.push_back(summarise(*trace));
+  RankSummary summary = summarise(*trace);
+  TraceJob& job = job_of(summary, name, collected.jobs);
+  fold(diagnosis, trace->rank, job.totals);
+  job.totals.world_size = std::max(job.totals.world_size, trace->world_size);
+  job.ranks.push_back(std::move(summary));
 }
 
 void collect_operations(ByteSource source, Collected& collected, Diagnosis& d, FileRead& file) {
@@ -331,6 +360,52 @@ void analyse_ranks(std::vector<RankSummary> ranks, Diagnosis& d) {
   add(std::move(together), d);
 }
 
+std::string base_name(const std::string& path) {
+  return sanitize(path.substr(path.find_last_of('/') + 1), 60);
+}
+
+// What stands for a job in a list of several.
+std::string job_name(const TraceJob& job) {
+  const std::string first = base_name(job.ranks.front().file);
+  if (job.ranks.size() == 1) return first;
+  return fmt::format("{} ({} ranks)", job.folder.empty() ? first : base_name(job.folder),
+                     job.ranks.size());
+}
+
+double largest_share(const Diagnosis& d) {
+  double most = 0;
+  for (const Finding& f : d.findings) most = std::max(most, f.share);
+  return most;
+}
+
+// Several jobs are diagnosed one by one: their times mean nothing together. The step that is
+// printed is that of the one with most to gain.
+void analyse_jobs(std::vector<TraceJob> jobs, Diagnosis& d) {
+  std::vector<Diagnosis> each(jobs.size());
+  size_t shown = 0;
+  for (size_t i = 0; i < jobs.size(); ++i) {
+    const std::string name = job_name(jobs[i]);
+    analyse_traces(jobs[i].totals, each[i]);
+    if (jobs[i].ranks.size() > 1) analyse_ranks(std::move(jobs[i].ranks), each[i]);
+    if (largest_share(each[i]) > largest_share(each[shown])) shown = i;
+    if (jobs.size() == 1) continue;
+    for (Finding& f : each[i].findings) f.where.insert(f.where.begin(), name);
+    each[i].notes.clear();  // they do not say which trace they are of
+  }
+  for (size_t i = 0; i < each.size(); ++i) {
+    for (Finding& f : each[i].findings) f.elsewhere = i != shown;
+    add({std::move(each[i].findings), std::move(each[i].open), std::move(each[i].notes)}, d);
+  }
+  if (each.empty()) return;
+  d.step = std::move(each[shown].step);
+  d.job_path = std::move(each[shown].job_path);
+  if (jobs.size() == 1) return;
+  d.notes.push_back(
+      fmt::format("these are traces of {} jobs, by world size and rank: each was diagnosed by "
+                  "itself, and the step above is that of the one with most to gain",
+                  jobs.size()));
+}
+
 void analyse_training(const TrainingLog& log, Diagnosis& d) {
   TrainingDiagnosis training = diagnose_training_log(log);
   add(std::move(training.analysis), d);
@@ -400,8 +475,7 @@ void collect(const std::string& path, const DiagnoseOptions& options, Collected&
 }
 
 void analyse(Collected& c, Diagnosis& d) {
-  analyse_traces(c.traces, d);
-  if (c.ranks.size() > 1) analyse_ranks(std::move(c.ranks), d);
+  analyse_jobs(std::move(c.jobs), d);
   for (const OperationTrace& trace : c.operations) {
     const WhatIf w = what_if(trace);
     if (w.usable) d.what_ifs.push_back({trace.file, w.slowdown, w.measured, w.original, w.ideal});

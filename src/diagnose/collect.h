@@ -40,10 +40,17 @@ struct TraceTotals {
   std::vector<OpenQuestion> open;
 };
 
+// Traces that belong together: the ranks of one job, or a trace that has nothing to do with others.
+struct TraceJob {
+  TraceTotals totals;
+  std::vector<RankSummary> ranks;
+  std::string folder;  // of its first trace
+  bool alone = false;  // not one of several ranks
+};
+
 struct Collected {
   const Accelerator* accelerator = nullptr;  // of --cluster; null: not given
-  TraceTotals traces;
-  std::vector<RankSummary> ranks;
+  std::vector<TraceJob> jobs;
   std::vector<OperationTrace> operations;
   std::vector<FlightDump> dumps;
   std::vector<Telemetry> telemetry;

@@ -70,6 +70,8 @@ struct Finding {
   double share = 0;
   // The step after the fix, where a step is what is looked at.
   std::optional<Seconds> step_after;
+  // It is of another job than the one whose step is printed: times of the two do not add.
+  bool elsewhere = false;
 
   // What stands in the way of this repair and is ranked before it: a step that waits for the device
   // again and again cannot be captured into graphs.

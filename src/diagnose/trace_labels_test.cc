@@ -161,6 +161,38 @@ TEST(TraceLabels, RanksThatWereReallyLate) {
   }
 }
 
+// Traces that have nothing to do with one another are diagnosed one by one, not averaged.
+TEST(TraceLabels, UnrelatedTracesStayApart) {
+  const Diagnosis d = diagnose({kTraces + "healthy_1b.json.gz", kTraces + "host_sync.json.gz",
+                                kTraces + "ranks/late/rank0.json.gz",
+                                kTraces + "ranks/late/rank1.json.gz", kTraces + "loader.json.gz"},
+                               {});
+  ASSERT_GE(d.findings.size(), 3u);
+  EXPECT_EQ(d.findings[0].cause, Cause::kDataStarved);
+  EXPECT_EQ(d.findings[0].where, std::vector<std::string>{"loader.json.gz"});
+  EXPECT_GT(d.findings[0].share, 0.6);  // of its own step
+  EXPECT_FALSE(d.findings[0].elsewhere);
+  EXPECT_NEAR(d.step->step.v, 0.124, 0.001);
+  bool late = false;
+  for (const Finding& f : d.findings) {
+    if (f.cause != Cause::kStraggler) continue;
+    late = true;
+    EXPECT_TRUE(f.elsewhere);
+    EXPECT_EQ(f.where, (std::vector<std::string>{"late (2 ranks)", "rank 1"}));
+  }
+  EXPECT_TRUE(late);
+  ASSERT_FALSE(d.notes.empty());
+  EXPECT_NE(d.notes.back().find("4 jobs"), std::string::npos) << d.notes.back();
+
+  // Two folders with the same ranks are two jobs.
+  const std::string ranks = kTraces + "ranks/";
+  const Diagnosis two = diagnose({ranks + "ddp/rank0.json.gz", ranks + "ddp/rank1.json.gz",
+                                  ranks + "late/rank0.json.gz", ranks + "late/rank1.json.gz"},
+                                 {});
+  EXPECT_EQ(two.step->ranks, 2);
+  EXPECT_NE(two.notes.back().find("2 jobs"), std::string::npos) << two.notes.back();
+}
+
 // Three quarters of the step are traffic: hiding it cannot make the step shorter than that.
 TEST(TraceLabels, MoreTrafficThanWorkIsNotHealthy) {
   const TraceDiagnosis d = diagnose_file(ASSAY_ROOT "/test/data/ranks/pipeline/rank0.json.gz");

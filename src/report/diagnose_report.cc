@@ -247,7 +247,7 @@ std::string verdict(const Diagnosis& d) {
   double after = 0, before = d.step ? d.step->step.v : 0;
   int steps = 0;
   for (const Finding& f : d.findings) {
-    if (!f.step_after) continue;
+    if (!f.step_after || f.elsewhere) continue;
     // The step that the findings were priced against, which need not be the measured one.
     if (steps == 0 && f.share > 0) before = f.gain.v / f.share;
     after = steps == 0 ? f.step_after->v : std::min(after, f.step_after->v);
