@@ -17,7 +17,20 @@ constexpr double kRacksPerLoop = 3;       // of one coolant unit, as on Frontier
 constexpr double kSmallShare = 0.05;      // of a cluster that a job can do without
 constexpr double kFewCents = 0.02;        // of a bill; below it a shift is not worth the idle hours
 
-std::string mw(Watts w) { return fmt::format("{:.3g} MW", w.v / 1e6); }
+std::string mw(Watts w) {
+  return w.v < 1e6 ? fmt::format("{:.3g} kW", w.v / 1e3) : fmt::format("{:.3g} MW", w.v / 1e6);
+}
+std::string energy_text(double kwh) {
+  return kwh < 1e6 ? fmt::format("{:.3g} MWh", kwh / 1e3) : fmt::format("{:.3g} GWh", kwh / 1e6);
+}
+std::string carbon_text(double kg) {
+  return kg < 1e6 ? fmt::format("{:.3g} t", kg / 1e3) : fmt::format("{:.3g} kt", kg / 1e6);
+}
+std::string water_text(double litres) {
+  if (litres <= 0) return "no water";
+  return litres < 1e6 ? fmt::format("{:.3g} m3 of water", litres / 1e3)
+                      : fmt::format("{:.3g} M litres of water", litres / 1e6);
+}
 
 std::string money(double usd) {
   if (std::abs(usd) >= 1e6) return fmt::format("${:.3g} M", usd / 1e6);
@@ -104,7 +117,8 @@ void Reviewer::failures() {
     out_.failures.push_back(
         {"the only feed", fmt::format("everything stops; {}", site_.tier.name), 1, false});
   }
-  const int64_t per_rack = std::max<int64_t>(1, out_.density.rack.nodes);
+  const int64_t per_rack =
+      std::clamp<int64_t>(out_.density.rack.nodes, 1, std::max<int64_t>(1, cluster_.nodes));
   const double rack = rack_share();
   out_.failures.push_back({"one rack's power",
                            fmt::format("{} node{} out; the job restarts without", per_rack,
@@ -196,8 +210,9 @@ void Reviewer::scale() {
   if (site_.storage.read.v > 0) {
     const double each = site_.storage.read.v / gpus;
     fact(a, 's',
-         fmt::format("storage reads {:.3g} GB/s, {:.3g} MB/s an accelerator",
-                     site_.storage.read.v / 1e9, each / 1e6));
+         fmt::format("storage reads {:.3g} GB/s, {} an accelerator", site_.storage.read.v / 1e9,
+                     each < 1e9 ? fmt::format("{:.3g} MB/s", each / 1e6)
+                                : fmt::format("{:.3g} GB/s", each / 1e9)));
     if (each < kStoragePerGpu && a.verdict == Verdict::kGood) a.verdict = Verdict::kPartly;
   } else {
     a.missing.emplace_back("site.storage");
@@ -243,12 +258,10 @@ void Reviewer::power_bill() {
   const FacilityTotals& y = out_.year;
   a.verdict = y.highest <= site_.power.contracted ? Verdict::kGood : Verdict::kBad;
   fact(a, 'c',
-       fmt::format("{} a year for {:.3g} GWh at PUE {:.2f}; {} at the most", money(y.energy_cost.v),
-                   y.facility_kwh / 1e6, y.pue, mw(y.highest)));
+       fmt::format("{} a year for {} at PUE {:.2f}; {} at the most", money(y.energy_cost.v),
+                   energy_text(y.facility_kwh), y.pue, mw(y.highest)));
   fact(a, 'c',
-       fmt::format(
-           "{:.3g} kt of CO2 and {} a year", y.carbon_kg / 1e6,
-           y.water_l > 0 ? fmt::format("{:.3g} M litres of water", y.water_l / 1e6) : "no water"));
+       fmt::format("{} of CO2 and {} a year", carbon_text(y.carbon_kg), water_text(y.water_l)));
   const Bill& b = out_.bill;
   if (b.rented && b.price_known) {
     fact(a, 's',
@@ -389,8 +402,9 @@ void Reviewer::conclude() {
     out_.verdict = fmt::format("No: {} of {} questions are answered with no; {}.", no,
                                out_.answers.size(), gaps);
   } else {
-    out_.verdict = fmt::format("Yes: {} nodes fit ({} would, {} binds next); {}.", d.asked_nodes,
-                               d.nodes, limit_name(d.binding), gaps);
+    out_.verdict = fmt::format("Yes: {} {} ({} would, {} binds next); {}.", d.asked_nodes,
+                               d.asked_nodes == 1 ? "node fits" : "nodes fit", d.nodes,
+                               limit_name(d.binding), gaps);
   }
 }
 

@@ -24,9 +24,10 @@ std::string head(const ReviewInput& in, const Style& style) {
                   watts(s.power.contracted.v), s.power.feeds, s.power.feeds == 1 ? "" : "s",
                   s.cooling.name.empty() ? "its own plant" : s.cooling.name);
   if (!s.tier.name.empty()) where += ", " + s.tier.name;
-  const std::string what = fmt::format(
-      "For     {}: {} nodes x {} {}, {} a node in training, {} nameplate", c.name, count(c.nodes),
-      c.node.accelerators, c.accelerator.name, watts(p.training.v), watts(p.nameplate.v));
+  const std::string what =
+      fmt::format("For     {}: {} {} x {} {}, {} a node in training, {} nameplate", c.name,
+                  count(c.nodes), c.nodes == 1 ? "node" : "nodes", c.node.accelerators,
+                  c.accelerator.name, watts(p.training.v), watts(p.nameplate.v));
   return wrap(where, style.width, 8) + "\n" + wrap(what, style.width, 8) + "\n";
 }
 
