@@ -88,6 +88,7 @@ void Engine::begin() {
   start.forced = true;
   // About what it will take: an arrival or a change of the hour ends one and begins another.
   history_.segments().reserve(arrivals_.size() + hours_->size() + 64);
+  chronicle_.slices.reserve(arrivals_.size() + 64);
   history_.segments().push_back(start);
 
   const StartUp& up = run_.spec.start;
