@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "world/rules.h"
+
 namespace assay {
 namespace {
 
@@ -192,6 +194,16 @@ Held held_in(const Json& doc, const std::string& which) {
   return held;
 }
 
+// A document may have been edited or cut: what a description must hold, this one must hold, too.
+void check_held(const Setting& s, const std::string& file, Diagnostics& problems) {
+  const size_t before = problems.size();
+  if (s.workload.seq < 1 || s.workload.global_batch < 1)
+    problems.push_back(problem("`description.workload` is incomplete", file, "").front());
+  check_model(s.workload.model, "description.workload.model", {}, problems);
+  check_cluster(s.cluster, {}, problems);
+  for (size_t i = before; i < problems.size(); ++i) problems[i].at.file = file;
+}
+
 // What was assumed and what was stated where, so that marks survive being saved.
 void read_origins(const Json& doc, Description& d) {
   const auto text = [](const Json& object, const char* key) {
@@ -251,12 +263,7 @@ tl::expected<Description, Diagnostics> read_result(const std::string& text, cons
         std::max(d.setting.cluster.nodes, (held.accelerators + per_node - 1) / per_node);
   }
   FieldReader(*held.plan, "plan", file, problems).read(*held.plan, "plan", d.plan, kAny);
-  if (d.setting.workload.model.kind == ModelKind::kTransformer &&
-      d.setting.workload.model.layers < 1) {
-    for (Diagnostic& p : problem("`description.workload.model` is incomplete", file, "")) {
-      problems.push_back(std::move(p));
-    }
-  }
+  check_held(d.setting, file, problems);
   if (!problems.empty()) return tl::unexpected(std::move(problems));
   for (const char* key : {"tp", "pp", "micro_batch"}) d.plan_keys.insert(key);
   d.workload_name = d.setting.workload.name;

@@ -26,6 +26,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     }
     const auto read = assay::read_result(bytes, "fuzz.json", known, part);
     if (!read && assay::render(read.error()).empty()) std::abort();
+    if (!read) continue;
+    assay::Predictor predictor(read->setting);  // whatever was read can be predicted, or not be
+    if (!predictor.impossible(read->plan)) predictor.predict(read->plan);
   }
   return 0;
 }
