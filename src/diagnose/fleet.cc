@@ -322,10 +322,44 @@ Analysis diagnose_nccl_tests(const std::vector<NcclTests>& files) {
   return out;
 }
 
+namespace {
+
+// Counters of links have no time: what they show may be weeks old, so they are a question and no
+// finding. A link that was retrained, or one with far more errors than its peers, is worth asking.
+void ask_link_errors(const Topology& topology, Analysis& out) {
+  constexpr double kErrorsLeast = 100, kAbovePeers = 10;
+  std::vector<double> errors;
+  for (const TopoDevice& device : topology.devices) {
+    for (const NvlinkErrors& e : device.errors) {
+      errors.push_back(static_cast<double>(e.replays) + static_cast<double>(e.crc));
+    }
+  }
+  if (errors.empty()) return;
+  const double usual = median_of(errors);
+  std::vector<std::string> links;
+  for (const TopoDevice& device : topology.devices) {
+    for (const NvlinkErrors& e : device.errors) {
+      const double count = static_cast<double>(e.replays) + static_cast<double>(e.crc);
+      if (e.recoveries == 0 && (count < kErrorsLeast || count < kAbovePeers * usual)) continue;
+      if (links.size() < kNamesShown) {
+        links.push_back(fmt::format("{} link {} ({} recoveries, {} replays, {} CRC errors)",
+                                    device.name, e.link, e.recoveries, e.replays, e.crc));
+      }
+    }
+  }
+  if (links.empty()) return;
+  out.open.push_back(
+      {fmt::format("NVLinks with errors that their peers do not have: {}", fmt::join(links, ", ")),
+       "the same counters an hour later (do they grow?), or the kernel log (XID 74)"});
+}
+
+}  // namespace
+
 Analysis diagnose_topologies(const std::vector<Topology>& topologies) {
   Analysis out;
   for (const Topology& topology : topologies) {
     judge_nvlinks(topology, out);
+    ask_link_errors(topology, out);
     judge_pcie(topology, out);
   }
   return out;

@@ -195,5 +195,24 @@ TEST(Fleet, PublishedTopologiesAreHealthy) {
   EXPECT_TRUE(a.open.empty()) << a.open[0].text;
 }
 
+// Counters have no time, so they ask; a node without errors has nothing to ask.
+TEST(Topologies, LinksWithErrorsAreAsked) {
+  Topology node;
+  for (int g = 0; g < 4; ++g) {
+    TopoDevice gpu;
+    gpu.name = "GPU" + std::to_string(g);
+    for (int l = 0; l < 4; ++l) gpu.errors.push_back({l, g == 0 ? 3 : 0, 0, 0});
+    node.devices.push_back(gpu);
+  }
+  EXPECT_TRUE(diagnose_topologies({node}).open.empty());
+  node.devices[2].errors[1].recoveries = 1;
+  node.devices[3].errors[0].crc = 500;
+  const Analysis a = diagnose_topologies({node});
+  EXPECT_TRUE(a.findings.empty());
+  ASSERT_EQ(a.open.size(), 1u);
+  EXPECT_NE(a.open[0].text.find("GPU2 link 1 (1 recoveries"), std::string::npos) << a.open[0].text;
+  EXPECT_NE(a.open[0].text.find("GPU3 link 0"), std::string::npos) << a.open[0].text;
+}
+
 }  // namespace
 }  // namespace assay

@@ -309,13 +309,14 @@ bool is_topo_row(std::string_view line) {
          std::find(cells.begin(), cells.end(), std::string_view("X")) != cells.end();
 }
 
-// `Link 3: 25 GB/s`, `Link 3: <inactive>`
+// `Link 3: 25 GB/s`, `Link 3: <inactive>`, `Link 3: Replay Errors: 0`
 bool is_nvlink_row(std::string_view line) {
   if (!line.starts_with("Link ")) return false;
   const std::vector<std::string_view> cells = words(line, 8);
   return cells.size() >= 3 && cells[1].size() > 1 && cells[1].back() == ':' &&
          all_digits(cells[1].substr(0, cells[1].size() - 1)) &&
-         (contains(line, "GB/s") || contains(line, "inactive"));
+         (contains(line, "GB/s") || contains(line, "inactive") || contains(line, " Errors") ||
+          contains(line, " BER:"));
 }
 
 // Faults of GPUs and switches, as the kernel and the fabric manager tell them.
@@ -466,7 +467,7 @@ std::string_view kind_name(FileKind kind) {
                                                                "nccl-tests",
                                                                "nccl-tests (JSON)",
                                                                "nvidia-smi topo -m",
-                                                               "nvidia-smi nvlink -s",
+                                                               "nvidia-smi nvlink",
                                                                "NCCL topology",
                                                                "hwloc topology",
                                                                "kernel log",

@@ -29,7 +29,7 @@ enum class FileKind {
   kNcclTests,       // text of nccl-tests or rccl-tests
   kNcclTestsJson,   // nccl-tests -J
   kTopoMatrix,      // nvidia-smi topo -m
-  kNvlinkStatus,    // nvidia-smi nvlink -s
+  kNvlinkStatus,    // nvidia-smi nvlink -s or -e
   kNcclXml,         // NCCL topology
   kHwlocXml,        // hwloc topology
   kKernelLog,       // dmesg, kmsg, journal, pstore, fabric manager

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "ingest/kernel_log.h"
+#include "ingest/recognise.h"
 #include "ingest/telemetry.h"
 #include "ingest/topo.h"
 
@@ -288,6 +289,25 @@ TEST(Nvlink, LinksByState) {
   EXPECT_EQ(t.devices[0].model, "NVIDIA H200");
   EXPECT_TRUE(has_errors(read_nvlink_status("", "x").problems));
   EXPECT_EQ(read_nvlink_status("Link 0: 5 GB/s\n", "x").problems.size(), 2u);
+}
+
+TEST(Nvlink, ErrorsByLink) {
+  const std::string text =
+      "GPU 0: NVIDIA H100 (UUID: GPU-1)\n\t Link 0: Replay Errors: 0\n\t Link 0: Recovery Errors: "
+      "0\n"
+      "\t Link 0: CRC Errors: 0\n\t Link 1: Replay Errors: 7\n\t Link 1: Recovery Errors: 2\n"
+      "\t Link 1: CRC Errors: 18446744073709551615\n\t Link 1: Effective BER: 15e-255\n"
+      "\t Link 9999999: Replay Errors: 3\n";
+  EXPECT_EQ(recognise(text), FileKind::kNvlinkStatus);
+  const Topology t = read_nvlink_status(text, "nvlink");
+  ASSERT_EQ(t.devices.size(), 1u);
+  ASSERT_EQ(t.devices[0].errors.size(), 2u);
+  EXPECT_EQ(t.devices[0].errors[0].replays, 0);
+  EXPECT_EQ(t.devices[0].errors[1].replays, 7);
+  EXPECT_EQ(t.devices[0].errors[1].recoveries, 2);
+  EXPECT_EQ(t.devices[0].errors[1].crc, int64_t{1} << 40);
+  EXPECT_EQ(t.devices[0].nvlinks, 0);  // -e does not say how many run
+  EXPECT_EQ(t.problems.size(), 1u);    // no such link
 }
 
 TEST(KernelLog, ImpossibleTimesAreNone) {

@@ -276,8 +276,36 @@ Topology read_topo_matrix(std::string_view text, const std::string& file) {
   return out;
 }
 
+namespace {
+
+constexpr int kLinksMax = 64;  // of one GPU; 18 today
+
+// `Link 3: Replay Errors: 0`. Other counters of newer drivers are read over.
+bool read_link_errors(std::string_view bare, size_t colon, TopoDevice& device) {
+  const std::optional<uint64_t> link = unsigned_number(bare.substr(5, colon - 5));
+  const std::string_view rest = trimmed(bare.substr(colon + 1));
+  const size_t mark = rest.rfind(':');
+  if (!link || *link >= kLinksMax || mark == std::string_view::npos) return false;
+  if (!contains(rest, "Errors") && !contains(rest, "BER") && !contains(rest, "vents")) return false;
+  const std::optional<uint64_t> value = unsigned_number(trimmed(rest.substr(mark + 1)));
+  const auto same = [&](const NvlinkErrors& e) { return e.link == static_cast<int>(*link); };
+  auto it = std::find_if(device.errors.begin(), device.errors.end(), same);
+  if (it == device.errors.end()) {
+    device.errors.push_back({static_cast<int>(*link), 0, 0, 0});
+    it = std::prev(device.errors.end());
+  }
+  constexpr uint64_t kMost = uint64_t{1} << 40;  // enough to judge, and sums stay small
+  const int64_t count = static_cast<int64_t>(std::min(value.value_or(0), kMost));
+  if (rest.starts_with("Replay")) it->replays += count;
+  if (rest.starts_with("Recovery") || rest.starts_with("Link recovery")) it->recoveries += count;
+  if (rest.starts_with("CRC")) it->crc += count;
+  return true;
+}
+
+}  // namespace
+
 // `GPU 0: NVIDIA H200 (UUID: GPU-...)`, then a line `Link 3: 26.562 GB/s` or `Link 3: <inactive>`
-// each.
+// each, or lines of counters.
 Topology read_nvlink_status(std::string_view text, const std::string& file) {
   Topology out;
   out.file = file;
@@ -298,6 +326,7 @@ Topology read_nvlink_status(std::string_view text, const std::string& file) {
       out.devices.push_back(std::move(device));
     } else if (bare.starts_with("Link ") && colon != std::string_view::npos) {
       const std::optional<double> rate = leading_number(bare.substr(colon + 1));
+      if (!out.devices.empty() && read_link_errors(bare, colon, out.devices.back())) continue;
       if (out.devices.empty() || (!rate && !contains(bare, "inactive"))) {
         out.problems.push_back(
             problem(Severity::kWarning, "not the state of a link; left out", file, number));

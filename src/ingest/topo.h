@@ -1,4 +1,4 @@
-// How the parts of a node are joined: nvidia-smi topo -m and nvlink -s, NCCL's topology XML,
+// How the parts of a node are joined: nvidia-smi topo -m, nvlink -s and -e, NCCL's topology XML,
 // hwloc's XML, all as one list of devices and of links between them.
 //
 // XML is read without entities and with a bounded depth. What a source does not say stays empty:
@@ -16,6 +16,12 @@ namespace assay {
 
 enum class TopoKind { kGpu, kNic };
 
+// Counters of one link since the driver was loaded.
+struct NvlinkErrors {
+  int link = 0;
+  int64_t replays = 0, recoveries = 0, crc = 0;
+};
+
 struct TopoDevice {
   TopoKind kind = TopoKind::kGpu;
   std::string name;   // `GPU0`, `NIC3`, `nvml0`, `mlx5_0`; may be empty in XML
@@ -26,6 +32,7 @@ struct TopoDevice {
   // That leave it: by NCCL's file, the sum over the row of a matrix, or those of nvlink -s that run
   // at the highest rate of the file.
   int nvlinks = 0;
+  std::vector<NvlinkErrors> errors;  // of nvlink -e, by link; empty: not stated
 };
 
 struct TopoLink {
@@ -46,7 +53,7 @@ struct Topology {
 };
 
 Topology read_topo_matrix(std::string_view text, const std::string& file);
-Topology read_nvlink_status(std::string_view text, const std::string& file);
+Topology read_nvlink_status(std::string_view text, const std::string& file);  // -s and -e
 Topology read_nccl_xml(std::string_view text, const std::string& file);
 Topology read_hwloc_xml(std::string_view text, const std::string& file);
 
