@@ -152,11 +152,12 @@ Intervals called(const Trace& t, const std::vector<char>& launching) {
 
 // Nodes of a step's backward passes: operators that the autograd engine ran.
 int64_t backward_nodes(const Trace& t) {
-  int64_t nodes = 0;
-  for (const HostEvent& e : t.host) {
-    nodes +=
-        e.kind == HostKind::kOp && contains(t.text(e.name), "autograd::engine::evaluate") ? 1 : 0;
+  std::vector<char> is_node(t.strings.size(), 0);
+  for (size_t i = 0; i < t.strings.size(); ++i) {
+    is_node[i] = contains(t.strings[i], "autograd::engine::evaluate") ? 1 : 0;
   }
+  int64_t nodes = 0;
+  for (const HostEvent& e : t.host) nodes += e.kind == HostKind::kOp ? is_node[e.name] : 0;
   return nodes / std::max<int64_t>(static_cast<int64_t>(t.steps.size()), 1);
 }
 

@@ -7,6 +7,8 @@ namespace {
 
 // The device sets the pace when its period is longer than the host's by more than they scatter.
 constexpr double kLag = 1.05;
+// A longer step than an hour is some profiler's mistake, and means over it say nothing.
+constexpr int64_t kLongest = 3'600'000'000'000;
 
 StepView whole_file(const Trace& trace) {
   StepView view;
@@ -68,9 +70,9 @@ StepView view_of(std::vector<Step> steps, int all, bool device_paced) {
   view.fastest_ns = steps.front().length_ns();
   view.slowest_ns = steps.back().length_ns();
   view.device_paced = device_paced;
-  if (static_cast<double>(view.slowest_ns) < kUneven * static_cast<double>(view.fastest_ns)) {
-    return view;
-  }
+  const bool even =
+      static_cast<double>(view.slowest_ns) < kUneven * static_cast<double>(view.fastest_ns);
+  if (even || view.slowest_ns > kLongest) return view;
   const size_t stride = (steps.size() + kStepsBooked - 1) / kStepsBooked;
   for (size_t i = 0; i < steps.size(); i += stride) {
     const Step& s = steps[i];
