@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <map>
-#include <tuple>
 
 #include <fmt/format.h>
 
@@ -102,69 +100,6 @@ tl::expected<std::vector<std::string>, std::string> expand_hostlist(std::string_
     out.insert(out.end(), names->begin(), names->end());
   }
   if (depth != 0) return tl::unexpected(std::string("a bracket stays open"));
-  return out;
-}
-
-std::string compress_hostlist(std::vector<std::string> names) {
-  std::sort(names.begin(), names.end());
-  names.erase(std::unique(names.begin(), names.end()), names.end());
-  // Names that differ only in their last number share a bracket. A number keeps its leading zeros,
-  // so its width belongs to the key where there are any.
-  struct Part {
-    std::string prefix, suffix;
-    size_t width = 0;
-    bool operator<(const Part& o) const {
-      return std::tie(prefix, suffix, width) < std::tie(o.prefix, o.suffix, o.width);
-    }
-  };
-  std::map<Part, std::vector<uint64_t>> numbers;
-  std::vector<std::string> plain;
-  for (const std::string& name : names) {
-    size_t end = name.size();
-    while (end > 0 && !is_digit(name[end - 1])) --end;
-    size_t begin = end;
-    while (begin > 0 && is_digit(name[begin - 1])) --begin;
-    uint64_t value = 0;
-    const auto read = std::from_chars(name.data() + begin, name.data() + end, value);
-    if (begin == end || read.ec != std::errc()) {
-      plain.push_back(name);
-      continue;
-    }
-    numbers[{name.substr(0, begin), name.substr(end), name[begin] == '0' ? end - begin : 0}]
-        .push_back(value);
-  }
-  // `08` and `10` are one range of width two: numbers without zeros join a padded key of their
-  // width.
-  for (auto& [part, values] : numbers) {
-    if (part.width != 0) continue;
-    for (auto& [padded, others] : numbers) {
-      if (padded.width == 0 || padded.prefix != part.prefix || padded.suffix != part.suffix)
-        continue;
-      const auto moved = std::stable_partition(values.begin(), values.end(), [&](uint64_t v) {
-        return fmt::formatted_size("{}", v) != padded.width;
-      });
-      others.insert(others.end(), moved, values.end());
-      values.erase(moved, values.end());
-    }
-  }
-  std::string out;
-  const auto append = [&](const std::string& item) { out += out.empty() ? item : "," + item; };
-  for (auto& [part, values] : numbers) {
-    if (values.empty()) continue;
-    std::sort(values.begin(), values.end());
-    std::string list;
-    for (size_t i = 0; i < values.size();) {
-      size_t j = i;
-      while (j + 1 < values.size() && values[j + 1] == values[j] + 1) ++j;
-      list += fmt::format("{}{:0{}}", list.empty() ? "" : ",", values[i], part.width);
-      if (j > i) list += fmt::format("-{:0{}}", values[j], part.width);
-      i = j + 1;
-    }
-    const bool single = values.size() == 1;
-    append(single ? part.prefix + list + part.suffix
-                  : part.prefix + "[" + list + "]" + part.suffix);
-  }
-  for (const std::string& name : plain) append(name);
   return out;
 }
 

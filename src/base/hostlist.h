@@ -18,7 +18,4 @@ constexpr size_t kMaxHosts = size_t{1} << 16;
 tl::expected<std::vector<std::string>, std::string> expand_hostlist(std::string_view,
                                                                     size_t max = kMaxHosts);
 
-// The shortest list of these names: sorted, without repeats, the last number of a name in brackets.
-std::string compress_hostlist(std::vector<std::string> names);
-
 }  // namespace assay

@@ -1,7 +1,6 @@
 #include "base/hostlist.h"
 
 #include <algorithm>
-#include <random>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -32,33 +31,6 @@ TEST(Hostlist, RefusesWhatIsWrongOrTooLarge) {
   std::string many;
   for (int i = 0; i < 100; ++i) many += "[0-9]";
   EXPECT_FALSE(expand_hostlist(many).has_value());
-}
-
-TEST(Hostlist, Compresses) {
-  EXPECT_EQ(compress_hostlist({"node002", "node001", "node003", "node130", "login"}),
-            "node[001-003,130],login");
-  EXPECT_EQ(compress_hostlist({"n9", "n10", "n11"}), "n[9-11]");
-  EXPECT_EQ(compress_hostlist({"n08", "n09", "n10"}), "n[08-10]");
-  EXPECT_EQ(compress_hostlist({"x"}), "x");
-  EXPECT_EQ(compress_hostlist({}), "");
-}
-
-TEST(Hostlist, ThereAndBack) {
-  std::mt19937 random(3);
-  for (int trial = 0; trial < 300; ++trial) {
-    Names names;
-    const size_t width = random() % 4;
-    for (size_t i = 0, n = random() % 60; i < n; ++i) {
-      names.push_back(fmt::format("{}{:0{}}{}", random() % 2 ? "gpu-" : "r1n", random() % 150,
-                                  width, random() % 5 ? "" : "-ib"));
-    }
-    Names expected = names;
-    std::sort(expected.begin(), expected.end());
-    expected.erase(std::unique(expected.begin(), expected.end()), expected.end());
-    Names back = expand_hostlist(compress_hostlist(names)).value();
-    std::sort(back.begin(), back.end());
-    EXPECT_EQ(back, expected);
-  }
 }
 
 }  // namespace

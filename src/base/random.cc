@@ -93,10 +93,6 @@ constexpr size_t kScores = 2 * static_cast<size_t>(kScoreMost / kScoreStep) + 1;
 
 double exponential_quantile(double u, double mean) { return -mean * std::log(u); }
 
-double weibull_quantile(double u, double shape, double scale) {
-  return scale * std::pow(-std::log(u), 1 / shape);
-}
-
 double normal_quantile(double u) {
   const double q = u - 0.5;
   if (std::abs(q) <= 0.425) {

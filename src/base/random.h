@@ -59,7 +59,6 @@ class Stream {
 
 // Inverse distribution functions; 0 < u < 1.
 double exponential_quantile(double u, double mean);
-double weibull_quantile(double u, double shape, double scale);
 double normal_quantile(double u);  // standard; Wichura's AS 241, 16 digits
 double lognormal_quantile(double u, double median, double sigma);
 double gamma_quantile(double u, double shape);  // scale 1

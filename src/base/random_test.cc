@@ -60,8 +60,6 @@ TEST(Random, NormalQuantile) {
 
 TEST(Random, ClosedQuantiles) {
   EXPECT_NEAR(exponential_quantile(std::exp(-2.0), 3), 6, 1e-12);
-  EXPECT_NEAR(weibull_quantile(std::exp(-8.0), 0.5, 2), 128, 1e-10);
-  EXPECT_NEAR(weibull_quantile(0.3, 1, 5), exponential_quantile(0.3, 5), 1e-12);
   EXPECT_NEAR(lognormal_quantile(0.5, 54, 1.9), 54, 1e-12);
   EXPECT_EQ(lognormal_quantile(0.9, 54, 0), 54);
   EXPECT_NEAR(log_uniform_quantile(0.5, 10, 1000), 100, 1e-10);

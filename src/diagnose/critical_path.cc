@@ -290,11 +290,6 @@ CriticalPath path_in(const Trace& trace, int64_t from_ns, int64_t to_ns, Take ta
 
 }  // namespace path
 
-const char* path_kind_name(PathKind kind) {
-  constexpr const char* kNames[kPathKinds] = {"host", "device", "launch", "between kernels", "gap"};
-  return kNames[static_cast<size_t>(kind)];
-}
-
 CriticalPath critical_path(const Trace& trace, int64_t from_ns, int64_t to_ns) {
   return path::path_in(trace, from_ns, to_ns, path::Take::kLaunched);
 }

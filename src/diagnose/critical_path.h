@@ -36,7 +36,6 @@ enum class PathKind : uint8_t {
   kGap,      // on a host thread between top-level operators; not part of the length
 };
 constexpr int kPathKinds = static_cast<int>(PathKind::kGap) + 1;
-const char* path_kind_name(PathKind);  // `host`
 
 struct PathSegment {
   PathKind kind = PathKind::kHost;

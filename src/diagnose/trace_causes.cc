@@ -91,7 +91,9 @@ bool take_waste(Hunt& h, Waste waste) {
   const Edit edit = [&](StepGraph g) {
     return without_launches(with_durations(std::move(g), durations), durations);
   };
-  return h.take(waste.cause, edit, waste.confidence, std::move(waste));
+  const Cause cause = waste.cause;
+  const Confidence confidence = waste.confidence;
+  return h.take(cause, edit, confidence, std::move(waste));
 }
 
 // Many passes over memory keep the host as busy as the device, and one repair takes both away: so

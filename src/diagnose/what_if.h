@@ -100,7 +100,4 @@ struct Replay {
 // One replay a step, in order of steps.
 std::vector<Replay> replays(const OperationTrace&);
 
-// When the last operation ends, if operation i takes duration(i).
-int64_t replay_ns(const Replay&, const std::function<int64_t(size_t)>& duration);
-
 }  // namespace assay

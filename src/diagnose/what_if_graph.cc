@@ -314,19 +314,4 @@ std::vector<Replay> replays(const OperationTrace& trace) {
   return all;
 }
 
-int64_t replay_ns(const Replay& replay, const std::function<int64_t(size_t)>& duration) {
-  std::vector<int64_t> end(replay.operation.size(), 0);
-  int64_t last = 0;
-  for (size_t g = 0; g + 1 < replay.group_first.size(); ++g) {
-    int64_t start = 0;
-    for (uint32_t k = replay.before_first[g]; k < replay.before_first[g + 1]; ++k)
-      start = std::max(start, end[replay.before[k]]);
-    for (uint32_t i = replay.group_first[g]; i < replay.group_first[g + 1]; ++i) {
-      end[i] = std::max(start + duration(i), replay.not_before_ns[i]);
-      last = std::max(last, end[i]);
-    }
-  }
-  return last;
-}
-
 }  // namespace assay

@@ -65,8 +65,6 @@ std::vector<XidInfo> load_table() {
 
 }  // namespace
 
-std::string_view xid_class_name(XidClass kind) { return kClasses[static_cast<size_t>(kind)]; }
-
 const std::vector<XidInfo>& xid_table() {
   static const std::vector<XidInfo> kTable = load_table();
   return kTable;

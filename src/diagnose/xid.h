@@ -11,7 +11,6 @@
 namespace assay {
 
 enum class XidClass { kApplication, kDriver, kMemory, kLink, kBoard, kInformation };
-std::string_view xid_class_name(XidClass);
 
 enum class XidDrain {
   kNo,

@@ -31,8 +31,6 @@ bool has_chiller(const Cooling& c) {
 
 }  // namespace
 
-double free_water_c(const Cooling& c, const WeatherHour& w) { return outside(c, w) + c.approach_k; }
-
 Watts plant_capacity(const Cooling& c, const WeatherHour& w, Watts rated) {
   const Watts stated = c.capacity.v > 0 ? c.capacity : rated;
   if (has_chiller(c)) {

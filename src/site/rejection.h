@@ -25,7 +25,4 @@ Watts plant_capacity(const Cooling&, const WeatherHour&, Watts rated);
 // Facility power over IT power.
 double pue(const PlantState&, Watts it, double ups_loss);
 
-// The coldest facility water that rejection alone makes at full heat.
-double free_water_c(const Cooling&, const WeatherHour&);
-
 }  // namespace assay

@@ -27,10 +27,6 @@ HourWindow window(const std::vector<double>& profile, int hours, double sign) {
 HourWindow best_window(const std::vector<double>& profile, int hours) {
   return window(profile, hours, 1);
 }
-HourWindow worst_window(const std::vector<double>& profile, int hours) {
-  return window(profile, hours, -1);
-}
-
 std::vector<double> price_profile(const Tariff& t) {
   constexpr double kPerMwh = 1000 * kJoulesPerKwh;
   std::vector<double> profile(kDay, t.flat.v * kPerMwh);

@@ -15,9 +15,8 @@ struct HourWindow {
   bool contains(int hour_of_day) const { return (hour_of_day - start + 24) % 24 < hours; }
 };
 
-// The window of consecutive hours with the lowest (or highest) mean. REQUIRES: 24 figures.
+// The window of consecutive hours with the lowest mean. REQUIRES: 24 figures.
 HourWindow best_window(const std::vector<double>& profile, int hours);
-HourWindow worst_window(const std::vector<double>& profile, int hours);
 
 // Price or carbon of each hour of the day; a flat figure repeated.
 std::vector<double> price_profile(const Tariff&);   // dollars per MWh, delivery included

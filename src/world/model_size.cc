@@ -126,13 +126,6 @@ double active_parameters(const Model& m) {
   return transformer_parameters(m, m.experts_per_token);
 }
 
-double mtp_parameters(const Model& m) {
-  if (m.mtp_layers <= 0) return 0;
-  const double h = real(m.hidden);
-  const double mlp = m.experts > 0 ? moe_weights(m, m.experts) : mlp_weights(m, m.ffn);
-  return real(m.mtp_layers) * (attention_weights(m) + mlp + 2 * h * h + 4 * h);
-}
-
 double flops_per_token(const Model& m, int64_t seq, Task task) {
   const double per_weight = task == Task::kLora ? 4 : 6;
   if (m.kind == ModelKind::kDlrm) {

@@ -9,11 +9,9 @@
 namespace assay {
 
 // All parameters, and those that one token meets: all but the experts it does not visit, and of
-// embedding tables only the rows it looks up. Multi-token-prediction layers are counted in neither;
-// see mtp_parameters.
+// embedding tables only the rows it looks up. Multi-token-prediction layers are counted in neither.
 double parameters(const Model&);
 double active_parameters(const Model&);
-double mtp_parameters(const Model&);  // all of them; they share the embeddings
 
 // Model FLOPs per token (per sample of a recommendation model), forward and backward:
 //   6 x active matmul parameters + 6 x attention layers x seq x heads x head size   (causal)
