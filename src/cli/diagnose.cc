@@ -69,6 +69,14 @@ void predict(Known& known, DiagnoseResult& result) {
   result.predicted = plan.prediction;
   result.predicted_of = fmt::format("{} on {} {}", s.workload.model.name,
                                     count(accelerators_used(s)), s.cluster.accelerator.name);
+  // A sick step may take long; one several times faster than predicted is another workload's.
+  constexpr double kAnother = 2;
+  if (result.diagnosis.step && result.diagnosis.step->step * kAnother < plan.prediction.step) {
+    result.diagnosis.notes.push_back(fmt::format(
+        "the trace is much faster than predicted: is it of this workload? It was predicted for {} "
+        "sequences of {} tokens a step (workload.global_batch, workload.seq)",
+        count(s.workload.global_batch), count(s.workload.seq)));
+  }
 }
 
 tl::expected<double, UsageError> fail_on(const Arguments& args) {

@@ -82,7 +82,13 @@ struct Row {
 // The accounts that matter, largest first; the rest as one line.
 std::vector<Row> ledger_rows(const DiagnoseResult& r) {
   const MeasuredStep& m = *r.diagnosis.step;
-  const auto predicted = [&r](Account a) { return r.predicted ? r.predicted->ledger[a].v : 0.0; };
+  // Without shapes nobody knows how much of the matmuls was useful: then neither side says so.
+  const bool useful_known = m.ledger[Account::kUseful].v > 0;
+  const auto predicted = [&](Account a) {
+    if (!r.predicted || (a == Account::kUseful && !useful_known)) return 0.0;
+    const bool with_useful = a == Account::kMatmul && !useful_known;
+    return r.predicted->ledger[a].v + (with_useful ? r.predicted->ledger[Account::kUseful].v : 0);
+  };
   std::vector<Row> rows;
   Row rest{"everything else", 0, 0};
   for (int i = 0; i < kAccounts; ++i) {
