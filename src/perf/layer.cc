@@ -88,7 +88,8 @@ void context_exchange(const Rank& r, LayerCost& c, const HeadSizes& z, double tp
   if (r.l.cp == 1) return;
   const double steps = static_cast<double>(r.l.cp - 1);
   if (r.p.context == ContextKind::kRing) {
-    const Bytes block(r.tokens * (z.k + z.v) / tp * r.word);
+    const double width = r.s.stack.expand_kv ? 2 * z.q : z.k + z.v;  // repeated before they travel
+    const Bytes block(r.tokens * width / tp * r.word);
     const Seconds hop = collective_time(Collective::kSendRecv, block, r.l.context, r.links);
     const double hide = r.s.stack.overlap_context;
     const auto exposed = [&](Seconds wire, Seconds compute) {
@@ -269,8 +270,11 @@ void expert_mlp(const Rank& r, LayerCost& c) {
   c.kept += dispatched;
   c.routed += dispatched;
   save_hidden(r, c);
-  c.forward.launches += r.s.stack.launches_moe * r.launches;
-  c.backward.launches += 2 * r.s.stack.launches_moe * r.launches;
+  // Matmuls and quantisations run expert by expert, and their sizes come from the router: a
+  // captured graph cannot hold them.
+  const double each_expert = r.s.stack.launches_expert * local;
+  c.forward.launches += r.s.stack.launches_moe * r.launches + each_expert;
+  c.backward.launches += 2 * (r.s.stack.launches_moe * r.launches + each_expert);
   if (r.l.ep > 1) {
     const double domains = static_cast<double>(r.l.expert.ranks / r.l.expert.per_domain);
     const double places = domains > 1 ? domains : static_cast<double>(r.l.ep);

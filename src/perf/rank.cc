@@ -133,6 +133,12 @@ Seconds tensor_region(const Rank& r, LayerCost& c) {
     c.forward.tensor += closing;
     c.backward.tensor += reduce * (1 - hidden) * left;
   }
+  // Gathering or scattering along a dimension that is not the first copies the whole tensor.
+  if (r.p.sequence_parallel && r.s.stack.tensor_copies > 0) {
+    const Seconds copies = b * (2 * 2 * r.s.stack.tensor_copies) / r.memory;
+    c.forward.memory += copies;
+    c.backward.memory += copies;
+  }
   if (r.record) {
     note(r, "tensor",
          fmt::format("{:.3g} MB over {} ranks, {:.0f} % exposed", b.v / 1e6, r.l.tp, left * 100),

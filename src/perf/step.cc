@@ -84,6 +84,7 @@ double pass_time(const PassCost& p, double clock, double host, double& wait) {
 struct Traffic {
   double gradient = 0, parameter = 0;  // exposed seconds per step
   double contention = 0;               // computation slowed by what is hidden
+  double copies = 0;                   // between buffers of collectives and tensors, on the device
 };
 
 // `wire` seconds beside a window of computation: what shows, given the share that overlaps at all.
@@ -148,7 +149,7 @@ Traffic sharded_traffic(const Setting& s, const Plan& p, const Layout& l, const 
     }
     return w;
   };
-  double gather = 0, scatter = 0, first = 0;
+  double gather = 0, scatter = 0, first = 0, all = 0;
   const auto add = [&](const LayerCost& layer, double count) {
     const double parameters = layer.parameters + layer.expert_parameters;
     if (count <= 0 || parameters <= 0) return;
@@ -156,6 +157,7 @@ Traffic sharded_traffic(const Setting& s, const Plan& p, const Layout& l, const 
     gather += g * count;
     scatter += scatters(parameters) * count;
     first = std::max(first, g);
+    all += parameters * count;
   };
   add(c.dense, content.dense_layers);
   add(c.moe, content.moe_layers);
@@ -170,6 +172,8 @@ Traffic sharded_traffic(const Setting& s, const Plan& p, const Layout& l, const 
   t.parameter = m * (g_fwd + g_bwd) + first;
   t.gradient = m * r_bwd;
   t.contention = m * (2 * gather - g_fwd - g_bwd + scatter - r_bwd) * st.contention;
+  const Bandwidth memory = s.cluster.accelerator.memory_bandwidth * s.kernels.memory_efficiency;
+  t.copies = m * (Bytes(all * (2 * st.gather_copy + (lora ? 0 : st.scatter_copy))) / memory).v;
   return t;
 }
 
@@ -354,6 +358,7 @@ Step assemble_step(const Setting& s, const Plan& p, const Layout& l, const Links
   const Traffic traffic =
       p.zero == 3 ? sharded_traffic(s, p, l, links, c, t.large_content, forward, backward)
                   : replicated_traffic(s, p, l, links, q, backward, forward);
+  g[Account::kMemoryBound] += Seconds(traffic.copies);
   g[Account::kCommGrad] += Seconds(traffic.gradient + traffic.contention / 2);
   g[Account::kCommParam] += Seconds(traffic.parameter + traffic.contention / 2);
   g[Account::kOptimizer] += Seconds(optimizer_time(s, p, l, q));

@@ -371,6 +371,8 @@ Remarks read_remarks(const std::string& text) {
   out.compiled = claims_any(words, {"torch compile", "compile", "compiled", "torchcompile"});
   if (!out.compiled && says(words, "eager")) out.compiled = false;
   out.cuda_graphs = claims_any(words, {"cuda graph", "cuda graphs", "cudagraph", "cudagraphs"});
+  // Megatron lists what it captures: the router alone is not the layer.
+  if (says(words, "moe router") && !says_any(words, {"attn", "attention"})) out.cuda_graphs = false;
   read_overlaps(words, out);
   if (says_any(words, {"zero bubble", "zbv", "zb h1", "zb h2", "dualpipe"})) {
     out.schedule = Schedule::kZeroBubble;

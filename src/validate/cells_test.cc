@@ -173,6 +173,7 @@ TEST(Cells, RemarksOnCompilationAndGraphs) {
   EXPECT_EQ(read_remarks("PyTorch 2.11 eager").compiled, false);
   EXPECT_EQ(read_remarks("forced balance").compiled, std::nullopt);
   EXPECT_EQ(read_remarks("cuda_graph=transformer_engine/['attn']").cuda_graphs, true);
+  EXPECT_EQ(read_remarks("cuda_graph=transformer_engine/['moe_router']").cuda_graphs, false);
   EXPECT_EQ(read_remarks("").cuda_graphs, std::nullopt);
 }
 

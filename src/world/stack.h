@@ -49,6 +49,7 @@ struct Stack {
   double launches_forward = 20;  // kernels per layer, forward
   double launches_backward = 35;
   double launches_moe = 40;        // more, per expert layer and pass
+  double launches_expert = 0;      // more, per expert on the rank and pass: no graph captures them
   double launches_quantize = 3;    // more, per matmul and pass, below 16 bits
   double launches_tensor = 4;      // more, per layer and pass, with tensor parallel
   double launches_adapter = 4;     // more, per adapted projection, forward; twice that backward
@@ -72,8 +73,11 @@ struct Stack {
   double contention = 0.1;         // computation lost per second of hidden transfer
   double gradient_comm_bytes = 4;  // per parameter on the wire
   double weight_comm_bytes = 2;
+  double gather_copy = 0;         // zero 3: bytes moved per parameter gathered, beside the wire
+  double scatter_copy = 0;        // zero 3: bytes moved per gradient reduced, beside the wire
   bool scatter_gradients = true;  // zero 1 and 2: each rank gets its part, not the whole sum
   bool pair_tree = true;          // an all-reduce between two nodes may run as a tree
+  double tensor_copies = 0;       // of what tensor parallel gathers or scatters, beside the wire
   bool expert_dedup = false;      // a token travels once to each rank or node, not to each expert
   double permute_passes = 2;      // times routed tokens are copied around the exchange
 
@@ -105,8 +109,10 @@ struct Stack {
   double spread = 0.2;    // 90 % half-width of held-out errors, natural logarithm
 };
 
+// The part of fields() that memory.h reads.
 template <class T, class V>
-void stack_memory_fields(T& s, V&& visit) {
+  requires std::is_same_v<std::remove_const_t<T>, Stack>
+void memory_fields(T& s, V& visit) {
   visit("weight_bytes", s.weight_bytes, kNotNegative, "resident bytes per parameter");
   visit("gradient_bytes", s.gradient_bytes, kNotNegative, "bytes per parameter");
   visit("optimizer_bytes", s.optimizer_bytes, kNotNegative, "bytes per parameter");
@@ -158,6 +164,7 @@ void fields(T& s, V&& visit) {
   visit("launches_forward", s.launches_forward, kNotNegative, "kernels per layer, forward");
   visit("launches_backward", s.launches_backward, kNotNegative, "kernels per layer, backward");
   visit("launches_moe", s.launches_moe, kNotNegative, "more per expert layer and pass");
+  visit("launches_expert", s.launches_expert, kNotNegative, "more per expert on the rank and pass");
   visit("launches_quantize", s.launches_quantize, kNotNegative, "more per 8-bit matmul and pass");
   visit("launches_tensor", s.launches_tensor, kNotNegative, "more per layer and pass with tp");
   visit("launches_compiled", s.launches_compiled, kFraction, "share left when compiled");
@@ -180,11 +187,14 @@ void fields(T& s, V&& visit) {
   visit("contention", s.contention, kFraction, "compute lost per second of hidden transfer");
   visit("gradient_comm_bytes", s.gradient_comm_bytes, kNotNegative, "per parameter on the wire");
   visit("weight_comm_bytes", s.weight_comm_bytes, kNotNegative, "per parameter on the wire");
+  visit("gather_copy", s.gather_copy, kNotNegative, "bytes copied per parameter gathered");
+  visit("scatter_copy", s.scatter_copy, kNotNegative, "bytes copied per gradient reduced");
   visit("scatter_gradients", s.scatter_gradients, kAny, "zero 1, 2 reduce-scatter gradients");
   visit("pair_tree", s.pair_tree, kAny, "all-reduce between two nodes may be a tree");
+  visit("tensor_copies", s.tensor_copies, kNotNegative, "copies around tensor-parallel exchanges");
   visit("expert_dedup", s.expert_dedup, kAny, "a token travels once to each rank or node");
   visit("permute_passes", s.permute_passes, kNotNegative, "copies of routed tokens per exchange");
-  stack_memory_fields(s, visit);
+  memory_fields(s, visit);
   visit("jitter", s.jitter, kFraction, "slow-down per doubling of nodes");
   visit("spread", s.spread, Limits{0, 2}, "90 % half-width of held-out errors, logarithm");
 }

@@ -1,0 +1,144 @@
+// What the stacks' constants say against what was measured on one H200: the host's cost of a
+// Megatron layer (tools/measure/host_layer.py), memory traffic of torchtitan's block eager and
+// compiled (titan_block.py), quantisation per row (scaled.py); and what the capabilities that only
+// some stacks have must do to a step.
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "base/csv.h"
+#include "perf/layer.h"
+#include "perf/predict.h"
+#include "world/catalog.h"
+
+namespace assay {
+namespace {
+
+double median(std::vector<double> v) {
+  std::sort(v.begin(), v.end());
+  return v.empty() ? 0 : v[v.size() / 2];
+}
+
+// One cell of a measured table as a number.
+struct Measured {
+  explicit Measured(const char* file)
+      : table(read_csv(std::string(ASSAY_ROOT) + "/test/data/" + file)) {}
+  double number(const CsvRow& row, const char* name) const {
+    return std::stod(std::string(table->cell(row, name)));
+  }
+  Result<CsvTable> table;
+};
+
+// The host is a shared virtual machine that scatters by half; hence medians, and a wide bound.
+TEST(Stacks, HostTimeOfAMegatronLayer) {
+  const Measured m("h200_host_layer.csv");
+  ASSERT_TRUE(m.table);
+  std::vector<double> plain, again;
+  double forward = 0, backward = 0;
+  for (const CsvRow& row : m.table->rows) {
+    if (m.number(row, "tensor") == 1) continue;
+    const double both = m.number(row, "forward_us") + m.number(row, "backward_us");
+    const bool repeated = m.number(row, "checkpoint") == 1;
+    (repeated ? again : plain).push_back(both * 1e-6);
+    if (repeated || m.number(row, "forward_kernels") == 0) continue;
+    forward = m.number(row, "forward_kernels"), backward = m.number(row, "backward_kernels");
+  }
+  const Stack& st = *find_stack(catalog(), "megatron-deepspeed");
+  EXPECT_EQ(st.launches_forward, forward);
+  EXPECT_EQ(st.launches_backward, std::floor(backward));
+  const double once = st.launch.v * (st.launches_forward + st.launches_backward);
+  EXPECT_NEAR(once / median(plain), 1, 0.25);
+  EXPECT_NEAR((once + st.launch.v * st.launches_forward) / median(again), 1, 0.25);
+}
+
+TEST(Stacks, MemoryTrafficOfATorchtitanBlock) {
+  const Measured m("h200_titan.csv");
+  ASSERT_TRUE(m.table);
+  const Catalog& known = catalog();
+  for (const CsvRow& row : m.table->rows) {
+    Setting s;
+    Model& model = s.workload.model;
+    model = *find_model(known, "llama-3.1-8b");
+    model.hidden = static_cast<int64_t>(m.number(row, "hidden")), model.layers = 1;
+    if (model.hidden == 2048) model.heads = model.kv_heads = 16, model.ffn = 5632;
+    s.workload.seq = static_cast<int64_t>(m.number(row, "seq"));
+    s.cluster.node = *find_node(known, "h200-1");
+    s.cluster.accelerator = *find_accelerator(known, s.cluster.node.accelerator);
+    s.stack = *find_stack(known, "pytorch-fsdp2");
+    s.stack.launches_forward = s.stack.launches_backward = 0;  // kernel floors are not traffic
+    s.accelerators = 1;
+    resolve(s, known);
+    Plan p = s.stack.defaults;
+    p.recompute = Recompute::kNone, p.zero = 0;
+    p.micro_batch = s.workload.global_batch = static_cast<int64_t>(m.number(row, "batch"));
+    p.compiled = m.number(row, "compiled") == 1;
+    const LayerCost c = microbatch_cost(s, p, make_layout(s, p), links_of(s)).dense;
+    const double predicted = (c.forward.memory + c.backward.memory).v * 1e3;
+    EXPECT_NEAR(predicted / m.number(row, "other_ms"), 1, 0.15) << "compiled " << p.compiled;
+  }
+}
+
+TEST(Stacks, QuantisingByRow) {
+  const Measured m("h200_scaled.csv");
+  ASSERT_TRUE(m.table);
+  const Catalog& known = catalog();
+  const Accelerator& h200 = *find_accelerator(known, find_node(known, "h200-1")->accelerator);
+  const Kernels& kernels = *find_kernels(known, h200.architecture);
+  const double memory = h200.memory_bandwidth.v * kernels.memory_efficiency;
+  std::vector<double> bytes;  // moved per element
+  for (const CsvRow& row : m.table->rows) {
+    if (m.table->cell(row, "what") != "cast_both") continue;
+    bytes.push_back(m.number(row, "ms") * 1e-3 * memory /
+                    (m.number(row, "m") * m.number(row, "k")));
+  }
+  ASSERT_EQ(bytes.size(), 5u);
+  EXPECT_NEAR(find_stack(known, "pytorch-fsdp2")->quantize_blocks / median(bytes), 1, 0.3);
+}
+
+Setting expert_setting() {
+  const Catalog& known = catalog();
+  Setting s;
+  s.workload.model = *find_model(known, "qwen3-30b-a3b");
+  s.workload.seq = 4096, s.workload.global_batch = 64;
+  s.cluster = *find_cluster(known, "h100-1024");
+  s.stack = *find_stack(known, "megatron-core");
+  s.accelerators = 8;
+  resolve(s, known);
+  return s;
+}
+
+// Experts that run one by one load the host in proportion to how many a rank holds, and a captured
+// graph does not take that away.
+TEST(Experts, OneByOneCostTheHostPerExpert) {
+  Setting s = expert_setting();
+  Plan p = s.stack.defaults;
+  p.ep = 8, p.micro_batch = 1;
+  const auto launches = [&](double each) {
+    s.stack.launches_expert = each;
+    return microbatch_cost(s, p, make_layout(s, p), links_of(s)).moe.forward.launches;
+  };
+  EXPECT_NEAR(launches(2) - launches(0), 2 * 128 / 8, 1e-9);
+  p.cuda_graphs = true;
+  EXPECT_NEAR(launches(2) - launches(0), 2 * 128 / 8, 1e-9);
+}
+
+TEST(Copies, AroundCollectivesCostMemoryTime) {
+  Setting s = expert_setting();
+  s.workload.model = *find_model(catalog(), "llama-3.1-8b");
+  s.stack = *find_stack(catalog(), "pytorch-fsdp2");
+  resolve(s, catalog());
+  Plan p = s.stack.defaults;
+  p.tp = 4, p.dp = 2, p.micro_batch = 1;
+  const auto memory = [&] { return Predictor(s).predict(p).ledger[Account::kMemoryBound].v; };
+  const double all = memory();
+  s.stack.tensor_copies = 0;
+  const double no_tensor = memory();
+  s.stack.gather_copy = s.stack.scatter_copy = 0;
+  EXPECT_LT(no_tensor, all);
+  EXPECT_LT(memory(), no_tensor);
+}
+
+}  // namespace
+}  // namespace assay
