@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cmath>
 #include <csignal>
+#include <ctime>
 
 #include <fmt/format.h>
 
@@ -28,9 +29,24 @@ std::atomic<bool>& cancelled() {
   static std::atomic<bool> flag{false};
   return flag;
 }
+
+// A second one within half a second is the first heard twice: `timeout -s INT` signals the process
+// and then its group.
+int64_t now_ns() {
+  timespec t{};
+  clock_gettime(CLOCK_MONOTONIC, &t);  // safe within a handler
+  return static_cast<int64_t>(t.tv_sec) * 1'000'000'000 + t.tv_nsec;
+}
 void on_interrupt(int) {
-  cancelled().store(true);
+  constexpr int64_t kEcho_ns = 500'000'000;
+  static std::atomic<int64_t> first_ns{0};
+  int64_t none = 0;
+  if (first_ns.compare_exchange_strong(none, now_ns()) || now_ns() - none < kEcho_ns) {
+    cancelled().store(true);
+    return;
+  }
   std::signal(SIGINT, SIG_DFL);
+  std::raise(SIGINT);
 }
 
 UsageError bad_number(const char* option, const std::string& text, const char* wanted) {
