@@ -98,9 +98,13 @@ class Builder {
     if (quote) {
       fail(at, "this quote is never closed",
            fmt::format("add a closing {}", source_.text.substr(at.offset, 1)));
-    } else {
-      fail(at, fmt::format("not valid YAML: {}{}{}", why, in.empty() ? "" : " ", in), advice(why));
+      return;
     }
+    std::string message = fmt::format("not valid YAML: {}{}{}", why, in.empty() ? "" : " ", in);
+    // The text goes on to be read as if it were inside, so the mistake may be lines above.
+    const bool bracket = in.find("flow") != std::string::npos;
+    if (bracket) message += fmt::format(" that opens in line {}", parser.context_mark.line + 1);
+    fail(at, std::move(message), advice(why));
   }
 
  private:

@@ -54,11 +54,12 @@ void collect_slurm(FileKind kind, std::string_view text, const std::string& path
   out.problems.clear();
   const auto add = [&](size_t count, const char* what) {
     if (count == 0) return;
-    file.summary += fmt::format("{}{} {}", file.summary.empty() ? "" : ", ", count, what);
+    file.summary += fmt::format("{}{} {}{}", file.summary.empty() ? "" : ", ", count, what,
+                                count == 1 ? "" : "s");
   };
-  add(out.jobs.size() - jobs, "jobs");
-  add(out.nodes.size() - nodes, "nodes");
-  add(out.queue.size() - queue, "jobs in the queue");
+  add(out.jobs.size() - jobs, "job");
+  add(out.nodes.size() - nodes, "node");
+  add(out.queue.size() - queue, "pending or running job");
   if (file.summary.empty()) file.summary = "no job and no node that is new";
 }
 

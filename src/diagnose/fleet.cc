@@ -326,6 +326,7 @@ namespace {
 
 // Counters of links have no time: what they show may be weeks old, so they are a question and no
 // finding. A link that was retrained, or one with far more errors than its peers, is worth asking.
+// Both limits are assumed: an order of magnitude, and no fuss over a handful.
 void ask_link_errors(const Topology& topology, Analysis& out) {
   constexpr double kErrorsLeast = 100, kAbovePeers = 10;
   std::vector<double> errors;

@@ -35,6 +35,7 @@ struct StepView {
   // empty. At most kStepsBooked, evenly picked.
   std::vector<StepWindow> uneven;
 };
+// Assumed: below it the median step speaks for all of them, and is less disturbed.
 constexpr double kUneven = 1.2;
 constexpr size_t kStepsBooked = 256;
 

@@ -238,8 +238,8 @@ Telemetry read_smi_monitor(std::string_view text, const std::string& file) {
     const bool whole = state.layout.processes() ? row.size() >= columns : row.size() == columns;
     if (!gpu || !whole) {
       builder.problem(Severity::kWarning,
-                      fmt::format("{} cells under a header of {}", row.size(), columns),
-                      line_number, "the line is cut short or damaged; it is left out");
+                      fmt::format("{} of the header's {} cells", row.size(), columns), line_number,
+                      "the line is cut short or damaged; it is left out");
     } else if (state.layout.processes()) {
       add_process_row(builder, state, *gpu, row);
     } else {

@@ -15,8 +15,6 @@ constexpr Seconds kInspection{10};
 // Cold restart against warm standby: FT-HSDP at 98,304 GPUs 900 s and 600 s; ByteRobust 10.87 times
 // for the whole recovery. The cautious end.
 constexpr double kStandbyShare = 0.33;
-// ByteRobust copies to a peer every step; every half minute loses no more than 15 s of work.
-constexpr Seconds kPeerInterval{30};
 // P99 of what fails within a repair.
 constexpr double kSpareQuantile = 0.99;
 

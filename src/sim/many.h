@@ -54,6 +54,10 @@ struct ManyResult {
 
 ManyResult simulate_many(const RunSpec&, const ManyOptions&);
 
+// Between saves to a peer's memory, where a lever brings them: ByteRobust copies every step; every
+// half minute loses no more than 15 s of work on average.
+constexpr Seconds kPeerInterval{30};
+
 // The same spec with one thing changed.
 struct Lever {
   std::string name;    // `spares`

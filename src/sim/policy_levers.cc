@@ -15,7 +15,6 @@ constexpr Seconds kLeaveStall{180};
 // memory.
 constexpr int64_t kReplicas[] = {4, 8, 12, 16, 32, 64};
 constexpr size_t kReplicasTried = 3;
-constexpr Seconds kPeerInterval{30};  // as in levers.cc
 
 std::string_view name_of(Restart r) {
   return r == Restart::kElastic       ? "elastic"

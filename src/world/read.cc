@@ -60,7 +60,8 @@ bool Reader::want_scalar(const Value& value, const std::string& path) {
   if (value.is_null()) {
     problem(value.at, fmt::format("{} has no value", path), "write one, or remove the key");
   } else {
-    problem(value.at, fmt::format("{} must be a single value, not {}", path, kind_name(value)));
+    problem(value.at, fmt::format("{} must be a single value, not {}", path, kind_name(value)),
+            fmt::format("write `{}: VALUE`", last_part(path)));
   }
   return false;
 }
@@ -68,8 +69,11 @@ bool Reader::want_scalar(const Value& value, const std::string& path) {
 bool Reader::want_map(const Value& value, const std::string& path) {
   if (value.is_map()) return true;
   const bool null = value.is_null();
-  problem(value.at, null ? fmt::format("{} is empty", path)
-                         : fmt::format("{} must be a mapping, not {}", path, kind_name(value)));
+  problem(
+      value.at,
+      null ? fmt::format("{} is empty", path)
+           : fmt::format("{} must be a mapping, not {}", path, kind_name(value)),
+      fmt::format("write `{}: {{KEY: VALUE}}`, or its keys below it, indented", last_part(path)));
   return false;
 }
 
