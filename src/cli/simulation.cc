@@ -12,7 +12,7 @@
 #include "cli/site_levers.h"
 #include "economics/cost.h"
 #include "report/plan_report.h"
-#include "sim/policy_levers.h"
+#include "sim/levers.h"
 #include "world/site_rules.h"
 
 namespace assay {
@@ -106,7 +106,7 @@ int64_t weather_hours(double days, const SpecInput& input, double tokens_per_s) 
   return static_cast<int64_t>(std::ceil(std::min(wanted, kDaysMost) * 24));
 }
 
-void run_all(const Context& context, const SimulationAsk& ask, const std::vector<Lever>& more,
+void run_all(const Context& context, const SimulationAsk& ask, const std::vector<Lever>& levers,
              SimulateResult& r) {
   const Simulator simulator(r.spec.spec);
   r.intervals = simulator.intervals();
@@ -127,11 +127,9 @@ void run_all(const Context& context, const SimulationAsk& ask, const std::vector
     };
   }
   r.many = simulate_many(r.spec.spec, options);
-  if (ask.levers && !cancelled().load()) {
+  if (!levers.empty() && !cancelled().load()) {
     options.runs = std::min(ask.runs, kLeverRuns);
     options.progress = nullptr;
-    std::vector<Lever> levers = standard_levers(r.spec.spec);
-    levers.insert(levers.end(), more.begin(), more.end());
     r.levers = measure_levers(r.spec.spec, levers, options);
     // A lever of which no pair is complete says nothing.
     std::erase_if(r.levers, [](const LeverResult& l) { return l.pairs == 0; });
@@ -250,12 +248,12 @@ tl::expected<SimulateResult, int> simulate_description(const Context& context,
       !problems.empty())
     return tl::unexpected(reject(context, problems));
   r.money = money(r, site);
-  std::vector<Lever> more;
-  if (ask.levers) more = policy_levers(input);
+  std::vector<Lever> levers;
+  if (ask.levers) levers = run_levers(input);
   if (has_site && ask.levers) {
-    for (Lever& lever : site_levers(input, facility)) more.push_back(std::move(lever));
+    for (Lever& lever : site_levers(input, facility)) levers.push_back(std::move(lever));
   }
-  run_all(context, ask, more, r);
+  run_all(context, ask, levers, r);
   if (r.many.done == 0) print_error("interrupted before the first run was complete\n");
   return r;
 }

@@ -14,31 +14,26 @@ constexpr double kMorePower = 1.2;
 
 struct Variant {
   std::string name, change;
-  Site site;
+  std::vector<std::string> settings;
 };
 
 std::vector<Variant> variants(const Site& site) {
   std::vector<Variant> all;
   const Cooling& c = site.cooling;
-  if (c.rejection != HeatRejection::kChiller && !c.trim_chiller) {
-    all.push_back({"trim chiller", "none -> in hot hours", site});
-    all.back().site.cooling.trim_chiller = true;
-  }
+  if (c.rejection != HeatRejection::kChiller && !c.trim_chiller)
+    all.push_back({"trim chiller", "none -> in hot hours", {"site.cooling.trim_chiller=true"}});
   if (c.method == CoolingMethod::kDirectLiquid && c.pump_tau.v > 0 &&
       c.control == ThermalControl::kReactive) {
-    all.push_back({"pump control",
-                   fmt::format("reactive -> {:.0f} % of load steps foreseen", 100 * kRecall),
-                   site});
-    Cooling& other = all.back().site.cooling;
-    other.control = ThermalControl::kForecast;
-    other.forecast_lead = kLead;
-    other.forecast_recall = kRecall;
+    all.push_back(
+        {"pump control",
+         fmt::format("reactive -> {:.0f} % of load steps foreseen", 100 * kRecall),
+         {"site.cooling.control=forecast", fmt::format("site.cooling.forecast_lead={:g}s", kLead.v),
+          fmt::format("site.cooling.forecast_recall={:g}", kRecall)}});
   }
+  const double megawatts = kMorePower * site.power.contracted.v / 1e6;
   all.push_back({"contracted power",
-                 fmt::format("{:.3g} -> {:.3g} MW", site.power.contracted.v / 1e6,
-                             kMorePower * site.power.contracted.v / 1e6),
-                 site});
-  all.back().site.power.contracted *= kMorePower;
+                 fmt::format("{:.3g} -> {:.3g} MW", site.power.contracted.v / 1e6, megawatts),
+                 {fmt::format("site.power.contracted={:.6g}MW", megawatts)}});
   return all;
 }
 
@@ -59,17 +54,20 @@ bool same_weather(const std::vector<SiteSeries>& a, const std::vector<SiteSeries
 
 std::vector<Lever> site_levers(const SpecInput& input, const FacilityOptions& options) {
   std::vector<Lever> levers;
-  for (const Variant& v : variants(*input.site)) {
+  for (Variant& v : variants(*input.site)) {
+    Operations run = *input.operations;
+    Site site = *input.site;
+    if (!lay_over(v.settings, catalog(), run, site).empty()) continue;
     std::vector<SiteSeries> weather =
-        facility_weather(v.site, input.setting->cluster, options, weather_count(options.hours));
+        facility_weather(site, input.setting->cluster, options, weather_count(options.hours));
     const SiteSeries series = std::move(weather.back());
     weather.pop_back();
     if (same_hours(*input.series, series) && same_weather(*input.other_weather, weather)) continue;
     SpecInput other = input;
-    other.site = &v.site;
+    other.site = &site;
     other.series = &series;
     other.other_weather = &weather;
-    levers.push_back({v.name, v.change, make_spec(other).spec});
+    levers.push_back({v.name, v.change, std::move(v.settings), make_spec(other).spec});
   }
   return levers;
 }

@@ -218,6 +218,13 @@ std::string checkpoint_text(const SimulateResult& r, const Style& style) {
                                 bandwidth(r.spec.storage_write.v));
   for (size_t i = 0; i < r.spec.spec.checkpoints.size() && i < r.intervals.size(); ++i) {
     const CheckpointTier& t = r.spec.spec.checkpoints[i];
+    if (r.intervals[i] >= r.spec.spec.period) {
+      const bool elastic = r.spec.spec.recovery.policy == RecoveryPolicy::kElastic;
+      out += fmt::format(
+          "; {} not once within the run: {}", t.name,
+          elastic ? "replicas that live hold the state" : "too few failures would go back to it");
+      continue;
+    }
     out += fmt::format("; {} every {}, {} stall", t.name, duration(r.intervals[i].v),
                        seconds(t.stall.v));
     if (t.persist.v > 0) out += fmt::format(", persisted in {}", seconds(t.persist.v));
@@ -259,6 +266,30 @@ std::string formulas_text(const SimulateResult& r, const Style& style) {
   return wrap(out, style.width, 15) + "\n";
 }
 
+std::string options(const std::vector<std::string>& settings) {
+  std::string all;
+  for (const std::string& s : settings) all += (all.empty() ? "--set " : " --set ") + s;
+  return all;
+}
+
+// What to add to the command line. A line that is full ends as a shell's goes on.
+std::string options_text(const std::vector<std::string>& settings, size_t width) {
+  const std::string indent = "      ";
+  std::string out = indent;
+  size_t column = indent.size();
+  for (const std::string& s : settings) {
+    const std::string option = "--set " + s;
+    if (column > indent.size() && column + 1 + option.size() + 2 > width) {
+      out += " \\\n" + indent;
+      column = indent.size();
+    }
+    if (column > indent.size()) out += " ";
+    out += option;
+    column += option.size() + 1;
+  }
+  return out + "\n";
+}
+
 std::string levers_text(const SimulateResult& r, const Style& style) {
   if (r.levers.empty() && !r.levers_cut) return "";
   std::vector<LeverResult> levers = r.levers;
@@ -279,6 +310,7 @@ std::string levers_text(const SimulateResult& r, const Style& style) {
     out += "  " + left(l.name + ": " + l.change, width - 44) +
            right(fmt::format("{:+.2f} pt", 100 * l.useful_share.mean), 12) + right(range, 18) +
            right(price > 0 ? dollars(hours * price) : scaled(hours) + " GPU-h", 12) + "\n";
+    if (!style.quiet) out += options_text(l.settings, width);
   }
   if (r.levers_cut) out += "  (PARTIAL: interrupted while levers were measured)\n";
   return out.empty() ? "" : head + out;
@@ -396,6 +428,7 @@ Json levers_json(const SimulateResult& r) {
     const double price = r.money.usd_per_gpu_hour;
     all.push_back({{"name", l.name},
                    {"change", l.change},
+                   {"command", options(l.settings)},
                    {"gpu_hours", hours},
                    {"usd", price > 0 ? Json(hours * price) : Json(nullptr)},
                    {"useful_share", band_json(l.useful_share)},

@@ -1,11 +1,13 @@
-// The changes an operator could make to a run, one at a time.
+#include "sim/levers.h"
+
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include <fmt/format.h>
 
+#include "config/scalar.h"
 #include "sim/closed_form.h"
-#include "sim/many.h"
 
 namespace assay {
 namespace {
@@ -17,6 +19,16 @@ constexpr Seconds kInspection{10};
 constexpr double kStandbyShare = 0.33;
 // P99 of what fails within a repair.
 constexpr double kSpareQuantile = 0.99;
+// Between saves to a peer's memory: ByteRobust copies every step; every half minute loses no more
+// than 15 s of work on average.
+constexpr Seconds kPeerInterval{30};
+// FT-HSDP (arXiv 2602.00277) at about 100,000 GPUs: everyone waits this long when a replica leaves.
+// Smaller jobs wait less; nobody has published how much.
+constexpr Seconds kLeaveStall{180};
+// Replicas that are tried: FT-HSDP has 12. More of them lose less with each failure and need more
+// memory.
+constexpr int64_t kReplicas[] = {4, 8, 12, 16, 32, 64};
+constexpr size_t kReplicasTried = 3;
 
 std::string duration(Seconds s) {
   if (s.v < 0.1) return fmt::format("{:.2g} ms", s.v * 1e3);
@@ -25,22 +37,22 @@ std::string duration(Seconds s) {
   return fmt::format("{:.3g} h", s.v / kSecondsPerHour);
 }
 
-class Levers {
- public:
-  explicit Levers(const RunSpec& base) : base_(base) {}
+// `run.swap=30s`: without a space, so that a shell needs no quotes.
+template <class Tag>
+std::string setting(std::string_view path, Quantity<Tag> value) {
+  std::string text = format_quantity(value.v, DimensionOf<Quantity<Tag>>::kIs);
+  std::erase(text, ' ');
+  return fmt::format("{}={}", path, text);
+}
+std::string setting(std::string_view path, double value) {
+  return fmt::format("{}={:.6g}", path, value);
+}
 
-  template <class Change>
-  void add(std::string name, std::string change, Change&& apply) {
-    Lever lever{std::move(name), std::move(change), base_};
-    apply(lever.spec);
-    if (check(lever.spec).empty()) list.push_back(std::move(lever));
-  }
-
-  std::vector<Lever> list;
-
- private:
-  const RunSpec& base_;
-};
+std::string_view name_of(Restart r) {
+  return r == Restart::kElastic       ? "elastic"
+         : r == Restart::kWarmStandby ? "warm standby"
+                                      : "requeue";
+}
 
 // Failures a day that take a node out.
 double replacements_per_day(const RunSpec& s) {
@@ -51,107 +63,241 @@ double replacements_per_day(const RunSpec& s) {
   return rate * static_cast<double>(s.gpus) * 24;
 }
 
-void add_recovery(const RunSpec& s, Levers& levers) {
-  const double within = replacements_per_day(s) * s.repair.mean.v / kSecondsPerDay;
-  const int64_t spares = poisson_quantile(within, kSpareQuantile);
-  if (spares > s.spares.nodes) {
-    levers.add("spares", fmt::format("{} -> {} nodes", s.spares.nodes, spares),
-               [&](RunSpec& c) { c.spares.nodes = spares; });
-  } else if (s.spares.nodes > std::max<int64_t>(1, 2 * spares)) {
-    levers.add("fewer spares", fmt::format("{} -> {} nodes", s.spares.nodes, spares),
-               [&](RunSpec& c) { c.spares.nodes = spares; });
+class Levers {
+ public:
+  explicit Levers(const SpecInput& input)
+      : input_(input), run_(*input.operations), now_(make_spec(input).spec) {}
+
+  void spares();
+  void detection();
+  void standby();
+  void elastic();
+  void initialisation();
+  void interval();
+  void asynchronous();
+  void storage();
+  void tiers();
+  void best_recovery();
+  void slowness();
+  void input();
+
+  std::vector<Lever> list;
+
+ private:
+  using Settings = std::vector<std::string>;
+  std::optional<RunSpec> with(const Settings& s) const { return spec_with(input_, s); }
+  bool add(std::string name, std::string change, Settings settings) {
+    std::optional<RunSpec> then = with(settings);
+    if (then) list.push_back({std::move(name), std::move(change), std::move(settings), *then});
+    return then.has_value();
   }
+
+  const SpecInput& input_;
+  const Operations& run_;
+  const RunSpec now_;
+};
+
+void Levers::spares() {
+  const double within = replacements_per_day(now_) * now_.repair.mean.v / kSecondsPerDay;
+  const int64_t wanted = poisson_quantile(within, kSpareQuantile), have = now_.spares.nodes;
+  Settings settings{fmt::format("run.spares={}", wanted)};
+  const std::string change = fmt::format("{} -> {} nodes", have, wanted);
+  if (wanted > have) {
+    add("spares", change, std::move(settings));
+  } else if (have > std::max<int64_t>(1, 2 * wanted)) {
+    if (run_.spare_share > 0) settings.push_back("run.spare_share=0");  // the larger counts
+    add("fewer spares", change, std::move(settings));
+  }
+}
+
+void Levers::detection() {
   Seconds slowest(0);
-  for (const FailureProcess& f : s.failures) slowest = std::max(slowest, f.detection);
-  if (slowest > kInspection) {
-    levers.add("detection", fmt::format("up to {} -> {}", duration(slowest), duration(kInspection)),
-               [](RunSpec& c) {
-                 for (FailureProcess& f : c.failures)
-                   f.detection = std::min(f.detection, kInspection);
-               });
-  }
-  if (s.recovery.policy == RecoveryPolicy::kRequeue) {
-    levers.add("warm standby", "requeue -> warm standby", [](RunSpec& c) {
-      c.recovery.policy = RecoveryPolicy::kWarmStandby;
-      c.recovery.standby_share = std::min(c.recovery.standby_share, kStandbyShare);
-    });
-  }
-  const Seconds init = s.recovery.init_base + s.recovery.init_per_gpu * static_cast<double>(s.gpus);
-  if (init.v > 0) {
-    levers.add("initialisation", fmt::format("{} -> {}", duration(init), duration(init / 2)),
-               [](RunSpec& c) {
-                 c.recovery.init_base /= 2;
-                 c.recovery.init_per_gpu /= 2;
-               });
+  for (const FailureProcess& f : now_.failures) slowest = std::max(slowest, f.detection);
+  if (slowest <= kInspection) return;
+  add("detection", fmt::format("up to {} -> {}", duration(slowest), duration(kInspection)),
+      {setting("run.noticed_within", kInspection)});
+}
+
+void Levers::standby() {
+  if (run_.recovery == Restart::kWarmStandby) return;
+  Settings settings{"run.recovery=warm-standby"};
+  if (run_.standby_share > kStandbyShare)
+    settings.push_back(setting("run.standby_share", kStandbyShare));
+  add("warm standby", fmt::format("{} -> warm standby", name_of(run_.recovery)),
+      std::move(settings));
+}
+
+void Levers::elastic() {
+  const int64_t dp = std::max<int64_t>(1, input_.prediction->dp);
+  const bool already = run_.recovery == Restart::kElastic;
+  const std::string before =
+      already ? fmt::format("{}", run_.replicas) : std::string(name_of(run_.recovery));
+  size_t tried = 0;
+  // Most first: where they fit, fewer are only tried beside them.
+  for (auto r = std::rbegin(kReplicas); r != std::rend(kReplicas) && tried < kReplicasTried; ++r) {
+    if (dp % *r != 0 || dp < *r || (already && *r == run_.replicas)) continue;
+    Settings settings{"run.recovery=elastic", fmt::format("run.replicas={}", *r)};
+    if (run_.replicas_least > 0) settings.push_back("run.replicas_least=0");
+    if (!already) {
+      settings.push_back(setting("run.leave_stall", kLeaveStall));
+      settings.push_back("run.standby_share=1");  // the replica that left starts cold
+    }
+    tried += add("elastic replicas", fmt::format("{} -> {} that come and go", before, *r),
+                 std::move(settings));
   }
 }
 
-void add_checkpoints(const RunSpec& s, Levers& levers) {
-  if (s.checkpoints.empty()) return;
-  const Simulator now(s);
-  RunSpec best = s;
-  for (CheckpointTier& t : best.checkpoints) t.rule = IntervalRule::kOptimal;
-  const Simulator optimal(best);
-  const double ratio = optimal.intervals().back() / now.intervals().back();
-  if (std::isfinite(optimal.mtbf().v) && std::abs(std::log(ratio)) > 0.1) {
-    levers.add("checkpoint interval",
-               fmt::format("{} -> {}", duration(now.intervals().back()),
-                           duration(optimal.intervals().back())),
-               [&](RunSpec& c) { c.checkpoints = best.checkpoints; });
-  }
-  const CheckpointTier& last = s.checkpoints.back();
-  if (last.stall.v > 1) {
-    levers.add("asynchronous save", fmt::format("stall {} -> 1 s", duration(last.stall)),
-               [](RunSpec& c) {
-                 CheckpointTier& t = c.checkpoints.back();
-                 t.persist += t.stall - Seconds(1);
-                 t.stall = Seconds(1);
-               });
-  }
-  if (last.restore.v > 10) {
-    levers.add("storage bandwidth", "restore and persist in half the time", [](RunSpec& c) {
-      c.checkpoints.back().restore /= 2;
-      c.checkpoints.back().persist /= 2;
-    });
-  }
-  // What it costs follows from sizes and ports; where they are not known, nothing is promised.
-  const PeerCopy& p = s.peer;
-  const bool known = p.part.v > 0 && p.host_copy.v > 0 && p.port.v > 0;
-  if (s.checkpoints.size() == 1 && s.gpus > s.gpus_per_node && last.survives > Extent::kNode &&
-      known) {
-    const CheckpointTier peer = peer_tier(p, kPeerInterval);
-    levers.add("peer-memory tier",
-               fmt::format("none -> every 30 s, stall {}", duration(peer.stall)),
-               [&](RunSpec& c) { c.checkpoints.insert(c.checkpoints.begin(), peer); });
-  }
+void Levers::initialisation() {
+  const Recovery& r = now_.recovery;
+  const Seconds init = r.init_base + r.init_per_gpu * static_cast<double>(now_.gpus);
+  if (init.v <= 0) return;
+  Settings settings;
+  if (r.init_base.v > 0) settings.push_back(setting("run.init_base", r.init_base / 2));
+  if (r.init_per_gpu.v > 0) settings.push_back(setting("run.init_per_gpu", r.init_per_gpu / 2));
+  add("initialisation", fmt::format("{} -> {}", duration(init), duration(init / 2)),
+      std::move(settings));
 }
 
-void add_slowness(const RunSpec& s, Levers& levers) {
-  const Stragglers& g = s.stragglers;
+void Levers::interval() {
+  const Settings settings{"run.checkpoint.rule=optimal"};
+  const std::optional<RunSpec> then = with(settings);
+  if (run_.checkpoint.rule == SaveRule::kOptimal || !then) return;
+  const Simulator optimal(*then);
+  const Seconds before = Simulator(now_).intervals().back(), best = optimal.intervals().back();
+  if (!std::isfinite(optimal.mtbf().v) || std::abs(std::log(best / before)) <= 0.1) return;
+  add("checkpoint interval", fmt::format("{} -> {}", duration(before), duration(best)), settings);
+}
+
+// Training waits for the copy to host memory alone, as long as its bytes take.
+void Levers::asynchronous() {
+  const Checkpointing& c = run_.checkpoint;
+  Settings settings;
+  if (c.mode != SaveMode::kAsync) settings.push_back("run.checkpoint.mode=async");
+  if (c.stall.v > 0) settings.push_back("run.checkpoint.stall=0");
+  const Seconds stall = now_.checkpoints.back().stall;
+  const std::optional<RunSpec> then = with(settings);
+  if (settings.empty() || stall.v <= 1 || !then || then->checkpoints.back().stall >= stall) return;
+  add("asynchronous save",
+      fmt::format("stall {} -> {}", duration(stall), duration(then->checkpoints.back().stall)),
+      std::move(settings));
+}
+
+// Where the site says how fast its storage is, twice that; else what is known is the restore.
+void Levers::storage() {
+  const Seconds restore = now_.checkpoints.back().restore;
+  if (restore.v <= 10) return;
+  Settings settings;
+  const bool stated = input_.site != nullptr && input_.site->storage.write.v > 0;
+  if (stated) {
+    const Storage& s = input_.site->storage;
+    settings.push_back(setting("site.storage.write", s.write * 2));
+    if (s.read.v > 0) settings.push_back(setting("site.storage.read", s.read * 2));
+    if (s.per_stream.v > 0)
+      settings.push_back(setting("site.storage.per_stream", s.per_stream * 2));
+    if (s.requests_per_s > 0)
+      settings.push_back(setting("site.storage.requests_per_s", s.requests_per_s * 2));
+  }
+  if (!stated || run_.checkpoint.restore.v > 0)
+    settings.push_back(setting("run.checkpoint.restore", restore / 2));
+  const std::optional<RunSpec> then = with(settings);
+  if (!then) return;
+  const std::string shorter =
+      fmt::format("{} -> {}", duration(restore), duration(then->checkpoints.back().restore));
+  add(stated ? "storage bandwidth" : "faster restore",
+      stated ? fmt::format("twice, restore {}", shorter) : shorter, std::move(settings));
+}
+
+void Levers::tiers() {
+  const Checkpointing& c = run_.checkpoint;
+  // What it costs follows from sizes and ports; where they are not known, there is no such tier.
+  const Settings peer{"run.checkpoint.peer_memory=true",
+                      setting("run.checkpoint.peer_interval", kPeerInterval)};
+  const std::optional<RunSpec> then = c.peer_memory ? std::nullopt : with(peer);
+  if (then && then->checkpoints.front().survives == Extent::kNode) {
+    add("peer-memory tier",
+        fmt::format("none -> every {}, stall {}", duration(kPeerInterval),
+                    duration(then->checkpoints.front().stall)),
+        peer);
+  }
+  if (!c.local_disk && !c.peer_memory && input_.setting->cluster.node.disk_bandwidth.v > 0)
+    add("local-disk tier", "none -> beside the remote one", {"run.checkpoint.local_disk=true"});
+}
+
+void Levers::best_recovery() {
+  const Checkpointing& c = run_.checkpoint;
+  Settings settings;
+  if (run_.detection != Detection::kInspected) settings.push_back("run.detection=inspected");
+  if (run_.recovery == Restart::kRequeue) settings.push_back("run.recovery=warm-standby");
+  if (c.mode != SaveMode::kAsync) settings.push_back("run.checkpoint.mode=async");
+  if (!c.peer_memory) settings.push_back("run.checkpoint.peer_memory=true");
+  if (settings.size() < 2) return;  // one of them alone is a lever already
+  settings.push_back(setting("run.checkpoint.peer_interval", kPeerInterval));
+  if (c.rule != SaveRule::kOptimal) settings.push_back("run.checkpoint.rule=optimal");
+  if (c.stall.v > 0) settings.push_back("run.checkpoint.stall=0");  // what the mode makes of it
+  const bool elastic = run_.recovery == Restart::kElastic;
+  add("best recovery",
+      fmt::format("inspected, {}, async, peer saves", elastic ? "elastic" : "standby"),
+      std::move(settings));
+}
+
+void Levers::slowness() {
+  const Stragglers& g = now_.stragglers;
   if (g.slow_nodes > 0 && g.slow_by > 0) {
-    levers.add("no slow nodes", fmt::format("{:.2g} % of nodes -> none", 100 * g.slow_nodes),
-               [](RunSpec& c) { c.stragglers.slow_nodes = 0; });
+    add("no slow nodes", fmt::format("{:.2g} % of nodes -> none", 100 * g.slow_nodes),
+        {"run.reliability.slow_nodes=0"});
   }
   if (g.jitter > 0) {
-    levers.add("jitter", fmt::format("{:.2g} % -> {:.2g} %", 100 * g.jitter, 50 * g.jitter),
-               [](RunSpec& c) { c.stragglers.jitter /= 2; });
+    add("jitter", fmt::format("{:.2g} % -> {:.2g} %", 100 * g.jitter, 50 * g.jitter),
+        {setting("run.reliability.jitter", g.jitter / 2)});
   }
-  if (s.data.latency_median.v <= 0 || Simulator(s).data_excess() - s.data.starved < 1e-4) return;
-  levers.add("prefetch", fmt::format("{} -> {} batches", s.data.prefetch, s.data.prefetch * 4),
-             [](RunSpec& c) { c.data.prefetch *= 4; });
-  if (s.data.hedges == 0) {
-    levers.add("hedged reads", "none -> 1, on another path", [](RunSpec& c) { c.data.hedges = 1; });
-  }
+}
+
+void Levers::input() {
+  const DataPath& d = now_.data;
+  if (d.latency_median.v <= 0 || Simulator(now_).data_excess() - d.starved < 1e-4) return;
+  const int64_t deeper = 4 * std::max<int64_t>(1, d.prefetch);
+  add("prefetch", fmt::format("{} -> {} batches", d.prefetch, deeper),
+      {fmt::format("run.prefetch={}", deeper)});
+  if (d.hedges == 0) add("hedged reads", "none -> 1, on another path", {"run.hedges=1"});
 }
 
 }  // namespace
 
-std::vector<Lever> standard_levers(const RunSpec& spec) {
-  Levers levers(spec);
-  add_recovery(spec, levers);
-  add_checkpoints(spec, levers);
-  add_slowness(spec, levers);
+std::optional<RunSpec> spec_with(const SpecInput& input, const std::vector<std::string>& settings) {
+  Operations run = *input.operations;
+  Site site = input.site != nullptr ? *input.site : Site{};
+  if (!lay_over(settings, catalog(), run, site).empty()) return {};
+  SpecInput other = input;
+  other.operations = &run;
+  if (input.site != nullptr) other.site = &site;
+  SpecResult made = make_spec(other);
+  if (!made.problems.empty() || !check(made.spec).empty()) return {};
+  return std::move(made.spec);
+}
+
+std::vector<Lever> run_levers(const SpecInput& input) {
+  Levers levers(input);
+  levers.spares();
+  levers.detection();
+  levers.standby();
+  levers.elastic();
+  levers.initialisation();
+  levers.interval();
+  levers.asynchronous();
+  levers.storage();
+  levers.tiers();
+  levers.best_recovery();
+  levers.slowness();
+  levers.input();
   return std::move(levers.list);
+}
+
+void keep_best(std::vector<LeverResult>& levers) {
+  std::stable_sort(levers.begin(), levers.end(), [](const LeverResult& a, const LeverResult& b) {
+    return a.useful_share.mean > b.useful_share.mean;
+  });
+  std::set<std::string> seen;
+  std::erase_if(levers, [&](const LeverResult& l) { return !seen.insert(l.name).second; });
 }
 
 }  // namespace assay

@@ -181,7 +181,7 @@ std::vector<LeverResult> measure_levers(const RunSpec& base, const std::vector<L
   for (const Lever& lever : levers) {
     before += options.runs;
     const std::vector<std::optional<Summary>> with = all_runs(lever.spec, quiet);
-    LeverResult r{lever.name, lever.change, 0, {}, {}, {}};
+    LeverResult r{lever.name, lever.change, lever.settings, 0, {}, {}, {}};
     std::vector<double> useful, goodput, period;
     for (size_t k = 0; k < with.size(); ++k) {
       if (!with[k] || !without[k]) continue;

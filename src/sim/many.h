@@ -54,29 +54,22 @@ struct ManyResult {
 
 ManyResult simulate_many(const RunSpec&, const ManyOptions&);
 
-// Between saves to a peer's memory, where a lever brings them: ByteRobust copies every step; every
-// half minute loses no more than 15 s of work on average.
-constexpr Seconds kPeerInterval{30};
-
 // The same spec with one thing changed.
 struct Lever {
-  std::string name;    // `spares`
-  std::string change;  // `16 -> 32 nodes`
+  std::string name;                   // `spares`
+  std::string change;                 // `16 -> 32 nodes`
+  std::vector<std::string> settings;  // of the description that say so: `run.spares=32`
   RunSpec spec;
 };
 
 struct LeverResult {
   std::string name, change;
+  std::vector<std::string> settings;
   int64_t pairs = 0;
   Band useful_share;  // paired difference, lever minus base: of what was paid, spares included
   Band goodput;       // paired difference
   Band period;        // paired difference, seconds
 };
-
-// What an operator could do: more spares, detection in seconds, the best checkpoint interval,
-// faster storage, a peer-memory tier, warm standby, no slow nodes, deeper prefetch, hedged reads.
-// Only those that change this spec.
-std::vector<Lever> standard_levers(const RunSpec&);
 
 // In the order of `levers`; each with the seeds of `options`.
 std::vector<LeverResult> measure_levers(const RunSpec& base, const std::vector<Lever>& levers,

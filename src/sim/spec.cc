@@ -136,6 +136,8 @@ void Maker::failures() {
     process.per_gpu_hour = f.count / r.exposure_gpu_hours * (part ? hot : 1);
     process.extent = f.extent == FailureExtent::kProcess ? Extent::kProcess : Extent::kNode;
     process.detection = inspected ? f.inspected : f.watchdog;
+    if (run_.noticed_within.v > 0)
+      process.detection = std::min(process.detection, run_.noticed_within);
     process.detection_sigma = kDetectionSigma;
     process.replaced = f.replaced;
     process.shape = f.shape;

@@ -1,5 +1,4 @@
 #include "world/describe.h"
-#include "world/checkpoint.h"
 
 #include <cmath>
 
@@ -278,6 +277,26 @@ tl::expected<Description, Diagnostics> describe(const Request& request, const Ca
   }
   describer.finish();
   return std::move(describer.result());
+}
+
+Diagnostics lay_over(const std::vector<std::string>& sets, const Catalog& catalog, Operations& run,
+                     Site& site) {
+  Inputs inputs;
+  Diagnostics problems;
+  Origins ignored;
+  Request request;
+  request.sets = sets;
+  gather_inputs(request, catalog, inputs, problems);
+  Reader reader(catalog, problems, ignored);
+  Operations new_run = run;
+  Site new_site = site;
+  if (inputs.run.given) reader.read_struct(inputs.run.value, new_run, "run");
+  if (inputs.site.value.is_map()) reader.read_struct(inputs.site.value, new_site, "site");
+  check_operations(new_run, inputs.run.value, problems);
+  if (!problems.empty()) return problems;
+  run = std::move(new_run);
+  site = std::move(new_site);
+  return {};
 }
 
 CheckReport check_file(const std::string& path, const Catalog& catalog) {

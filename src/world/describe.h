@@ -30,7 +30,7 @@ struct Assumption {
 
 struct Description {
   Setting setting;
-  Site site;  // where has_site; else a default one that must not be used
+  Site site;              // where has_site; else a default one that must not be used
   Operations operations;  // how it is run; the catalog's `usual` where nothing is said
   bool has_workload = false, has_site = false, has_operations = false;
   Plan plan;                        // complete only as far as stated; the rest are stack defaults
@@ -44,6 +44,10 @@ struct Description {
 // All problems at once. Needs a cluster, and what the request says; without a stack, the catalog's
 // default for the accelerator's vendor is used and noted.
 tl::expected<Description, Diagnostics> describe(const Request&, const Catalog&);
+
+// More settings `run.*` and `site.*` over a description that is complete: what the request would
+// have made of them. Nothing is changed where there are problems.
+Diagnostics lay_over(const std::vector<std::string>& sets, const Catalog&, Operations&, Site&);
 
 // For `check`: read each file, report every problem and what would be assumed, need nothing.
 struct CheckReport {

@@ -168,6 +168,7 @@ struct Operations {
   int64_t replicas_least = 0;  // below it the job waits; zero: half of them
   ElasticBatch elastic_batch = ElasticBatch::kShrink;
   Detection detection = Detection::kWatchdog;
+  Seconds noticed_within;  // the longest median until a failure is noticed; zero: as the kind says
   Checkpointing checkpoint;
   Seconds queue_wait;                     // before the job starts, median
   Seconds requeue_wait = Seconds(60);     // after each failure, with `requeue`
@@ -204,6 +205,8 @@ void fields(T& o, V&& visit) {
         "with `elastic`: fewer stop the job; zero: half of them");
   visit("elastic_batch", o.elastic_batch, kAny, "with `elastic`: the batch while some are away");
   visit("detection", o.detection, kAny, "who notices a failure");
+  visit("noticed_within", o.noticed_within, kNotNegative,
+        "no kind of failure takes longer to notice, in the median; zero: as its kind says");
   visit("checkpoint", o.checkpoint, kAny, "how progress is saved");
   visit("queue_wait", o.queue_wait, kNotNegative, "before the job starts, median");
   visit("requeue_wait", o.requeue_wait, kNotNegative, "after each failure, with `requeue`");
