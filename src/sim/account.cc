@@ -72,7 +72,8 @@ class Settlement {
       while (piece != lost.end() && piece->segment == i) ++piece;
       if (g.forced) continue;
       const GpuNanoseconds length = g.end - g.begin;
-      books_[Account::kCheckpoint] += GpuNanoseconds{g.stalled} * g.active;
+      books_[Account::kCheckpoint] += GpuNanoseconds{g.stalled - g.starved} * g.active;
+      books_[Account::kStorage] += GpuNanoseconds{g.starved} * g.active;
       books_[Account::kCurtailment] += length * g.curtailed;
       books_[Account::kReplacement] += length * g.replacing;
       books_[Account::kRestart] += length * g.restarting;
@@ -183,6 +184,16 @@ double overlap(double begin, double end, double length, size_t i) {
   return std::max(0.0, std::min(end, from + length) - std::max(begin, from));
 }
 
+// Time of a segment in which it stepped, until `elapsed` after its begin: saves stand where they
+// are.
+double stepped_until(const SaveSchedule& s, const Segment& g, double elapsed) {
+  const Nanoseconds at = static_cast<Nanoseconds>(elapsed);
+  if (at <= 0) return 0;
+  const Nanoseconds length = g.end - g.begin;
+  if (at >= length) return static_cast<double>(length - g.stalled);
+  return static_cast<double>(at - save_time(s, g, state_at(s, g, at)).stalled);
+}
+
 std::vector<SeriesPoint> series(const PreparedRun& run, const Chronicle& c,
                                 const std::vector<Segment>& segments, Seconds bucket) {
   const double length = static_cast<double>(std::max<Nanoseconds>(1, to_ns(bucket)));
@@ -191,13 +202,16 @@ std::vector<SeriesPoint> series(const PreparedRun& run, const Chronicle& c,
   for (const Segment& g : segments) {
     if (g.forced || g.end <= g.begin) continue;
     const double from = static_cast<double>(g.begin), upto = static_cast<double>(g.end);
-    const double stepping = 1 - static_cast<double>(g.stalled) / (upto - from);
-    const double kept_until = from + (upto - from) * kept_share(g);
+    const double kept = kept_share(g) * static_cast<double>(g.end - g.begin - g.stalled);
     const size_t last = std::min(buckets.size() - 1, static_cast<size_t>(upto / length));
+    double before = 0;  // stepped until this bucket
     for (size_t i = static_cast<size_t>(from / length); i <= last; ++i) {
-      const double wall = overlap(from, upto, length, i) * stepping;
+      const double edge = static_cast<double>(i + 1) * length;
+      const double after = stepped_until(run.schedule, g, edge - from);
+      const double wall = after - before;
       const double gpus = static_cast<double>(g.active);
-      buckets[i].kept += overlap(from, kept_until, length, i) * stepping * gpus;
+      buckets[i].kept += std::max(0.0, std::min(kept, after) - before) * gpus;
+      before = after;
       buckets[i].stepped += wall * gpus;
       buckets[i].slow += wall * (1 + g.excess.total());
       buckets[i].clock += wall * g.clock;
@@ -222,6 +236,21 @@ std::vector<SeriesPoint> series(const PreparedRun& run, const Chronicle& c,
 
 // --- the trace --------------------------------------------------------------------------------
 
+// Waits for input that a save keeps back, each where it is.
+void trace_starving(const SaveSchedule& s, const Segment& g, std::vector<RunEvent>& events) {
+  for (const SaveTier& t : s.tiers) {
+    if (t.starve == 0) continue;
+    for (int64_t n = g.from.saves / t.every + 1; n * t.every <= g.saves_end; ++n) {
+      const int64_t index = n * t.every - g.from.saves;
+      const Nanoseconds all = s.stalls(n * t.every - 1, n * t.every);
+      const Nanoseconds end = g.begin + save_begin(s, g, index) + all;
+      const Nanoseconds begin = std::min(g.end, end - t.starve);
+      events.push_back({to_seconds(begin), to_seconds(std::min(g.end, end)), "input",
+                        "starved by a save", -1, static_cast<double>(g.active)});
+    }
+  }
+}
+
 std::vector<RunEvent> trace(const PreparedRun& run, const Chronicle& c,
                             const std::vector<Segment>& segments) {
   std::vector<RunEvent> events = c.moments;
@@ -241,6 +270,7 @@ std::vector<RunEvent> trace(const PreparedRun& run, const Chronicle& c,
     const double kept_until = from + (upto - from) * kept_share(g);
     span(from, kept_until, g.active < run.spec.gpus ? "step, degraded" : "step", g.active);
     span(kept_until, upto, "step, lost", g.active);
+    trace_starving(run.schedule, g, events);
   }
   std::stable_sort(events.begin(), events.end(),
                    [](const RunEvent& a, const RunEvent& b) { return a.begin < b.begin; });

@@ -26,12 +26,12 @@ class SlowestFetch {
 // Mean step time over `step`, minus 1. Always the same luck, so that two settings compare.
 double data_stall_excess(const DataPath&, double ranks, Seconds step);
 
-// Mean excess of a step by saves of a tier that take the store's bandwidth from the input while
-// they are persisted: storage then delivers s = 1 / (1 + starves) batches a step. What was fetched
+// How long steps wait for each save of a tier that takes the store's bandwidth from the input while
+// it is persisted: storage then delivers s = 1 / (1 + starves) batches a step. What was fetched
 // ahead, B batches, lasts for B T / (1 - s); only then the steps wait, for 1 - s of the time that
 // is left. Between saves the rest of the bandwidth, 1 / demand - 1 batches a step, fills it again,
 // up to the prefetch depth. Nothing is ahead where the input takes all of the store anyway.
 // `interval` is of work. Agrees with a simulation of every fetch (test).
-double save_starvation(const DataPath&, const CheckpointTier&, Seconds interval, Seconds step);
+Seconds save_starvation(const DataPath&, const CheckpointTier&, Seconds interval, Seconds step);
 
 }  // namespace assay

@@ -149,7 +149,8 @@ double by_formula(const Store& store, int ranks, int depth, double p50, double p
   CheckpointTier t;
   t.persist = Seconds(store.save_lasts);
   t.starves = std::max(0.0, 2 * store.demand - 1) - d.starved;
-  if (store.save_every > 0) excess += save_starvation(d, t, Seconds(store.save_every), Seconds(1));
+  if (store.save_every > 0)
+    excess += save_starvation(d, t, Seconds(store.save_every), Seconds(1)).v / store.save_every;
   return excess;
 }
 
@@ -188,20 +189,20 @@ TEST(DataStall, DeeperPrefetchNeverStarvesMore) {
   double last = 1e9;
   for (const int64_t depth : {0, 1, 2, 8, 32, 128, 512}) {
     d.prefetch = depth;
-    const double excess = save_starvation(d, t, Seconds(600), Seconds(1));
-    EXPECT_LE(excess, last) << depth;
-    EXPECT_GE(excess, 0);
-    last = excess;
+    const double waited_s = save_starvation(d, t, Seconds(600), Seconds(1)).v;
+    EXPECT_LE(waited_s, last) << depth;
+    EXPECT_GE(waited_s, 0);
+    last = waited_s;
   }
   EXPECT_EQ(last, 0);
   // A save that never ends starves every step, whatever is ahead.
   t.persist = Seconds(6000);
-  EXPECT_NEAR(save_starvation(d, t, Seconds(600), Seconds(1)), 0.8, 1e-9);
+  EXPECT_NEAR(save_starvation(d, t, Seconds(600), Seconds(1)).v, 0.8 * 600, 1e-9);
   // Without bandwidth to spare nothing is ahead.
   d.starved = 0.2;
   d.demand = 1.2;
   t.persist = Seconds(60);
-  EXPECT_NEAR(save_starvation(d, t, Seconds(600), Seconds(1)), 0.8 / 2.0 * 60 / 600, 1e-9);
+  EXPECT_NEAR(save_starvation(d, t, Seconds(600), Seconds(1)).v, 0.8 / 2.0 * 60, 1e-9);
 }
 
 }  // namespace

@@ -314,7 +314,8 @@ void Engine::start_maintenance() {
   phase_ = Phase::kSaving;
   Nanoseconds save = 0;
   if (!run_.schedule.tiers.empty()) {
-    save = run_.schedule.tiers.back().stall + run_.schedule.tiers.back().persist;
+    const SaveTier& last = run_.schedule.tiers.back();
+    save = last.stall + last.starve + last.persist;
   }
   enter(Phase::kSaving, Account::kCheckpoint, save);
 }
@@ -395,9 +396,10 @@ void Engine::end_segment() {
   g.end = now_;
   g.work_end = g.kept = state_.work;
   g.saves_end = state_.saves;
-  // Stalls begun, less what is still to go of the last.
-  g.stalled = g.from.stall + run_.schedule.stalls(g.from.saves, state_.saves) - state_.stall;
-  ASSERT(g.stalled >= 0 && g.stalled <= elapsed);
+  const SaveTime saving = save_time(run_.schedule, g, state_);
+  g.stalled = saving.stalled;
+  g.starved = saving.starved;
+  ASSERT(g.starved >= 0 && g.starved <= g.stalled && g.stalled <= elapsed);
   if (elapsed == 0) {
     history_.segments().pop_back();
     return;

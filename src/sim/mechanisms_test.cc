@@ -426,8 +426,35 @@ TEST(Mechanism, SavesThatShareStorageStarveTheInput) {
   s.checkpoints[0].starves = 0.5;
   // Steps of 1.6 instead of 1.1 leave 0.5 / 1.6 of the 400 s undone, every 900 s of work.
   EXPECT_NEAR(Simulator(s).data_excess(), 0.1 + 0.5 / 1.6 * 400 / 900, 1e-9);
+  const double waited = 0.5 / 1.6 * 400, cycle = 900 * 1.1 + 100 + waited;
+  EXPECT_NEAR(means(s, 1).ledger[Account::kStorage].v, (900 * 0.1 + waited) / cycle, 1e-3);
+  EXPECT_NEAR(means(s, 1).ledger[Account::kCheckpoint].v, 100 / cycle, 1e-3);
   s.checkpoints[0].starves = 0;
   EXPECT_NEAR(Simulator(s).data_excess(), 0.1, 1e-9);
+}
+
+// A save a day that keeps input back for hours: those hours are slow, the others are not.
+TEST(Mechanism, StarvingIsWhereTheSaveIs) {
+  RunSpec s = quiet();
+  s.period = Seconds(4 * kSecondsPerDay);
+  s.checkpoints = {tier("remote", Extent::kSite, kSecondsPerDay)};
+  s.checkpoints[0].persist = Seconds(4 * 3600);
+  s.checkpoints[0].starves = 1;  // half of these hours is waited for
+  const RunResult r = Simulator(s).run(1, {true, Seconds(3600)});
+  ASSERT_EQ(r.series.size(), 96u);
+  for (size_t h = 0; h < r.series.size(); ++h) {
+    const bool waits = h % 26 == 24 || h % 26 == 25;
+    EXPECT_NEAR(r.series[h].busy, waits ? 0 : 1, 1e-6) << h;
+    EXPECT_NEAR(r.series[h].goodput, r.series[h].busy, 1e-6) << h;
+  }
+  EXPECT_NEAR(r.ledger[Account::kStorage].v, 6.0 / 96 * r.paid.v, 1e-3);
+  std::vector<double> begins_h;
+  for (const RunEvent& e : r.events) {
+    if (e.track != "input") continue;
+    begins_h.push_back(e.begin.v / 3600);
+    EXPECT_NEAR((e.end - e.begin).v, 7200, 1e-3);
+  }
+  EXPECT_EQ(begins_h, (std::vector<double>{24, 50, 76}));
 }
 
 // --- never worse in expectation ---------------------------------------------------------------

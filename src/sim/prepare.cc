@@ -79,9 +79,6 @@ PreparedRun::PreparedRun(RunSpec s) : spec(std::move(s)) {
   data_excess = data_excess * (paced / spec.step.step) + spec.data.starved;
   prepare_failures();
   prepare_schedule();
-  for (size_t i = 0; i < spec.checkpoints.size(); ++i) {
-    data_excess += save_starvation(spec.data, spec.checkpoints[i], intervals[i], spec.step.step);
-  }
 }
 
 void PreparedRun::prepare_failures() {
@@ -176,7 +173,6 @@ void PreparedRun::prepare_schedule() {
     const CheckpointTier t = tier_with_interval(i, before);
     SaveTier save;
     save.stall = to_ns(t.stall);
-    save.persist = to_ns(t.persist);
     save.survives = t.survives;
     if (i == 0) {
       // Nothing saves beyond the run's end; a finite interval keeps the arithmetic finite.
@@ -188,6 +184,9 @@ void PreparedRun::prepare_schedule() {
       before = Seconds(schedule.interval / kNanosecondsPerSecond * static_cast<double>(save.every));
     }
     intervals.push_back(before);
+    const Seconds starve = save_starvation(spec.data, t, before, spec.step.step);
+    save.starve = to_ns(std::min(starve, t.persist));
+    save.persist = to_ns(t.persist) - save.starve;
     schedule.tiers.push_back(save);
   }
 }

@@ -17,12 +17,6 @@ double work_before(const SaveSchedule& s, const Segment& g, int64_t n) {
   return std::max(0.0, static_cast<double>(n) * s.interval - g.from.since);
 }
 
-// Begin and end of the n-th save after the segment's begin; n = 0 is one that was in progress.
-Nanoseconds save_begin(const SaveSchedule& s, const Segment& g, int64_t n) {
-  if (n == 0) return 0;
-  return g.from.stall + scaled(work_before(s, g, n), g.pace) +
-         s.stalls(g.from.saves, g.from.saves + n - 1);
-}
 Nanoseconds save_end(const SaveSchedule& s, const Segment& g, int64_t n) {
   if (n == 0) return g.from.stall;
   return save_begin(s, g, n) + s.stalls(g.from.saves + n - 1, g.from.saves + n);
@@ -35,8 +29,9 @@ int64_t last_n(const SaveSchedule& s, const Segment& g, Nanoseconds elapsed, Rea
   if (s.interval <= 0 || !(g.pace < 1e300)) return 0;
   double mean = 0, once = 0;
   for (const SaveTier& t : s.tiers) {
-    mean += static_cast<double>(t.stall) / static_cast<double>(t.every);
-    once += static_cast<double>(t.stall);
+    const double each = static_cast<double>(t.stall + t.starve);
+    mean += each / static_cast<double>(t.every);
+    once += each;
   }
   const double work = s.interval * g.pace;
   const double guess =
@@ -53,13 +48,36 @@ int64_t last_n(const SaveSchedule& s, const Segment& g, Nanoseconds elapsed, Rea
 
 }  // namespace
 
+Nanoseconds save_begin(const SaveSchedule& s, const Segment& g, int64_t n) {
+  if (n == 0) return 0;
+  return g.from.stall + scaled(work_before(s, g, n), g.pace) +
+         s.stalls(g.from.saves, g.from.saves + n - 1);
+}
+
 Nanoseconds SaveSchedule::stalls(int64_t after, int64_t upto) const {
   Nanoseconds sum = 0;
   for (const SaveTier& t : tiers) {
     const int64_t saves = t.every == 1 ? upto - after : upto / t.every - after / t.every;
-    sum += saves * t.stall;
+    sum += saves * (t.stall + t.starve);
   }
   return sum;
+}
+
+Nanoseconds SaveSchedule::starves(int64_t after, int64_t upto) const {
+  Nanoseconds sum = 0;
+  for (const SaveTier& t : tiers) {
+    if (t.starve > 0) sum += (upto / t.every - after / t.every) * t.starve;
+  }
+  return sum;
+}
+
+SaveTime save_time(const SaveSchedule& s, const Segment& g, const ProgressState& at) {
+  // Begun, less what is still to go of the last; a save ends with its starving.
+  const auto starving_left = [&](const ProgressState& p) {
+    return p.stall > 0 ? std::min(p.stall, s.starves(p.saves - 1, p.saves)) : 0;
+  };
+  return {g.from.stall + s.stalls(g.from.saves, at.saves) - at.stall,
+          starving_left(g.from) + s.starves(g.from.saves, at.saves) - starving_left(at)};
 }
 
 ProgressState state_at(const SaveSchedule& s, const Segment& g, Nanoseconds elapsed) {

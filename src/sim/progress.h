@@ -1,7 +1,8 @@
 // Work, saves and rollback, in closed form.
 //
 // Between two events that change the pace, a job's life is periodic: work for an interval, stall
-// for a save, and so on; every r-th save also goes to the next tier. A Segment is such a stretch;
+// for a save, wait for the input that it keeps back, and so on; every r-th save also goes to the
+// next tier. A Segment is such a stretch;
 // work, save and stall at any moment of it follow from arithmetic (a search over the number of
 // saves), so a run with a save every step costs as much as one without. The list of segments is the
 // job's history: the newest save that a failure leaves readable is found by walking back through
@@ -18,7 +19,8 @@ namespace assay {
 struct SaveTier {
   int64_t every = 1;  // of the first tier's saves; each divides the next
   Nanoseconds stall = 0;
-  Nanoseconds persist = 0;  // after the stall
+  Nanoseconds starve = 0;   // after the stall: steps wait for input that the save keeps back
+  Nanoseconds persist = 0;  // after both
   Extent survives = Extent::kSite;
 };
 
@@ -26,8 +28,10 @@ struct SaveSchedule {
   double interval = 0;  // work between saves of the first tier; zero: never saves
   std::vector<SaveTier> tiers;
 
-  // Stall of all saves with index in (after, upto]. Saves are counted from 1.
+  // Stall of all saves with index in (after, upto], starving included. Saves are counted from 1.
   Nanoseconds stalls(int64_t after, int64_t upto) const;
+  // The starving alone.
+  Nanoseconds starves(int64_t after, int64_t upto) const;
 };
 
 // Where a job stands; carried from segment to segment.
@@ -53,6 +57,7 @@ struct Segment {
   int64_t saves_end = INT64_MAX;  // begun by its end; more does not harm
   double kept = 0;                // work up to which it counts; lowered by rollbacks
   Nanoseconds stalled = 0;        // of its length, in saves
+  Nanoseconds starved = 0;        // of that, waiting for input
   bool forced = false;            // no length: a save of the last tier at `begin`, durable at once
   // Who does what meanwhile, in accelerators of the job.
   int64_t active = 0, curtailed = 0, replacing = 0, restarting = 0;
@@ -62,6 +67,15 @@ struct Segment {
 
 // The state `elapsed` after the segment's begin.
 ProgressState state_at(const SaveSchedule&, const Segment&, Nanoseconds elapsed);
+
+// What the segment spent in saves until it reached a state.
+struct SaveTime {
+  Nanoseconds stalled = 0, starved = 0;  // as in Segment
+};
+SaveTime save_time(const SaveSchedule&, const Segment&, const ProgressState& at);
+
+// Begin of the segment's n-th save after its own; n = 0 is one that was in progress.
+Nanoseconds save_begin(const SaveSchedule&, const Segment&, int64_t n);
 
 // When the segment reaches `work`, after its begin; kTimeMax when its pace is zero work.
 Nanoseconds time_of_work(const SaveSchedule&, const Segment&, double work);

@@ -12,8 +12,9 @@ namespace {
 SaveSchedule three_tiers() {
   SaveSchedule s;
   s.interval = 1000;
-  s.tiers = {
-      {1, 10, 0, Extent::kNode}, {4, 50, 30, Extent::kDomain}, {12, 200, 900, Extent::kSite}};
+  s.tiers = {{1, 10, 0, 0, Extent::kNode},
+             {4, 50, 0, 30, Extent::kDomain},
+             {12, 150, 50, 900, Extent::kSite}};
   return s;
 }
 
@@ -22,9 +23,12 @@ struct Walker {
   const SaveSchedule& s;
   double pace;
   ProgressState at;
+  Nanoseconds stalled = 0, starved = 0;
   void step() {
     if (at.stall == 0 && s.interval > 0 && at.since >= s.interval - 1e-9) begin_save();
     if (at.stall > 0) {
+      ++stalled;
+      if (at.stall <= s.starves(at.saves - 1, at.saves)) ++starved;
       --at.stall;
       return;
     }
@@ -55,6 +59,9 @@ TEST(Progress, StateAgreesWithAWalk) {
       if (walker.at.stall > 1) {
         ASSERT_NEAR(static_cast<double>(a.stall), static_cast<double>(walker.at.stall), 1) << t;
       }
+      const SaveTime saving = save_time(s, g, a);
+      ASSERT_LE(std::abs(saving.stalled - walker.stalled), 1) << t;
+      ASSERT_LE(std::abs(saving.starved - walker.starved), 1) << t;
       walker.step();
     }
   }

@@ -52,6 +52,12 @@ std::vector<FormulaError> Simulator::formulas() const {
   return costs ? formula_errors(*costs) : std::vector<FormulaError>();
 }
 Seconds Simulator::mtbf() const { return prepared_->run.mtbf; }
-double Simulator::data_excess() const { return prepared_->run.data_excess; }
+double Simulator::data_excess() const {
+  const PreparedRun& run = prepared_->run;
+  double excess = run.data_excess;
+  for (size_t i = 0; i < run.intervals.size(); ++i)
+    excess += to_seconds(run.schedule.tiers[i].starve) / run.intervals[i];
+  return excess;
+}
 
 }  // namespace assay
