@@ -13,7 +13,8 @@ int list(const Context& context, const std::string& kind) {
   const std::vector<std::string>& kinds = catalog_kinds();
   if (!kind.empty() && std::find(kinds.begin(), kinds.end(), kind) == kinds.end()) {
     const std::string near = nearest(kind, kinds);
-    return reject(UsageError{fmt::format("unknown kind `{}`", sanitize(kind, 60)),
+    return reject(context,
+                  UsageError{fmt::format("unknown kind `{}`", sanitize(kind, 60)),
                              near.empty() ? fmt::format("kinds: {}", fmt::join(kinds, ", "))
                                           : fmt::format("did you mean `{}`?", near)});
   }
@@ -25,9 +26,9 @@ int show(const Context& context, const std::string& name) {
   const std::string text = catalog_show_text(catalog(), name, context.style);
   if (text.empty()) {
     const std::string near = nearest(name, catalog_names(catalog()));
-    return reject(
-        UsageError{fmt::format("`{}` is not in the catalog", sanitize(name, 60)),
-                   near.empty() ? "assay catalog list" : fmt::format("did you mean `{}`?", near)});
+    return reject(context, UsageError{fmt::format("`{}` is not in the catalog", sanitize(name, 60)),
+                                      near.empty() ? "assay catalog list"
+                                                   : fmt::format("did you mean `{}`?", near)});
   }
   return deliver(context, text, catalog_show_json(catalog(), name, context.stamp), kYes);
 }
@@ -38,7 +39,8 @@ int run(const Context& context, const Arguments& args) {
   if (words[0] == "list" && words.size() <= 2)
     return list(context, words.size() == 2 ? words[1] : "");
   if (words[0] == "show" && words.size() == 2) return show(context, words[1]);
-  return reject(UsageError{"catalog takes `list [KIND]` or `show NAME`", "assay catalog -h"});
+  return reject(context,
+                UsageError{"catalog takes `list [KIND]` or `show NAME`", "assay catalog -h"});
 }
 
 }  // namespace

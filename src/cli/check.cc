@@ -6,8 +6,10 @@ namespace assay {
 namespace {
 
 int run(const Context& context, const Arguments& args) {
-  if (args.operands.empty()) return reject(UsageError{"check needs a file", "assay check -h"});
-  if (const Result<bool> exist = inputs_exist(args.operands); !exist) return fail(exist.error());
+  if (args.operands.empty())
+    return reject(context, UsageError{"check needs a file", "assay check -h"});
+  if (const Result<bool> exist = inputs_exist(args.operands); !exist)
+    return fail(context, exist.error());
   std::vector<CheckedFile> files;
   bool wrong = false;
   for (const std::string& path : args.operands) {

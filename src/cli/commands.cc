@@ -12,13 +12,13 @@ const Command* find_command(const std::string& name) {
   return nullptr;
 }
 
-int unknown_command(const std::string& name) {
+int unknown_command(const Context& context, const std::string& name) {
   std::vector<std::string> names;
   for (const Command& c : commands()) names.push_back(std::string(c.name));
   const std::string near = nearest(name, names);
-  return reject(UsageError{
-      fmt::format("unknown command `{}`", sanitize(name, 60)),
-      near.empty() ? "assay -h lists them" : fmt::format("did you mean `assay {}`?", near)});
+  return reject(context, UsageError{fmt::format("unknown command `{}`", sanitize(name, 60)),
+                                    near.empty() ? "assay -h lists them"
+                                                 : fmt::format("did you mean `assay {}`?", near)});
 }
 
 // Whether --help (and not -h) asked for help.
@@ -29,7 +29,7 @@ bool wants_long(const std::vector<std::string>& words) {
   return false;
 }
 
-int run_help(const Context&, const Arguments& args) {
+int run_help(const Context& context, const Arguments& args) {
   if (args.has("markdown")) {
     print_out(reference_page(commands()));
     return kYes;
@@ -39,7 +39,7 @@ int run_help(const Context&, const Arguments& args) {
     return kYes;
   }
   const Command* command = find_command(args.operands[0]);
-  if (!command) return unknown_command(args.operands[0]);
+  if (!command) return unknown_command(context, args.operands[0]);
   print_out(long_help(*command));
   return kYes;
 }
@@ -78,17 +78,17 @@ int run_command_line(const std::vector<std::string>& words) {
     return kYes;
   }
   const Command* command = find_command(words[0]);
-  if (!command) return unknown_command(words[0]);
+  if (!command) return unknown_command(bare_context(words), words[0]);
   const tl::expected<Arguments, UsageError> args =
       parse(*command, {words.begin() + 1, words.end()});
-  if (!args) return reject(args.error());
+  if (!args) return reject(bare_context(words), args.error());
   if (args->has("help")) {
     print_out(wants_long(words) ? long_help(*command) : short_help(*command));
     return kYes;
   }
   if (args->has("version")) return run_command_line({"--version"});
   const tl::expected<Context, UsageError> context = make_context(*args);
-  if (!context) return reject(context.error());
+  if (!context) return reject(bare_context(words), context.error());
   return command->run(*context, *args);
 }
 

@@ -88,8 +88,8 @@ tl::expected<Side, int> make_side(const Context& context, const Arguments& args,
   if (!result.fits && (result.searched || result.impossible)) {
     const Impossible why =
         result.impossible.value_or(Impossible{"plan", "no plan fits", "assay plan shows why"});
-    print_error(fmt::format("{}: {}\n", input, why.reason));
-    return tl::unexpected(result.impossible && !result.searched ? kInputWrong : kNo);
+    const int code = result.impossible && !result.searched ? kInputWrong : kNo;
+    return tl::unexpected(fail(context, {fmt::format("{}: {}", input, why.reason), code}));
   }
   Side side;
   side.name = file_name(input);
@@ -105,15 +105,16 @@ tl::expected<Side, int> make_side(const Context& context, const Arguments& args,
 
 int run(const Context& context, const Arguments& args) {
   if (args.operands.size() < 2)
-    return reject(UsageError{"compare needs two descriptions", "assay compare -h"});
+    return reject(context, UsageError{"compare needs two descriptions", "assay compare -h"});
   const auto gates = parse_gates(args);
-  if (!gates) return reject(gates.error());
-  if (const Result<bool> exist = inputs_exist(args.operands); !exist) return fail(exist.error());
+  if (!gates) return reject(context, gates.error());
+  if (const Result<bool> exist = inputs_exist(args.operands); !exist)
+    return fail(context, exist.error());
   std::vector<std::string> texts;
   if (all_diagnoses(args.operands, texts)) {
     if (!gates->empty())
-      return reject(UsageError{"--fail-if knows no figure of a diagnosis",
-                               "`assay diagnose --fail-on SHARE` is its gate"});
+      return reject(context, UsageError{"--fail-if knows no figure of a diagnosis",
+                                        "`assay diagnose --fail-on SHARE` is its gate"});
     return compare_diagnoses(context, args.operands, texts);
   }
   std::vector<Operand> operands;
@@ -127,6 +128,7 @@ int run(const Context& context, const Arguments& args) {
   const Parts parts = split(operands);
   if (parts.sides.size() < 2) {
     return reject(
+        context,
         UsageError{"compare found only one description among these",
                    "give two files that each hold a workload and a cluster, or one workload and "
                    "two clusters"});

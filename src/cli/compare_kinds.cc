@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "cli/inputs.h"
+#include "cli/interrupt.h"
 #include "cli/simulation.h"
 #include "report/diagnose_compare.h"
 #include "report/offers_report.h"
@@ -28,11 +29,10 @@ RunFigures simulated_figures(const SimulateResult& r) {
 
 int compare_offers(const Context& context, const Arguments& args,
                    const std::vector<std::string>& sides, const std::vector<std::string>& shared) {
-  const InterruptGuard guard;
   const auto gates = parse_gates(args);
-  if (!gates) return reject(gates.error());
+  if (!gates) return reject(context, gates.error());
   tl::expected<SimulationAsk, UsageError> ask = read_simulation_ask(context, args);
-  if (!ask) return reject(ask.error());
+  if (!ask) return reject(context, ask.error());
   ask->levers = false;
   ask->to_target = !args.has("days");  // offers are compared by when the job is done
   OffersResult result;
@@ -41,9 +41,9 @@ int compare_offers(const Context& context, const Arguments& args,
     char* end = nullptr;
     result.deadline_days = std::strtod(text.c_str(), &end);
     if (text.empty() || *end != 0 || !(result.deadline_days > 0 && result.deadline_days < 1e5))
-      return reject(
-          UsageError{fmt::format("--deadline: `{}` is not a number of days", sanitize(text, 40)),
-                     "as in --deadline 60"});
+      return reject(context, UsageError{fmt::format("--deadline: `{}` is not a number of days",
+                                                    sanitize(text, 40)),
+                                        "as in --deadline 60"});
   }
   for (const std::string& side : sides) {
     std::vector<std::string> inputs{side};

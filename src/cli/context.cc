@@ -1,5 +1,6 @@
 #include "cli/context.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstdio>
@@ -108,8 +109,17 @@ bool write_file(const std::string& path, const std::string& text) {
 
 }  // namespace
 
-tl::expected<Context, UsageError> make_context(const Arguments& args) {
+Context bare_context(const std::vector<std::string>& words) {
   Context c;
+  c.json = std::find(words.begin(), words.end(), "--json") != words.end();
+  c.stamp.seed = "1";
+  c.stamp.version = ASSAY_VERSION;
+  c.stamp.catalog_date = catalog().date;
+  return c;
+}
+
+tl::expected<Context, UsageError> make_context(const Arguments& args) {
+  Context c = bare_context({});
   c.json = args.has("json");
   c.output = args.get("output");
   c.style.quiet = args.has("quiet");
@@ -139,9 +149,7 @@ tl::expected<Context, UsageError> make_context(const Arguments& args) {
         fmt::format("--seed: `{}` is not a whole number", sanitize(args.get("seed"), 40)), ""});
   }
   c.stamp.seed = fmt::format("{}", seed);
-  c.stamp.version = ASSAY_VERSION;
   c.stamp.inputs = fmt::format("{}", fmt::join(args.operands, " "));
-  c.stamp.catalog_date = catalog().date;
   return c;
 }
 
@@ -159,14 +167,14 @@ void print_error(const std::string& text) { std::fwrite(text.data(), 1, text.siz
 int deliver(const Context& c, const std::string& text, const std::string& json, int code) {
   if (!c.output.empty() && c.output != "-" && !write_file(c.output, json)) {
     return fail(
-        {fmt::format("{}: cannot be written: {}", c.output, std::strerror(errno)), kWorldWrong});
+        c, {fmt::format("{}: cannot be written: {}", c.output, std::strerror(errno)), kWorldWrong});
   }
   print_out(c.json || c.output == "-" ? json : text);
   return code;
 }
 
 int reject(const Context& c, const Diagnostics& problems) {
-  if (c.json) print_out(problems_json(problems, c.stamp));
+  if (c.json) print_out(errors_json(problems, c.stamp));
   print_error(render(problems));
   size_t errors = 0;
   for (const Diagnostic& d : problems) errors += d.severity == Severity::kError ? 1 : 0;
@@ -174,13 +182,27 @@ int reject(const Context& c, const Diagnostics& problems) {
   return kInputWrong;
 }
 
-int reject(const UsageError& e) {
+int reject(const Context& c, const UsageError& e, const Diagnostics& told) {
+  if (c.json) {
+    Diagnostics all = told;
+    all.emplace_back().message = e.message;
+    all.back().help = e.help;
+    print_out(errors_json(all, c.stamp));
+  }
   print_error(fmt::format("error: {}\n", e.message));
   if (!e.help.empty()) print_error(fmt::format("  = help: {}\n", e.help));
   return kInputWrong;
 }
 
-int fail(const Failure& f) {
+int fail(const Context& c, const Failure& f) {
+  if (c.json) {
+    Diagnostic d;
+    d.message = f.message;
+    // `<thing>: <what is wrong>`; things that fail are files.
+    if (const size_t colon = f.message.find(": "); colon != std::string::npos)
+      d.at.file = f.message.substr(0, colon);
+    print_out(errors_json({d}, c.stamp));
+  }
   print_error(fmt::format("error: {}\n", f.message));
   return f.exit_code;
 }
@@ -215,31 +237,6 @@ Result<bool> inputs_exist(const std::vector<std::string>& inputs) {
     }
   }
   return true;
-}
-
-Progress::Progress(const Context& c, std::string what)
-    : enabled_(isatty(STDERR_FILENO) && !c.style.quiet),
-      what_(std::move(what)),
-      start_(std::chrono::steady_clock::now()),
-      last_(start_) {}
-
-Progress::~Progress() {
-  if (shown_) std::fputs("\r\x1b[K", stderr);
-}
-
-std::function<void(double)> Progress::callback() {
-  if (!enabled_) return {};
-  return [this](double fraction) { show(fraction); };
-}
-
-void Progress::show(double fraction) {
-  const auto now = std::chrono::steady_clock::now();
-  if (now - start_ < std::chrono::milliseconds(500) || now - last_ < std::chrono::milliseconds(100))
-    return;
-  last_ = now;
-  shown_ = true;
-  const std::string filled = bar(fraction, 36, Style{});
-  std::fputs(fmt::format("\r{} [{}] {:.0f} %", what_, filled, fraction * 100).c_str(), stderr);
 }
 
 }  // namespace assay

@@ -1,9 +1,6 @@
 // What every command shares: how to print, where to write, what is known.
 #pragma once
 
-#include <chrono>
-#include <functional>
-
 #include "cli/options.h"
 #include "report/screen.h"
 #include "world/describe.h"
@@ -25,6 +22,8 @@ struct Context {
   std::string output;  // -o
 };
 
+// As far as it is known before the options are: enough to refuse them.
+Context bare_context(const std::vector<std::string>& words);
 // Global options -> context, after the environment. Fails on a bad --width, --seed or --color.
 tl::expected<Context, UsageError> make_context(const Arguments&);
 
@@ -35,36 +34,17 @@ void print_error(const std::string&);
 // Prints the text (or the JSON with --json), writes -o; returns `code`, or 3 where -o fails.
 int deliver(const Context&, const std::string& text, const std::string& json, int code);
 
-// The input is wrong: all problems on standard error; 2.
+// The input is wrong: all problems on standard error, with --json also as a document; 2.
 int reject(const Context&, const Diagnostics&);
-int reject(const UsageError&);
+// `told` was printed before; the document has it, too.
+int reject(const Context&, const UsageError&, const Diagnostics& told = {});
 // The world is wrong.
-int fail(const Failure&);
+int fail(const Context&, const Failure&);
 
 // Request from operands, --set, --gpus and --tokens. Files that are named but do not exist are a
 // failure of the world.
 tl::expected<Request, UsageError> make_request(const Arguments&,
                                                const std::vector<std::string>& inputs);
 Result<bool> inputs_exist(const std::vector<std::string>& inputs);
-
-// A bar on a terminal's standard error after half a second, erased at the end. Nothing elsewhere.
-class Progress {
- public:
-  Progress(const Context&, std::string what);
-  ~Progress();
-  Progress(const Progress&) = delete;
-  Progress& operator=(const Progress&) = delete;
-
-  // To hand on; refers to this object.
-  std::function<void(double)> callback();
-
- private:
-  void show(double fraction);
-
-  bool enabled_;
-  bool shown_ = false;
-  std::string what_;
-  std::chrono::steady_clock::time_point start_, last_;
-};
 
 }  // namespace assay

@@ -7,6 +7,7 @@
 
 #include "cli/commands.h"
 #include "cli/inputs.h"
+#include "cli/progress.h"
 #include "diagnose/diagnose.h"
 #include "ingest/kineto.h"
 #include "plan/study.h"
@@ -37,7 +38,8 @@ tl::expected<Known, int> describe_known(const Context& context, const Arguments&
   const std::vector<std::string> inputs = described(args);
   if (inputs.empty()) return known;
   if (!args.has("cluster"))
-    return tl::unexpected(reject(UsageError{"a prediction needs --cluster too", "--cluster C"}));
+    return tl::unexpected(
+        reject(context, UsageError{"a prediction needs --cluster too", "--cluster C"}));
   if (args.has("workload")) {
     tl::expected<Description, InputRefusal> d = describe_inputs(args, inputs);
     if (!d) return tl::unexpected(refuse(context, d.error()));
@@ -107,8 +109,8 @@ bool any_missing(const Diagnosis& d) {
 int show(const DiagnoseResult& result, const Context& context, const std::string& id) {
   const std::optional<std::string> text = evidence_text(result.diagnosis, id, context.style);
   if (!text) {
-    return reject(UsageError{fmt::format("no evidence `{}`", sanitize(id, 40)),
-                             "the last column of the findings lists them"});
+    return reject(context, UsageError{fmt::format("no evidence `{}`", sanitize(id, 40)),
+                                      "the last column of the findings lists them"});
   }
   return deliver(context, *text, *text, kYes);
 }
@@ -133,9 +135,9 @@ bool write_trace(const Diagnosis& d, const Known& known, const std::string& path
 
 int run(const Context& context, const Arguments& args) {
   if (args.operands.empty())
-    return reject(UsageError{"diagnose needs files or folders", "assay diagnose -h"});
+    return reject(context, UsageError{"diagnose needs files or folders", "assay diagnose -h"});
   const tl::expected<double, UsageError> limit = fail_on(args);
-  if (!limit) return reject(limit.error());
+  if (!limit) return reject(context, limit.error());
   FileList list = list_files(args.operands);
   tl::expected<Known, int> known = describe_known(context, args);
   if (!known) return known.error();
@@ -156,13 +158,15 @@ int run(const Context& context, const Arguments& args) {
   const Diagnosis& d = result.diagnosis;
   if (std::none_of(d.files.begin(), d.files.end(), [](const FileRead& f) { return f.used; })) {
     const int code = reject(
-        UsageError{"none of the files could be read", "assay diagnose --help lists what can be"});
+        context,
+        UsageError{"none of the files could be read", "assay diagnose --help lists what can be"},
+        problems);
     return incomplete ? kWorldWrong : code;
   }
   predict(*known, result);
   if (args.has("trace") && !write_trace(d, *known, args.get("trace")))
-    return fail(Failure{sanitize(args.get("trace")) +
-                        ": cannot be written, or no profiler trace was given as a file"});
+    return fail(context, Failure{sanitize(args.get("trace")) +
+                                 ": cannot be written, or no profiler trace was given as a file"});
   if (args.has("show")) return show(result, context, args.get("show"));
   // What could not be opened is told by the exit code even though the rest was diagnosed.
   const int answer = fails(d, *limit) ? kNo : kYes;

@@ -5,6 +5,7 @@
 
 #include "cli/commands.h"
 #include "cli/inputs.h"
+#include "cli/progress.h"
 #include "plan/study.h"
 #include "report/explain_document.h"
 #include "report/explain_report.h"
@@ -78,21 +79,24 @@ int explain_plan(const Context& context, const Arguments& args, const Asked& ask
 int run(const Context& context, const Arguments& args) {
   std::vector<std::string> names = figure_names();
   if (args.operands.size() < 2) {
-    return reject(UsageError{"explain needs a result (or a workload and a cluster) and a figure",
+    return reject(context,
+                  UsageError{"explain needs a result (or a workload and a cluster) and a figure",
                              fmt::format("figures: {}", fmt::join(names, ", "))});
   }
   const Asked asked = parse_asked(args.operands.back());
   if (const Result<bool> exist = inputs_exist({args.operands.begin(), args.operands.end() - 1});
       !exist)
-    return fail(exist.error());
+    return fail(context, exist.error());
   std::string text;
   if (args.operands.size() == 2 && result_file(args.operands[0], text)) {
     const std::vector<std::string> parts = document_parts(text);
     if (!asked.which.empty() && !is_part(asked.which, parts)) {
-      return reject(UsageError{
-          fmt::format("{} has no part `{}`", sanitize(args.operands[0]), sanitize(asked.which, 60)),
-          parts.empty() ? "it holds one plan: leave `@` out"
-                        : fmt::format("its parts: {}", fmt::join(parts, ", "))});
+      return reject(
+          context,
+          UsageError{fmt::format("{} has no part `{}`", sanitize(args.operands[0]),
+                                 sanitize(asked.which, 60)),
+                     parts.empty() ? "it holds one plan: leave `@` out"
+                                   : fmt::format("its parts: {}", fmt::join(parts, ", "))});
     }
     if (const std::optional<DocumentFigure> found =
             explain_document(text, asked.figure, asked.which, catalog())) {
@@ -104,7 +108,7 @@ int run(const Context& context, const Arguments& args) {
     const std::vector<std::string> more = document_figures(text);
     names.insert(names.begin(), more.begin(), more.end());
   }
-  if (!is_figure(asked.figure)) return reject(unknown_figure(asked.figure, names));
+  if (!is_figure(asked.figure)) return reject(context, unknown_figure(asked.figure, names));
   return explain_plan(context, args, asked);
 }
 

@@ -33,9 +33,9 @@ tl::expected<Description, InputRefusal> from_result(const Arguments& args, const
 }  // namespace
 
 int refuse(const Context& context, const InputRefusal& r) {
-  if (!r.usage.message.empty()) return reject(r.usage);
+  if (!r.usage.message.empty()) return reject(context, r.usage);
   if (!r.problems.empty()) return reject(context, r.problems);
-  return fail(r.failure);
+  return fail(context, r.failure);
 }
 
 bool result_file(const std::string& input, std::string& text) {

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "cli/commands.h"
+#include "cli/interrupt.h"
 
 namespace {
 
@@ -25,7 +26,9 @@ int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);  // a broken pipe shows as a failed write and ends in success
   std::signal(SIGABRT, aborted);
   try {
-    return assay::run_command_line(std::vector<std::string>(argv + 1, argv + argc));
+    const std::vector<std::string> words(argv + 1, argv + argc);
+    assay::catch_interrupts(words);
+    return assay::run_command_line(words);
   } catch (const std::exception& e) {
     assay::print_error(std::string("assay: unexpected: ") + e.what() + "\n");
     return assay::kOurBug;

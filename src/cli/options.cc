@@ -131,7 +131,9 @@ std::string reference_options(const std::vector<Option>& options) {
 const std::vector<Option>& global_options() {
   static const std::vector<Option> options{
       {"json", 0, "", "print the result as JSON",
-       "A versioned document; text and JSON come from one struct."},
+       "A versioned document; text and JSON come from one struct. Where the input or a file is "
+       "wrong "
+       "it is `assay.error/1`: errors with file, line, column, message and fix."},
       {"output", 'o', "FILE", "also write the result as JSON to FILE",
        "`compare` and `explain` read it again."},
       {"set", 0, "PATH=VALUE", "change one setting, e.g. cluster.nodes=64 (repeatable)",
@@ -145,7 +147,7 @@ const std::vector<Option>& global_options() {
       {"ascii", 0, "", "no Unicode in bars", ""},
       {"width", 0, "N", "columns of the screen (80 to 200)",
        "Default: COLUMNS, the terminal, or 100."},
-      {"quiet", 'q', "", "no legend, no suggested commands", ""},
+      {"quiet", 'q', "", "no legend, no suggested commands, no progress", ""},
       {"verbose", 'v', "", "all assumptions and all accounts", ""},
       {"version", 0, "", "print the version", ""},
       {"help", 'h', "", "-h: one screen; --help: everything", ""},
@@ -246,8 +248,9 @@ std::string reference_page(const std::vector<Command>& commands) {
       "them. Names are catalog entries or YAML files, in any order; `-` reads standard input.\n\n"
       "Exit codes: 0 done, the answer is yes; 1 done, the answer is no (does not fit, a gate "
       "failed);\n"
-      "2 the input is wrong; 3 the world is wrong (a file); 70 a bug of ours. A broken pipe is "
-      "success.\n";
+      "2 the input is wrong; 3 the world is wrong (a file); 70 a bug of ours; 130 interrupted, "
+      "what is "
+      "printed\nis partial. A broken pipe is success.\n";
   for (const Command& c : commands) {
     out += fmt::format("\n## assay {} {}\n\n{}.\n\n", c.name, c.operands, c.brief);
     const std::string more = paragraphs(c.more, kHelpWidth);

@@ -4,6 +4,7 @@
 #include "cli/commands.h"
 #include "cli/gate.h"
 #include "cli/inputs.h"
+#include "cli/progress.h"
 #include "plan/study.h"
 #include "report/plan_report.h"
 
@@ -12,9 +13,9 @@ namespace {
 
 int run(const Context& context, const Arguments& args) {
   if (args.operands.empty())
-    return reject(UsageError{"plan needs a workload and a cluster", "assay plan -h"});
+    return reject(context, UsageError{"plan needs a workload and a cluster", "assay plan -h"});
   const auto gates = parse_gates(args);
-  if (!gates) return reject(gates.error());
+  if (!gates) return reject(context, gates.error());
 
   tl::expected<Description, InputRefusal> description = describe_inputs(args, args.operands);
   if (!description) return refuse(context, description.error());

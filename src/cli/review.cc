@@ -1,6 +1,7 @@
 // assay review: how much a site holds, and what a design review asks before a cluster goes live.
 #include "cli/commands.h"
 #include "cli/inputs.h"
+#include "cli/interrupt.h"
 #include "cli/simulation.h"
 #include "report/review_report.h"
 
@@ -68,9 +69,8 @@ std::optional<JobFigures> job_figures(const Context& context, const Description&
 }
 
 int run(const Context& context, const Arguments& args) {
-  const InterruptGuard guard;
   if (args.operands.empty())
-    return reject(UsageError{"review needs a site and a cluster", "assay review -h"});
+    return reject(context, UsageError{"review needs a site and a cluster", "assay review -h"});
   tl::expected<Description, InputRefusal> description = describe_site(args);
   if (!description) return refuse(context, description.error());
   print_error(render(description->warnings));

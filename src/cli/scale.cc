@@ -2,6 +2,7 @@
 #include "plan/scale.h"
 #include "cli/commands.h"
 #include "cli/inputs.h"
+#include "cli/progress.h"
 #include "report/scale_report.h"
 #include "world/rules.h"
 
@@ -23,15 +24,15 @@ bool grow_fabric(Setting& setting, const std::vector<int64_t>& sizes) {
 
 int run(const Context& context, const Arguments& args) {
   if (args.operands.empty())
-    return reject(UsageError{"scale needs a workload and a cluster", "assay scale -h"});
+    return reject(context, UsageError{"scale needs a workload and a cluster", "assay scale -h"});
   const std::string sizes = args.get("gpus", "16..8192");
   ScaleOptions options;
   options.sizes = parse_sizes(sizes);
   options.fix_plan = args.has("fix-plan");
   if (options.sizes.empty()) {
-    return reject(
-        UsageError{fmt::format("--gpus: `{}` is not a range of sizes", sanitize(sizes, 40)),
-                   "write 16..8192 (doubling) or 16,64,128"});
+    return reject(context, UsageError{fmt::format("--gpus: `{}` is not a range of sizes",
+                                                  sanitize(sizes, 40)),
+                                      "write 16..8192 (doubling) or 16,64,128"});
   }
   Arguments without_gpus = args;
   std::erase_if(without_gpus.options, [](const auto& o) { return o.first == "gpus"; });
@@ -44,10 +45,12 @@ int run(const Context& context, const Arguments& args) {
   options.progress = progress.callback();
   Setting& setting = description->setting;
   if (!grow_fabric(setting, options.sizes)) {
-    return reject(UsageError{
-        fmt::format("the nodes of {} have no NICs, so that more of them cannot be joined",
-                    description->cluster_name),
-        "state `cluster.node.nics` and `cluster.node.nic_bandwidth`, or name another node"});
+    return reject(
+        context,
+        UsageError{
+            fmt::format("the nodes of {} have no NICs, so that more of them cannot be joined",
+                        description->cluster_name),
+            "state `cluster.node.nics` and `cluster.node.nic_bandwidth`, or name another node"});
   }
   const ScaleResult result = scale(setting, description->plan, description->plan_keys, options);
   bool any = false;

@@ -24,11 +24,11 @@ bool write_trace(SimulateResult r, const SimulationAsk& ask, const std::string& 
 }
 
 int run(const Context& context, const Arguments& args) {
-  const InterruptGuard guard;
   if (args.operands.empty())
-    return reject(UsageError{"simulate needs a workload and a cluster", "assay simulate -h"});
+    return reject(context,
+                  UsageError{"simulate needs a workload and a cluster", "assay simulate -h"});
   const tl::expected<SimulationAsk, UsageError> ask = read_simulation_ask(context, args);
-  if (!ask) return reject(ask.error());
+  if (!ask) return reject(context, ask.error());
   std::vector<std::string> inputs = args.operands;
   if (args.has("site")) inputs.push_back(args.get("site"));
   if (args.has("run")) inputs.push_back(args.get("run"));
@@ -37,9 +37,8 @@ int run(const Context& context, const Arguments& args) {
   const tl::expected<SimulateResult, int> r =
       simulate_description(context, std::move(*description), *ask);
   if (!r) return r.error();
-  if (r->many.done == 0) return deliver(context, "", unrun_json(*r, context.stamp), kInterrupted);
   if (args.has("trace") && !write_trace(*r, *ask, args.get("trace")))
-    return fail(Failure{sanitize(args.get("trace")) + ": cannot be written"});
+    return fail(context, Failure{sanitize(args.get("trace")) + ": cannot be written"});
   return deliver(context, simulate_text(*r, context.style, context.stamp),
                  simulate_json(*r, context.stamp),
                  r->many.partial() || r->levers_cut ? kInterrupted : kYes);

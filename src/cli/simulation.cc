@@ -1,14 +1,13 @@
 #include "cli/simulation.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
-#include <csignal>
-#include <ctime>
 
 #include <fmt/format.h>
 
 #include "cli/inputs.h"
+#include "cli/interrupt.h"
+#include "cli/progress.h"
 #include "cli/site_levers.h"
 #include "economics/cost.h"
 #include "report/plan_report.h"
@@ -23,31 +22,6 @@ constexpr double kDaysUsual = 30;
 constexpr double kDaysMost = 3650;
 // Levers are differences with the same luck: they need fewer runs than the run itself.
 constexpr int64_t kLeverRuns = 40;
-
-// Set by the first Ctrl-C; runs that are complete are shown, marked partial. A second one kills.
-std::atomic<bool>& cancelled() {
-  static std::atomic<bool> flag{false};
-  return flag;
-}
-
-// A second one within half a second is the first heard twice: `timeout -s INT` signals the process
-// and then its group.
-int64_t now_ns() {
-  timespec t{};
-  clock_gettime(CLOCK_MONOTONIC, &t);  // safe within a handler
-  return static_cast<int64_t>(t.tv_sec) * 1'000'000'000 + t.tv_nsec;
-}
-void on_interrupt(int) {
-  constexpr int64_t kEcho_ns = 500'000'000;
-  static std::atomic<int64_t> first_ns{0};
-  int64_t none = 0;
-  if (first_ns.compare_exchange_strong(none, now_ns()) || now_ns() - none < kEcho_ns) {
-    cancelled().store(true);
-    return;
-  }
-  std::signal(SIGINT, SIG_DFL);
-  std::raise(SIGINT);
-}
 
 UsageError bad_number(const char* option, const std::string& text, const char* wanted) {
   return {fmt::format("--{}: `{}` is not {}", option, sanitize(text, 40), wanted), ""};
@@ -117,32 +91,29 @@ void run_all(const Context& context, const SimulationAsk& ask, const std::vector
   r.best_intervals = Simulator(std::move(best)).intervals();
   Progress progress(context, "simulate");
   const std::function<void(double)> show = progress.callback();
+  const int64_t lever_runs = std::min(ask.runs, kLeverRuns);
+  const int64_t pairs = levers.empty() ? 0 : static_cast<int64_t>(levers.size() + 1) * lever_runs;
+  int64_t before = 0;
   ManyOptions options;
   options.runs = ask.runs;
   options.seed = ask.seed;
-  options.cancel = &cancelled();
-  if (show) {
-    options.progress = [&](int64_t done) {
-      show(static_cast<double>(done) / static_cast<double>(ask.runs));
-    };
-  }
+  options.cancel = &interrupt_flag();
+  options.progress = [&](int64_t done) {
+    note_run_done();
+    if (show) show(static_cast<double>(before + done) / static_cast<double>(ask.runs + pairs));
+  };
   r.many = simulate_many(r.spec.spec, options);
-  if (!levers.empty() && !cancelled().load()) {
-    options.runs = std::min(ask.runs, kLeverRuns);
-    options.progress = nullptr;
-    r.levers = measure_levers(r.spec.spec, levers, options);
-    // A lever of which no pair is complete says nothing.
-    std::erase_if(r.levers, [](const LeverResult& l) { return l.pairs == 0; });
-    keep_best(r.levers);
-    r.levers_cut = cancelled().load();
-  }
+  if (levers.empty() || interrupted()) return;
+  before = ask.runs;
+  options.runs = lever_runs;
+  r.levers = measure_levers(r.spec.spec, levers, options);
+  // A lever of which no pair is complete says nothing.
+  std::erase_if(r.levers, [](const LeverResult& l) { return l.pairs == 0; });
+  keep_best(r.levers);
+  r.levers_cut = interrupted();
 }
 
 }  // namespace
-
-InterruptGuard::InterruptGuard() { std::signal(SIGINT, on_interrupt); }
-InterruptGuard::~InterruptGuard() { std::signal(SIGINT, SIG_DFL); }
-bool interrupted() { return cancelled().load(); }
 
 tl::expected<SimulationAsk, UsageError> read_simulation_ask(const Context& context,
                                                             const Arguments& args) {
@@ -175,9 +146,9 @@ tl::expected<SimulationAsk, UsageError> read_simulation_ask(const Context& conte
 tl::expected<Description, int> describe_run(const Context& context, const Arguments& args,
                                             const std::vector<std::string>& inputs) {
   tl::expected<Request, UsageError> request = make_request(args, inputs);
-  if (!request) return tl::unexpected(reject(request.error()));
+  if (!request) return tl::unexpected(reject(context, request.error()));
   if (const Result<bool> exist = inputs_exist(inputs); !exist)
-    return tl::unexpected(fail(exist.error()));
+    return tl::unexpected(fail(context, exist.error()));
   request->needs_operations = true;
   tl::expected<Description, Diagnostics> description = describe(*request, catalog());
   if (!description) return tl::unexpected(reject(context, description.error()));
@@ -212,7 +183,12 @@ tl::expected<SimulateResult, int> simulate_description(const Context& context,
   const bool has_site = description.has_site;
   StudyOptions options;
   options.what_ifs = false;
-  r.plan = study(std::move(description), catalog(), options);
+  {
+    Progress progress(context, "plan");
+    options.progress = progress.callback();
+    r.plan = study(std::move(description), catalog(), options);
+    options.progress = nullptr;
+  }
   if (r.plan.impossible && !r.plan.miss)
     return tl::unexpected(reject(context, impossible_problem(*r.plan.impossible)));
   if (!r.plan.fits) {
@@ -254,7 +230,6 @@ tl::expected<SimulateResult, int> simulate_description(const Context& context,
     for (Lever& lever : site_levers(input, facility)) levers.push_back(std::move(lever));
   }
   run_all(context, ask, levers, r);
-  if (r.many.done == 0) print_error("interrupted before the first run was complete\n");
   return r;
 }
 

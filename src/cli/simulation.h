@@ -15,22 +15,11 @@ struct SimulationAsk {
   std::string start;  // date at which the run begins, `2026-07`; empty: the offer's, or January
 };
 
-// While it lives, Ctrl-C ends the runs instead of the program; a second one kills. Commands that
-// simulate hold one from their first line, so that whatever was known is printed.
-class InterruptGuard {
- public:
-  InterruptGuard();
-  ~InterruptGuard();
-  InterruptGuard(const InterruptGuard&) = delete;
-  InterruptGuard& operator=(const InterruptGuard&) = delete;
-};
-bool interrupted();
-
 // Options --days, --tokens, --runs and --seed.
 tl::expected<SimulationAsk, UsageError> read_simulation_ask(const Context&, const Arguments&);
 
 // Plans, prepares and runs; on failure the exit code, with the reason told. Ctrl-C ends it early
-// with the runs that are complete, which may be none.
+// with the runs that are complete: none where another run was complete before.
 tl::expected<SimulateResult, int> simulate_description(const Context&, Description,
                                                        const SimulationAsk&);
 

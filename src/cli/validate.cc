@@ -3,19 +3,22 @@
 
 #include "base/csv.h"
 #include "cli/commands.h"
+#include "cli/progress.h"
 
 namespace assay {
 namespace {
 
 int run(const Context& context, const Arguments& args) {
   if (args.operands.size() != 1) {
-    return reject(UsageError{"validate needs one file of measured runs", "assay validate -h"});
+    return reject(context,
+                  UsageError{"validate needs one file of measured runs", "assay validate -h"});
   }
   const Result<CsvTable> table = read_csv(args.operands[0]);
-  if (!table) return fail(table.error());
+  if (!table) return fail(context, table.error());
   if (!table->problems.empty()) print_error(render(table->problems));
-  const ValidateReport report = run_validate(*table, catalog());
-  return deliver(context, to_text(report), to_json(report), kYes);
+  Progress progress(context, "validate");
+  const ValidateReport report = run_validate(*table, catalog(), progress.callback());
+  return deliver(context, to_text(report, context.style.width), to_json(report), kYes);
 }
 
 }  // namespace

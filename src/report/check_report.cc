@@ -54,9 +54,18 @@ std::string check_json(const std::vector<CheckedFile>& files, const Stamp& stamp
   return print(doc);
 }
 
-std::string problems_json(const Diagnostics& problems, const Stamp& stamp) {
+std::string errors_json(const Diagnostics& problems, const Stamp& stamp) {
   Json doc = start_document("assay.error/1", stamp);
-  doc["problems"] = diagnostics_json(problems);
+  doc["errors"] = Json::array();
+  for (const Diagnostic& d : problems) {
+    if (d.severity != Severity::kError) continue;
+    const auto known = [](int place) { return place > 0 ? Json(place) : Json(nullptr); };
+    doc["errors"].push_back({{"file", d.at.file.empty() ? Json(nullptr) : Json(d.at.file)},
+                             {"line", known(d.at.line)},
+                             {"column", known(d.at.column)},
+                             {"message", d.message},
+                             {"fix", d.help}});
+  }
   return print(doc);
 }
 

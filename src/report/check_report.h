@@ -14,7 +14,7 @@ struct CheckedFile {
 std::string check_text(const std::vector<CheckedFile>&, const Style&);
 std::string check_json(const std::vector<CheckedFile>&, const Stamp&);
 
-// `assay.error/1`: what a command with --json prints where the input is wrong.
-std::string problems_json(const Diagnostics&, const Stamp&);
+// `assay.error/1`: what a command with --json prints where the input or the world is wrong.
+std::string errors_json(const Diagnostics&, const Stamp&);
 
 }  // namespace assay

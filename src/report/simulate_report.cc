@@ -528,16 +528,6 @@ Json simulate_document(const SimulateResult& r, Json doc) {
   return doc;
 }
 
-std::string unrun_json(const SimulateResult& r, const Stamp& stamp) {
-  Json doc = start_document("assay.simulate/1", stamp);
-  doc["description"] = description_json(r.plan.description.setting);
-  doc["plan"] = candidate_json(r.plan.plan, r.plan.prediction, r.plan.description.setting);
-  doc["site"] = r.site_name;
-  doc["run"] = r.operations_name;
-  doc["runs"] = {{"requested", r.many.requested}, {"done", 0}, {"partial", true}};
-  return print(doc);
-}
-
 std::string simulate_json(const SimulateResult& r, const Stamp& stamp) {
   return print(simulate_document(r, start_document("assay.simulate/1", stamp)));
 }

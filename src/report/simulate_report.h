@@ -44,8 +44,6 @@ RunEnergy run_energy(const SimulateResult&);
 
 std::string simulate_text(const SimulateResult&, const Style&, const Stamp&);
 std::string simulate_json(const SimulateResult&, const Stamp&);
-// Where not one run is complete: what is known without one. No figure of a run is made up.
-std::string unrun_json(const SimulateResult&, const Stamp&);
 
 // How finely a traced run is followed: by the hour, and in at most 4,000 parts.
 Seconds trace_bucket(Seconds period);

@@ -30,16 +30,22 @@ std::string signed_share(const std::optional<double>& x) {
   return fmt::format("{:+.1f}", *x * 100);
 }
 
-std::string table_row(const GroupStats& g) {
-  return fmt::format("  {:<24}{:>6}{:>7}{:>8}{:>8}{:>8}{:>8}{:>8}{:>8}{:>8}\n",
-                     sanitize(g.name, 23), thousands(g.rows), thousands(g.predicted),
-                     share(g.median), share(g.mean), share(g.p90), signed_share(g.bias),
-                     share(g.coverage), share(g.memory_median), share(g.regret_max));
+constexpr int kWide = 95;  // all columns; a narrower screen has no memory and regret
+
+std::string table_row(const GroupStats& g, int width) {
+  std::string row =
+      fmt::format("  {:<24}{:>6}{:>7}{:>8}{:>8}{:>8}{:>8}{:>8}", sanitize(g.name, 23),
+                  thousands(g.rows), thousands(g.predicted), share(g.median), share(g.mean),
+                  share(g.p90), signed_share(g.bias), share(g.coverage));
+  if (width >= kWide) row += fmt::format("{:>8}{:>8}", share(g.memory_median), share(g.regret_max));
+  return row + "\n";
 }
 
-std::string table_head(const std::string& title) {
-  return fmt::format("\n{:<26}{:>6}{:>7}{:>8}{:>8}{:>8}{:>8}{:>8}{:>8}{:>8}\n", title, "rows",
-                     "scored", "median", "mean", "p90", "bias", "cover", "memory", "regret");
+std::string table_head(const std::string& title, int width) {
+  std::string row = fmt::format("\n{:<26}{:>6}{:>7}{:>8}{:>8}{:>8}{:>8}{:>8}", title, "rows",
+                                "scored", "median", "mean", "p90", "bias", "cover");
+  if (width >= kWide) row += fmt::format("{:>8}{:>8}", "memory", "regret");
+  return row + "\n";
 }
 
 std::string status_counts(const ValidateReport& report) {
@@ -57,14 +63,15 @@ std::string status_counts(const ValidateReport& report) {
   return out;
 }
 
-std::string verdict(const GroupStats& all) {
+std::string verdict(const GroupStats& all, int width) {
   if (!all.median) return "No usable row could be scored.\n";
-  std::string out = fmt::format(
-      "Median error {} %, p90 {} %, bias {} %; ranges cover {} % of rows and are {} % wide",
-      share(all.median), share(all.p90), signed_share(all.bias), share(all.coverage),
-      share(all.range_width));
+  const std::string errors = fmt::format("Median error {} %, p90 {} %, bias {} %;",
+                                         share(all.median), share(all.p90), signed_share(all.bias));
+  std::string out = fmt::format("ranges cover {} % of rows, {} % wide", share(all.coverage),
+                                share(all.range_width));
   out += all.memory_median ? fmt::format("; memory {} %.\n", share(all.memory_median)) : ".\n";
-  return out;
+  const bool fits = errors.size() + out.size() <= static_cast<size_t>(width);
+  return errors + (fits ? " " : "\n") + out;
 }
 
 // --- JSON --------------------------------------------------------------------------------------
@@ -113,13 +120,13 @@ std::string group_json(const GroupStats& g) {
 
 }  // namespace
 
-std::string to_text(const ValidateReport& report) {
+std::string to_text(const ValidateReport& report, int width) {
   static const GroupStats kNone;
   const GroupStats& all = report.groups.empty() ? kNone : report.groups.front();
   std::string out = fmt::format(
       "Validate  {}: {} rows, {} usable, {} scored\nStatus    {}\n", sanitize(report.file, 60),
       thousands(all.rows), thousands(all.usable), thousands(all.predicted), status_counts(report));
-  out += "Figures   errors of step time in %; a row is scored when it is usable and predicted\n";
+  out += "Figures   errors of step time in %; scored: rows that are usable and predicted\n";
   static constexpr std::array<std::array<std::string_view, 2>, 4> kTables = {
       {{"source", "By source"},
        {"class", "By class"},
@@ -128,9 +135,9 @@ std::string to_text(const ValidateReport& report) {
   for (const auto& [kind, title] : kTables) {
     std::string body;
     for (const GroupStats& g : report.groups) {
-      if (g.kind == kind && (g.predicted > 0 || kind == "source")) body += table_row(g);
+      if (g.kind == kind && (g.predicted > 0 || kind == "source")) body += table_row(g, width);
     }
-    if (!body.empty()) out += table_head(std::string(title)) + body;
+    if (!body.empty()) out += table_head(std::string(title), width) + body;
   }
   out += fmt::format("\nGroups of several sources weigh the {} sources of {} rows or more alike.\n",
                      all.sources, kLeastRowsPerSource);
@@ -138,7 +145,7 @@ std::string to_text(const ValidateReport& report) {
     out += fmt::format("Of {} runs that ran out of memory, {} are called fitting.\n", all.oom_rows,
                        all.oom_called_fitting);
   }
-  return out + "\n" + verdict(all);
+  return out + "\n" + verdict(all, width);
 }
 
 std::string to_json(const ValidateReport& report) {

@@ -136,9 +136,14 @@ RowResult predict_case(const Case& c) {
   return out;
 }
 
-ValidateReport run_validate(const std::vector<Case>& cases) {
+ValidateReport run_validate(const std::vector<Case>& cases,
+                            const std::function<void(double)>& progress) {
   ValidateReport out;
-  for (const Case& c : cases) out.rows.push_back(predict_case(c));
+  for (const Case& c : cases) {
+    out.rows.push_back(predict_case(c));
+    if (progress)
+      progress(static_cast<double>(out.rows.size()) / static_cast<double>(cases.size()));
+  }
   std::vector<const RowResult*> all;
   for (const RowResult& r : out.rows) all.push_back(&r);
   out.groups.push_back(stats_of("all", "all", all));
@@ -163,8 +168,9 @@ ValidateReport run_validate(const std::vector<Case>& cases) {
   return out;
 }
 
-ValidateReport run_validate(const CsvTable& table, const Catalog& catalog) {
-  ValidateReport out = run_validate(read_cases(table, catalog));
+ValidateReport run_validate(const CsvTable& table, const Catalog& catalog,
+                            const std::function<void(double)>& progress) {
+  ValidateReport out = run_validate(read_cases(table, catalog), progress);
   out.file = table.file;
   out.catalog_date = catalog.date;
   return out;

@@ -2,6 +2,7 @@
 // Every row of the table appears in the report, also one that cannot be read.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -30,11 +31,15 @@ struct ValidateReport {
   std::vector<GroupStats> groups;
 };
 
-ValidateReport run_validate(const CsvTable&, const Catalog&);
-ValidateReport run_validate(const std::vector<Case>&);
+// `progress` takes the fraction done, now and then; may be empty.
+ValidateReport run_validate(const CsvTable&, const Catalog&,
+                            const std::function<void(double)>& progress = {});
+ValidateReport run_validate(const std::vector<Case>&,
+                            const std::function<void(double)>& progress = {});
 
-// The screen: one table, the verdict last. At most 100 columns, plain ASCII.
-std::string to_text(const ValidateReport&);
+// The screen: one table, the verdict last. Plain ASCII, at most `width` columns (80 or more): a
+// narrow one leaves out memory and regret, which the JSON has.
+std::string to_text(const ValidateReport&, int width = 100);
 // Schema assay.validate/1.
 std::string to_json(const ValidateReport&);
 

@@ -91,14 +91,15 @@ TEST(Validate, GoldenJson) {
 }
 
 TEST(Validate, TextEndsWithTheVerdictAndIsNarrow) {
-  const std::string text = to_text(five());
-  std::istringstream lines(text);
-  std::string line, last;
-  while (std::getline(lines, line)) {
-    EXPECT_LE(line.size(), 100u) << line;
-    if (!line.empty()) last = line;
+  for (const int width : {80, 100}) {
+    const std::string text = to_text(five(), width);
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);)
+      EXPECT_LE(line.size(), static_cast<size_t>(width)) << line;
+    const size_t verdict = text.rfind("\n\n") + 2;
+    EXPECT_EQ(text.substr(verdict, 12), "Median error") << text;
+    EXPECT_EQ(text.find("regret") == std::string::npos, width == 80);
   }
-  EXPECT_EQ(last.rfind("Median error", 0), 0u) << last;
 }
 
 TEST(Validate, SameBytesEveryTime) { EXPECT_EQ(to_json(five()), to_json(five())); }

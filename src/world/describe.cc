@@ -243,12 +243,32 @@ void Describer::read_plan() {
   }
 }
 
+// A setting that nothing would read is a mistake, not a wish.
+void check_effect(const Request& request, Inputs& inputs, Diagnostics& problems) {
+  for (const std::string& set : request.sets) {
+    const bool run = set.starts_with("run.") || set.starts_with("run=");
+    const bool site = set.starts_with("site.") || set.starts_with("site=");
+    if (!run && !site) continue;
+    const Mark at{inputs.sources.add("--set " + sanitize(set, 100), "")};
+    const std::string path = sanitize(set.substr(0, set.find('=')), 60);
+    if (!request.needs_operations) {
+      problems.push_back(
+          problem_at(at, fmt::format("`{}` changes nothing here: it is about weeks of a run", path),
+                     "`assay simulate` takes it"));
+    } else if (site && !inputs.site.given && !request.needs_site) {
+      problems.push_back(problem_at(at, fmt::format("`{}` changes nothing: there is no site", path),
+                                    "name one, as in `phoenix`, or give a file"));
+    }
+  }
+}
+
 }  // namespace
 
 tl::expected<Description, Diagnostics> describe(const Request& request, const Catalog& catalog) {
   Inputs inputs;
   Diagnostics problems;
   gather_inputs(request, catalog, inputs, problems);
+  check_effect(request, inputs, problems);
   // A file that could not be read may have held what is missing: say that alone.
   if (problems.empty() && request.needs_workload && !inputs.workload.given) {
     problems.push_back(problem_at({}, "no workload was given",
