@@ -13,6 +13,7 @@
 namespace assay {
 namespace {
 
+constexpr size_t kLeversMost = 5;
 constexpr double kGainLeast = 0.005;  // below this a lever is not worth a line
 
 // One attempt: a change of the setting or the plan. With `search`, the best plan under the changed
@@ -25,7 +26,8 @@ struct Attempt {
   bool search = false;
 };
 
-std::optional<WhatIf> carry_out(const Attempt& a) {
+std::optional<WhatIf> carry_out(const Attempt& a,
+                                const std::function<void(double)>& progress = {}) {
   Predictor predictor(a.setting);
   if (!a.search) {
     if (predictor.impossible(a.plan)) return std::nullopt;
@@ -36,6 +38,7 @@ std::optional<WhatIf> carry_out(const Attempt& a) {
   SearchOptions options;
   options.keep = 1;
   options.coarse = true;
+  options.progress = progress;
   const SearchResult found = search(predictor, a.plan, a.stated, options);
   if (!found.found()) return std::nullopt;
   return WhatIf{a.label, a.command, found.top[0].plan, found.top[0].prediction, true, 0};
@@ -322,23 +325,30 @@ void try_accelerators(FixList& fixes, const Setting& s, const Miss& miss, const 
 }  // namespace
 
 std::vector<WhatIf> levers(const Setting& setting, const Candidate& now,
-                           const std::set<std::string>& stated, size_t most) {
+                           const std::set<std::string>& stated,
+                           const std::function<void(double)>& progress) {
   LeverList list(setting, now);
   add_precision(list, setting, now.plan);
   add_software(list, now.plan);
   add_hardware(list, setting);
   if (!stated.empty()) add_neighbours(list, now.plan);
   add_searches(list, setting, now, stated);
+  // Searches take the time.
+  const double searches = static_cast<double>(std::count_if(
+      list.attempts.begin(), list.attempts.end(), [](const Attempt& a) { return a.search; }));
+  double before = 0;
+  const std::function<void(double)> show = [&](double f) { progress((before + f) / searches); };
   std::vector<WhatIf> helpful;
   for (const Attempt& a : list.attempts) {
-    std::optional<WhatIf> found = carry_out(a);
+    std::optional<WhatIf> found = carry_out(a, progress ? show : nullptr);
+    before += a.search ? 1 : 0;
     if (!found) continue;
     found->step_change = time_change(a, found->prediction, setting, now.prediction);
     if (found->step_change < -kGainLeast) helpful.push_back(std::move(*found));
   }
   std::stable_sort(helpful.begin(), helpful.end(),
                    [](const WhatIf& a, const WhatIf& b) { return a.step_change < b.step_change; });
-  if (helpful.size() > most) helpful.resize(most);
+  if (helpful.size() > kLeversMost) helpful.resize(kLeversMost);
   return helpful;
 }
 

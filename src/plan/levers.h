@@ -16,10 +16,11 @@ struct WhatIf {
   double step_change = 0;   // of the step time, -0.19 is 19 % faster; zero for a fix
 };
 
-// Ordered by gain, at most `most`; each fits in memory. `stated` are the plan's keys that the
-// person fixed: with any, single changes of them are tried too.
+// Ordered by gain, the best five; each fits in memory. `stated` are the plan's keys that the
+// person fixed: with any, single changes of them are tried too. `progress` as in SearchOptions.
 std::vector<WhatIf> levers(const Setting&, const Candidate& now,
-                           const std::set<std::string>& stated, size_t most = 5);
+                           const std::set<std::string>& stated,
+                           const std::function<void(double)>& progress = {});
 
 // Ways to make it fit, each with the best plan it allows. `base` and `stated` as in search().
 std::vector<WhatIf> fixes(const Setting&, const Plan& base, const std::set<std::string>& stated,

@@ -30,13 +30,22 @@ std::vector<LedgerLine> ledger_lines(const Prediction& p) {
   return lines;
 }
 
+// The share from `begin` to `end` of the whole, as a whole of its own.
+std::function<void(double)> part(const StudyOptions& options, double begin, double end) {
+  if (!options.progress) return {};
+  return [&options, begin, end](double f) { options.progress(begin + (end - begin) * f); };
+}
+// What-ifs take about as long as the search.
+constexpr double kSearchShare = 0.5;
+
 void fill_found(PlanResult& r, const StudyOptions& options) {
   const Setting& setting = r.description.setting;
   r.fits = true;
   r.run = run_figures(r.description, r.prediction);
   r.ledger = ledger_lines(r.prediction);
   if (options.what_ifs) {
-    r.levers = levers(setting, {r.plan, r.prediction}, r.description.plan_keys);
+    r.levers = levers(setting, {r.plan, r.prediction}, r.description.plan_keys,
+                      part(options, r.searched ? kSearchShare : 0, 1));
   }
 }
 
@@ -59,7 +68,7 @@ void predict_stated(PlanResult& r, Predictor& predictor) {
 
 void search_best(PlanResult& r, Predictor& predictor, const StudyOptions& options) {
   SearchOptions how;
-  how.progress = options.progress;
+  how.progress = part(options, 0, options.what_ifs ? kSearchShare : 1);
   r.search = search(predictor, r.description.plan, r.description.plan_keys, how);
   r.fits = r.search.found();
   r.miss = r.search.nearest_miss;
