@@ -14,6 +14,7 @@ assay_module(economics DEPS site)
 assay_module(sim DEPS world ledger perf site LIBS Threads::Threads)
 assay_module(report DEPS plan validate diagnose sim economics)
 assay_module(cli DEPS report)
+set_target_properties(assay_cli PROPERTIES UNITY_BUILD OFF)
 target_compile_definitions(assay_cli PRIVATE ASSAY_VERSION="${PROJECT_VERSION}")
 
 add_executable(assay ${CMAKE_SOURCE_DIR}/src/cli/main.cc)

@@ -51,11 +51,6 @@ void fold(const TraceDiagnosis& t, int rank, TraceTotals& totals) {
   }
 }
 
-std::string folder_of(const std::string& path) {
-  const size_t slash = path.find_last_of('/');
-  return slash == std::string::npos ? std::string() : path.substr(0, slash);
-}
-
 // The job that a trace belongs to. Ranks of one job have one world size and each a number of its
 // own; the folder decides where two jobs could take it. A trace that names no rank and talks to
 // nobody is a job by itself.
@@ -429,6 +424,11 @@ void analyse_training(const TrainingLog& log, Diagnosis& d) {
 }
 
 }  // namespace
+
+std::string folder_of(const std::string& path) {
+  const size_t slash = path.find_last_of('/');
+  return slash == std::string::npos ? std::string() : path.substr(0, slash);
+}
 
 namespace {
 

@@ -16,6 +16,8 @@
 
 namespace assay {
 
+std::string folder_of(const std::string& path);  // empty where it names none
+
 // One cause as the traces of several ranks show it. The weightiest rank's finding stands for all.
 struct CauseOverRanks {
   Finding worst;

@@ -12,11 +12,6 @@
 namespace assay {
 namespace {
 
-std::string folder_of(const std::string& file) {
-  const size_t slash = file.rfind('/');
-  return slash == std::string::npos ? std::string() : file.substr(0, slash);
-}
-
 bool folders_conflict(const std::vector<FlightDump>& dumps) {
   std::map<int32_t, const FlightDump*> first;
   for (const FlightDump& dump : dumps) {

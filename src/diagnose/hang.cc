@@ -30,7 +30,7 @@ constexpr int64_t kQuietNs = int64_t{30} * 1'000'000'000;
 constexpr int64_t kClockNs = int64_t{60} * 1'000'000'000;
 constexpr int64_t kDefaultTimeoutNs = int64_t{600} * 1'000'000'000;  // PyTorch's for NCCL
 // Against the median of the other ranks: a spinning device draws well above idle power.
-constexpr double kSilentUtilisation = 0.1, kBusyUtilisation = 0.5, kSilentPower = 0.75;
+constexpr double kSilentUtilisation = 0.1, kComputingUtilisation = 0.5, kSilentPower = 0.75;
 // A recorder that misses this many operations which a peer proves done has stopped.
 constexpr int kStopped = 2;
 
@@ -279,7 +279,7 @@ class Judge {
       if (row->utilisation) utilisation.push_back(*row->utilisation);
       if (row->power_w) power.push_back(*row->power_w);
     }
-    if (known.utilisation && !utilisation.empty() && median(utilisation) > kBusyUtilisation) {
+    if (known.utilisation && !utilisation.empty() && median(utilisation) > kComputingUtilisation) {
       return *known.utilisation < kSilentUtilisation ? Device::kSilent : Device::kBusy;
     }
     if (known.power_w && !power.empty()) {

@@ -20,8 +20,8 @@
 namespace assay {
 namespace {
 
-constexpr size_t kReach = 16;  // kernels between the softmax and a matmul of its own
-constexpr int kDepthMost = 8;  // of operators inside one another
+constexpr size_t kReach = 16;    // kernels between the softmax and a matmul of its own
+constexpr int kScoresDepth = 8;  // of operators inside one another
 
 struct Core {
   size_t first = 0, last = 0;  // operations of the graph, both included
@@ -49,7 +49,7 @@ struct Search {
 
   bool inside(size_t i, std::string_view name) const {
     int32_t op = event(i).op;
-    for (int depth = 0; op >= 0 && depth < kDepthMost; ++depth) {
+    for (int depth = 0; op >= 0 && depth < kScoresDepth; ++depth) {
       const HostEvent& h = t.host[static_cast<size_t>(op)];
       if (t.text(h.name) == name) return true;
       op = h.parent;

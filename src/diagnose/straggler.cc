@@ -15,7 +15,7 @@ namespace {
 constexpr double kUnevenData = 0.9;
 constexpr double kSlowRank = 0.03;  // above the mean of its stage: outside what healthy nodes show
 
-std::string ms(Seconds s) { return fmt::format("{:.1f} ms", s.v * 1e3); }
+std::string step_ms(Seconds s) { return fmt::format("{:.1f} ms", s.v * 1e3); }
 std::string percent(double share) { return fmt::format("{:.1f} %", share * 100); }
 
 std::string kind_of(const WhatIf& w, const WhatIfSlice& slice) {
@@ -32,7 +32,7 @@ Evidence slices_evidence(const OperationTrace& trace, const WhatIf& w, const std
     if (e.rows.size() >= kEvidenceRows) break;
     const std::string name = &slices == &w.types ? kind_of(w, s) : fmt::format("{}", s.id);
     // Evening out one slice can save more than evening out all: that one explains all of it.
-    e.rows.push_back({name, ms(s.alone), fmt::format("{:.4f}", s.slowdown), ms(s.without),
+    e.rows.push_back({name, step_ms(s.alone), fmt::format("{:.4f}", s.slowdown), step_ms(s.without),
                       percent(std::clamp(s.explains, 0.0, 1.0))});
   }
   return e;
@@ -84,8 +84,8 @@ void stage_finding(const OperationTrace& trace, const WhatIf& w, Analysis& out) 
   f.detail = fmt::format(
       "A microbatch takes {} there, forward and backward, and {} on the others; every stage waits "
       "for it. With the same work spread evenly the step takes {} instead of {}.",
-      ms(own == by_stage.end() ? Seconds() : own->second.each()), ms(others), ms(*f.step_after),
-      ms(w.original));
+      step_ms(own == by_stage.end() ? Seconds() : own->second.each()), step_ms(others),
+      step_ms(*f.step_after), step_ms(w.original));
   f.fix = slow == w.stage_count - 1
               ? "Move layers off the last stage, which also has the loss: in Megatron "
                 "--decoder-last-pipeline-num-layers with fewer layers than the rest."
@@ -128,13 +128,13 @@ void rank_finding(const OperationTrace& trace, const WhatIf& w, Analysis& out) {
     if (e.rows.size() >= kEvidenceRows) break;
     if (f.where.size() < 8) f.where.push_back(fmt::format("rank {}", rank));
     e.rows.push_back({fmt::format("{}", rank), fmt::format("{}", stage_of[rank]),
-                      ms(by_rank.at(rank).each()), ms(by_stage.at(stage_of[rank]).each()),
+                      step_ms(by_rank.at(rank).each()), step_ms(by_stage.at(stage_of[rank]).each()),
                       percent(-excess)});
   }
   f.detail = fmt::format(
       "{} of {} ranks are at least {} slower than the mean of their stage, in every step; the "
       "others wait for them. If they ran like their stage the step would take {} instead of {}.",
-      slow.size(), w.rank_count, percent(kSlowRank), ms(*f.step_after), ms(w.original));
+      slow.size(), w.rank_count, percent(kSlowRank), step_ms(*f.step_after), step_ms(w.original));
   f.fix =
       "Check clocks, throttle reasons and ECC of these devices; move the job off their nodes "
       "(Slurm: --exclude) and run the node's acceptance probe.";
@@ -156,7 +156,7 @@ void variation_finding(const OperationTrace& trace, const WhatIf& w, Analysis& o
       "The same operation of the same rank takes longer for some microbatches than for others "
       "(forward and backward are slow together: correlation {:.2f}), and everybody waits for the "
       "longest. With even microbatches the step takes {} instead of {}.",
-      w.forward_backward_correlation, ms(*f.step_after), ms(w.original));
+      w.forward_backward_correlation, step_ms(*f.step_after), step_ms(w.original));
   f.fix = data
               ? "Balance sequences over microbatches and ranks by their cost (attention grows with "
                 "the square of the length), not by their count: sort and pack by length."
@@ -193,7 +193,7 @@ void bubble_finding(const OperationTrace& trace, const WhatIf& w, Analysis& out)
   f.detail = fmt::format(
       "{} stages and {} microbatches a step leave every rank idle for {} of the {} of an even "
       "step. Twice the chunks of layers a stage halve that.",
-      w.stage_count, w.microbatches, ms(bubble), ms(w.ideal));
+      w.stage_count, w.microbatches, step_ms(bubble), step_ms(w.ideal));
   f.fix =
       "Interleave: Megatron --num-layers-per-virtual-pipeline-stage with half the layers of a "
       "stage; or more, smaller microbatches; or fewer stages.";
@@ -203,8 +203,8 @@ void bubble_finding(const OperationTrace& trace, const WhatIf& w, Analysis& out)
   e.title = "fill and drain";
   e.file = sanitize(trace.file);
   e.columns = {"stages", "microbatches", "forward and backward of one", "idle a step"};
-  e.rows.push_back(
-      {fmt::format("{}", w.stage_count), fmt::format("{}", w.microbatches), ms(pass), ms(bubble)});
+  e.rows.push_back({fmt::format("{}", w.stage_count), fmt::format("{}", w.microbatches),
+                    step_ms(pass), step_ms(bubble)});
   f.evidence.push_back(std::move(e));
   out.findings.push_back(std::move(f));
 }
@@ -221,10 +221,10 @@ Analysis diagnose_operations(const OperationTrace& trace, const WhatIf& w) {
   out.notes.push_back(
       fmt::format("replay of {} steps of {} ranks: {} a step, {} if all work were evenly spread: "
                   "slowdown {:.4f}",
-                  w.steps.size(), w.rank_count, ms(w.original), ms(w.ideal), w.slowdown));
+                  w.steps.size(), w.rank_count, step_ms(w.original), step_ms(w.ideal), w.slowdown));
   out.notes.push_back(
       fmt::format("of the slowdown, stages differ: {}, ranks differ: {}, microbatches differ: {}",
-                  ms(w.split.stages), ms(w.split.ranks), ms(w.split.variation)));
+                  step_ms(w.split.stages), step_ms(w.split.ranks), step_ms(w.split.variation)));
   if (w.unmatched > 0)
     out.notes.push_back(fmt::format(
         "{} transfers have one end only: ranks are missing, and nothing is gained there",

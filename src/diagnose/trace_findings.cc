@@ -15,7 +15,7 @@ namespace {
 
 std::string ms(double ns) { return fmt::format("{:.1f} ms", ns * 1e-6); }
 std::string ms(int64_t ns) { return ms(static_cast<double>(ns)); }
-std::string ms(Seconds s) { return fmt::format("{:.1f} ms", s.v * 1e3); }
+std::string ms(Seconds s) { return ms(s.v * 1e9); }
 
 int64_t idle_of(const FindingInput& in, Cause cause) {
   return in.idle.by_cause[static_cast<size_t>(cause)];

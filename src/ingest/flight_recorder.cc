@@ -29,9 +29,9 @@ int64_t parse_integer(std::string_view text, int64_t otherwise) {
                                                                                   : otherwise;
 }
 
-class Reader {
+class FlightReader {
  public:
-  Reader(const PlainDocument& document, FlightDump& out) : in_(document), out_(out) {
+  FlightReader(const PlainDocument& document, FlightDump& out) : in_(document), out_(out) {
     out_.strings.emplace_back();
   }
 
@@ -366,7 +366,7 @@ tl::expected<FlightDump, Diagnostic> read_flight_dump(std::string_view bytes,
   }
   FlightDump out;
   out.file = file;
-  Reader(*document, out).read();
+  FlightReader(*document, out).read();
   int32_t named = rank_of_name(file);
   if (document->find(document->root, "rank", any)) {
     const int64_t said = document->integer_or(any, -1);

@@ -30,9 +30,9 @@ enum class Ended {
 };
 
 // Reads the file once, front to back. A method that returns kWell has consumed its part.
-class Reader {
+class KinetoReader {
  public:
-  Reader(ByteSource source, Diagnostics& warnings, const KinetoLimits& limits)
+  KinetoReader(ByteSource source, Diagnostics& warnings, const KinetoLimits& limits)
       : window_(std::move(source), std::min(limits.event_bytes, kEventBytesMost)),
         name_(window_.source().name()),
         warnings_(warnings),
@@ -87,7 +87,7 @@ class Reader {
   uint64_t first_broken_ = 0, first_repaired_ = 0, first_without_time_ = 0, first_negative_ = 0;
 };
 
-Result<char> Reader::next_char() {
+Result<char> KinetoReader::next_char() {
   for (;;) {
     const char* p = scan::skip_blanks(window_.begin());
     window_.consume_to(std::min(p, window_.end()));
@@ -99,7 +99,7 @@ Result<char> Reader::next_char() {
 }
 
 // Steps over one value of any size, holding none of it.
-Result<Ended> Reader::skip_value() {
+Result<Ended> KinetoReader::skip_value() {
   int depth = 0;
   bool in_text = false, in_word = false;
   for (;;) {
@@ -145,7 +145,7 @@ Result<Ended> Reader::skip_value() {
   }
 }
 
-Result<Ended> Reader::read_head_value(const std::string& key) {
+Result<Ended> KinetoReader::read_head_value(const std::string& key) {
   for (;;) {
     const char* p = window_.begin();
     Slice value;
@@ -163,7 +163,7 @@ Result<Ended> Reader::read_head_value(const std::string& key) {
 }
 
 // The head of the file is broken: what matters is further on.
-Result<Ended> Reader::find_events() {
+Result<Ended> KinetoReader::find_events() {
   if (has_events_) return Ended::kStop;
   constexpr std::string_view kKey = "\"traceEvents\"";
   for (;;) {
@@ -181,7 +181,7 @@ Result<Ended> Reader::find_events() {
   }
 }
 
-Result<Ended> Reader::read_member() {
+Result<Ended> KinetoReader::read_member() {
   for (;;) {
     const char* p = window_.begin();
     Slice key;
@@ -204,7 +204,7 @@ Result<Ended> Reader::read_member() {
   }
 }
 
-Result<Ended> Reader::read_root() {
+Result<Ended> KinetoReader::read_root() {
   Result<char> c = next_char();
   if (!c) return tl::unexpected(c.error());
   constexpr std::string_view kMark = "\xEF\xBB\xBF";  // UTF-8 byte order mark
@@ -234,7 +234,7 @@ Result<Ended> Reader::read_root() {
 }
 
 // After a broken event: on to the next `{ "ph"` (or another key that only events have).
-Result<Ended> Reader::resume_at_next_event() {
+Result<Ended> KinetoReader::resume_at_next_event() {
   for (;;) {
     const char* const end = window_.end();
     const char* p = window_.begin();
@@ -260,7 +260,7 @@ Result<Ended> Reader::resume_at_next_event() {
   }
 }
 
-Result<Ended> Reader::read_one_event() {
+Result<Ended> KinetoReader::read_one_event() {
   for (;;) {
     const char* p = window_.begin();
     const Scan scanned = read_event(p, window_.end(), event_);
@@ -293,7 +293,7 @@ Result<Ended> Reader::read_one_event() {
 }
 
 // At the `[` of the events.
-Result<Ended> Reader::read_events() {
+Result<Ended> KinetoReader::read_events() {
   has_events_ = true;
   window_.consume_to(window_.begin() + 1);
   for (;;) {
@@ -324,7 +324,7 @@ Result<Ended> Reader::read_events() {
   }
 }
 
-void Reader::report() {
+void KinetoReader::report() {
   if (broken_ > 0) {
     warn(fmt::format("malformed JSON {}: {} {} left out", at_byte(first_broken_), broken_,
                      broken_ == 1 ? "event was" : "events were"),
@@ -350,7 +350,7 @@ void Reader::report() {
 }
 
 // Counting lines all along would cost every file what only a broken one needs.
-void Reader::place_warnings() {
+void KinetoReader::place_warnings() {
   constexpr uint64_t kSearchedMost = uint64_t{1} << 30;
   std::vector<BytePlace> places;
   for (const auto& [warning, place] : places_) places.push_back(place);
@@ -361,7 +361,7 @@ void Reader::place_warnings() {
   }
 }
 
-Result<Trace> Reader::read() {
+Result<Trace> KinetoReader::read() {
   trace_.file = name_;
   const Result<Ended> root = read_root();
   if (!root) return tl::unexpected(root.error());
@@ -397,7 +397,7 @@ Result<Trace> Reader::read() {
 }  // namespace
 
 Result<Trace> read_kineto(ByteSource source, Diagnostics& warnings, const KinetoLimits& limits) {
-  return Reader(std::move(source), warnings, limits).read();
+  return KinetoReader(std::move(source), warnings, limits).read();
 }
 
 Result<Trace> read_kineto(const std::string& path, Diagnostics& warnings,

@@ -195,11 +195,6 @@ int64_t number(Slice s, int64_t otherwise) {
   return scan::whole_number(s.view()).value_or(otherwise);
 }
 
-int32_t small(Slice s, int32_t otherwise) {
-  const int64_t n = number(s, otherwise);
-  return static_cast<int32_t>(std::clamp<int64_t>(n, INT32_MIN, INT32_MAX));
-}
-
 uint64_t id(Slice s) {
   return s.kind == Kind::kNone ? 0 : scan::natural_number(s.view()).value_or(0);
 }
@@ -351,10 +346,10 @@ int32_t Columns::collective(const RawEvent& event) {
   info.dtype = texts_.add_text(event.get(Field::kDtype));
   info.in_elements = number(event.get(Field::kInElements), 0);
   info.out_elements = number(event.get(Field::kOutElements), 0);
-  info.group_size = small(event.get(Field::kGroupSize), 0);
+  info.group_size = scan::small_number(event.get(Field::kGroupSize), 0);
   info.sequence = number(event.get(Field::kCollectiveSequence), -1);
-  info.source = small(event.get(Field::kSource), -1);
-  info.destination = small(event.get(Field::kDestination), -1);
+  info.source = scan::small_number(event.get(Field::kSource), -1);
+  info.destination = scan::small_number(event.get(Field::kDestination), -1);
   trace_.collectives.push_back(info);
   return static_cast<int32_t>(trace_.collectives.size()) - 1;
 }
@@ -364,11 +359,12 @@ void Columns::add_device(const RawEvent& event, DeviceKind kind) {
   if (!times(event, e.start_ns, e.duration_ns)) return;
   e.name = texts_.add_text(event.get(Field::kName));
   const Slice device = event.get(Field::kDevice);
-  e.device = small(device.kind == Kind::kNone ? event.get(Field::kProcess) : device, 0);
+  e.device =
+      scan::small_number(device.kind == Kind::kNone ? event.get(Field::kProcess) : device, 0);
   const Slice stream = event.get(Field::kStream);
   const std::optional<int64_t> stated =
       stream.kind == Kind::kNone ? std::nullopt : scan::whole_number(stream.view());
-  e.stream = stated ? small(stream, 0) : stream_of_row(event.get(Field::kThread));
+  e.stream = stated ? scan::small_number(stream, 0) : stream_of_row(event.get(Field::kThread));
   e.kind = kind;
   e.role = kind == DeviceKind::kKernel ? Role::kCompute : Role::kMemory;
   e.correlation = id(event.get(Field::kCorrelation));
@@ -422,9 +418,10 @@ void Columns::add_sync(const RawEvent& event) {
   e.kind = texts_.add_text(event.has(Field::kSyncKind) ? event.get(Field::kSyncKind)
                                                        : event.get(Field::kName));
   const Slice device = event.get(Field::kDevice);
-  e.device = small(device.kind == Kind::kNone ? event.get(Field::kProcess) : device, 0);
+  e.device =
+      scan::small_number(device.kind == Kind::kNone ? event.get(Field::kProcess) : device, 0);
   const Slice stream = event.get(Field::kStream);
-  e.stream = small(stream.kind == Kind::kNone ? event.get(Field::kThread) : stream, 0);
+  e.stream = scan::small_number(stream.kind == Kind::kNone ? event.get(Field::kThread) : stream, 0);
   e.correlation = id(event.get(Field::kCorrelation));
   e.wait_on_stream = number(event.get(Field::kWaitStream), -1);
   e.wait_on_correlation = number(event.get(Field::kWaitCorrelation), -1);
@@ -435,7 +432,7 @@ void Columns::add_range(const RawEvent& event) {
   DeviceRange e;
   if (!times(event, e.start_ns, e.duration_ns)) return;
   e.name = texts_.add_text(event.get(Field::kName));
-  e.device = small(event.get(Field::kProcess), 0);
+  e.device = scan::small_number(event.get(Field::kProcess), 0);
   e.stream = stream_of_row(event.get(Field::kThread));
   trace_.ranges.push_back(e);
 }
@@ -448,7 +445,7 @@ void Columns::add_memory(const RawEvent& event) {
   e.allocated = number(event.get(Field::kAllocated), 0);
   e.reserved = number(event.get(Field::kReserved), 0);
   const bool host = number(event.get(Field::kDeviceType), 0) == 0;
-  e.device = host ? -1 : std::max(small(event.get(Field::kDeviceId), 0), 0);
+  e.device = host ? -1 : std::max(scan::small_number(event.get(Field::kDeviceId), 0), 0);
   trace_.memory = true;
   trace_.memory_samples.push_back(e);
 }

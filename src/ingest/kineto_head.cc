@@ -14,24 +14,19 @@ std::string text_of(Slice value) {
   return value.text() ? scan::decode(value, repaired) : std::string(value.view());
 }
 
-int32_t small(Slice value, int32_t otherwise) {
-  const int64_t n = scan::whole_number(value.view()).value_or(otherwise);
-  return static_cast<int32_t>(std::clamp<int64_t>(n, INT32_MIN, INT32_MAX));
-}
-
 bool set(Slice value) { return value.view() != "0" && value.view() != "false"; }
 
 void read_device(std::string_view object, Trace& trace) {
   TraceDevice device;
   scan::for_each_member(object, [&](Slice key, Slice value) {
-    if (key.view() == "id") device.id = small(value, 0);
+    if (key.view() == "id") device.id = scan::small_number(value, 0);
     if (key.view() == "name") device.name = text_of(value);
     if (key.view() == "totalGlobalMem") {
       device.memory_bytes = scan::whole_number(value.view()).value_or(0);
     }
-    if (key.view() == "computeMajor") device.major = small(value, 0);
-    if (key.view() == "computeMinor") device.minor = small(value, 0);
-    if (key.view() == "numSms") device.sms = small(value, 0);
+    if (key.view() == "computeMajor") device.major = scan::small_number(value, 0);
+    if (key.view() == "computeMinor") device.minor = scan::small_number(value, 0);
+    if (key.view() == "numSms") device.sms = scan::small_number(value, 0);
   });
   if (trace.devices.size() < kListMost) trace.devices.push_back(std::move(device));
 }
@@ -42,7 +37,7 @@ void read_group(std::string_view object, Trace& trace) {
     if (key.view() == "pg_name") group.name = text_of(value);
     if (key.view() == "pg_desc") group.description = text_of(value);
     if (key.view() == "ranks") group.ranks = text_of(value);
-    if (key.view() == "pg_size") group.size = small(value, 0);
+    if (key.view() == "pg_size") group.size = scan::small_number(value, 0);
   });
   if (trace.groups.size() < kListMost) trace.groups.push_back(std::move(group));
 }
@@ -50,8 +45,8 @@ void read_group(std::string_view object, Trace& trace) {
 void read_distributed(std::string_view object, Trace& trace) {
   scan::for_each_member(object, [&](Slice key, Slice value) {
     if (key.view() == "backend") trace.backend = text_of(value);
-    if (key.view() == "rank") trace.rank = small(value, -1);
-    if (key.view() == "world_size") trace.world_size = small(value, 0);
+    if (key.view() == "rank") trace.rank = scan::small_number(value, -1);
+    if (key.view() == "world_size") trace.world_size = scan::small_number(value, 0);
     if (key.view() == "pg_config") {
       scan::for_each_element(value.view(), [&](Slice one) { read_group(one.view(), trace); });
     }

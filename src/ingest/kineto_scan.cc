@@ -137,6 +137,12 @@ std::optional<int64_t> microseconds_to_ns(std::string_view decimal) {
   return d ? rounded(*d, d->point + kNanosecondDigits, kTimeMost_ns) : std::nullopt;
 }
 
+int32_t small_number(Slice s, int32_t otherwise) {
+  const bool absent = s.kind == Kind::kNone;
+  const int64_t n = absent ? otherwise : whole_number(s.view()).value_or(otherwise);
+  return static_cast<int32_t>(std::clamp<int64_t>(n, INT32_MIN, INT32_MAX));
+}
+
 std::optional<int64_t> whole_number(std::string_view decimal) {
   const char* p = decimal.data();
   const char* end = p + decimal.size();

@@ -227,6 +227,8 @@ std::optional<int64_t> microseconds_to_ns(std::string_view decimal);
 // The whole part of a number; nothing when it is no number or does not fit.
 std::optional<int64_t> whole_number(std::string_view decimal);
 std::optional<uint64_t> natural_number(std::string_view decimal);
+// Clamped to 32 bits; `otherwise` where the slice is absent or no number.
+int32_t small_number(Slice, int32_t otherwise);
 
 // What a text says, escapes resolved. Raw control characters and invalid UTF-8 become '?', and
 // `repaired` is set. Lone surrogates become '?' without that, as they are valid JSON.

@@ -17,15 +17,6 @@ constexpr size_t kTestsMax = 4096, kRanksMax = size_t{1} << 20, kRowsMax = 65536
 constexpr size_t kProblemsMax = 20;
 constexpr double kGiga = 1e9;  // nccl-tests counts GB/s in powers of ten
 
-Diagnostic problem(Severity severity, std::string message, const std::string& file, int line) {
-  Diagnostic out;
-  out.severity = severity;
-  out.message = std::move(message);
-  out.at.file = file;
-  out.at.line = line;
-  return out;
-}
-
 // srun -l puts `12: ` before a line, mpirun --tag-output `[1,0]<stdout>:`.
 std::string_view without_prefix(std::string_view line) {
   const size_t tag = line.find(">:");
@@ -161,9 +152,9 @@ std::string collective_of(const NcclTest& test) {
   return {};
 }
 
-class Reader {
+class NcclTestsReader {
  public:
-  explicit Reader(const std::string& file) { out_.file = file; }
+  explicit NcclTestsReader(const std::string& file) { out_.file = file; }
 
   void line(std::string_view raw, int number) {
     const std::string_view text = without_prefix(raw);
@@ -298,7 +289,7 @@ std::vector<std::string> NcclTest::hosts() const {
 }
 
 NcclTests read_nccl_tests(std::string_view text, const std::string& file) {
-  Reader reader(file);
+  NcclTestsReader reader(file);
   std::string_view line;
   int number = 0;
   while (next_line(text, line)) reader.line(line, ++number);

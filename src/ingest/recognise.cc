@@ -219,7 +219,7 @@ bool is_job_state(std::string_view word) {
   return std::find(kStates.begin(), kStates.end(), word) != kStates.end();
 }
 
-bool is_node_state(std::string_view word) {
+bool names_node_state(std::string_view word) {
   while (!word.empty() && contains("*~#!%$@^-+", word.substr(word.size() - 1))) {
     word.remove_suffix(1);
   }
@@ -259,7 +259,7 @@ FileKind slurm_line(std::string_view line) {
   // in accounting alone.
   if (std::any_of(columns.begin(), columns.end(), is_final_state)) return FileKind::kSacct;
   if (std::any_of(columns.begin(), columns.end(), is_job_state)) return FileKind::kSqueue;
-  if (std::any_of(columns.begin(), columns.end(), is_node_state)) return FileKind::kSinfo;
+  if (std::any_of(columns.begin(), columns.end(), names_node_state)) return FileKind::kSinfo;
   return FileKind::kUnknown;
 }
 

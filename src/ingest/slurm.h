@@ -18,6 +18,9 @@
 
 namespace assay {
 
+// A file full of errors is not listed line by line.
+inline constexpr size_t kSlurmProblems = 50;
+
 enum class JobState : uint8_t {
   kUnknown,
   kPending,

@@ -15,11 +15,10 @@ namespace {
 
 constexpr size_t kMaxNodes = size_t{1} << 18;
 constexpr size_t kMaxQueue = size_t{1} << 20;
-constexpr size_t kMaxProblems = 50;
 constexpr size_t kMaxConfig = 4096;
 
-void problem(SlurmReading& out, const std::string& file, size_t line, std::string message) {
-  if (out.problems.size() > kMaxProblems) return;
+void warn(SlurmReading& out, const std::string& file, size_t line, std::string message) {
+  if (out.problems.size() > kSlurmProblems) return;
   Diagnostic problem;
   problem.severity = Severity::kWarning;
   problem.message = std::move(message);
@@ -275,7 +274,7 @@ void read_sinfo(std::string_view text, const std::string& file, SlurmReading& ou
     SlurmNode node;
     read_state(at(row, columns.state), node);
     if (columns.names < 0 || node.state.empty()) {
-      problem(out, file, number, "a row without a node and a state: skipped");
+      warn(out, file, number, "a row without a node and a state: skipped");
       continue;
     }
     node.gpus = gres_gpus(at(row, columns.gres));
@@ -286,7 +285,7 @@ void read_sinfo(std::string_view text, const std::string& file, SlurmReading& ou
     node.since_s = parse_slurm_time(at(row, columns.since));
     const auto names = expand_hostlist(at(row, columns.names));
     if (!names) {
-      problem(out, file, number, "list of nodes: " + names.error());
+      warn(out, file, number, "list of nodes: " + names.error());
       continue;
     }
     for (const std::string& name : *names) {
@@ -309,7 +308,7 @@ void read_squeue(std::string_view text, const std::string& file, SlurmReading& o
     }
     SlurmJob job = queue_row(header, row);
     if (job.id.empty() || job.state == JobState::kUnknown) {
-      problem(out, file, number, "a row without a job id and a state: skipped");
+      warn(out, file, number, "a row without a job id and a state: skipped");
     } else if (out.queue.size() < kMaxQueue) {
       out.queue.push_back(std::move(job));
     }
@@ -346,7 +345,7 @@ void read_scontrol(std::string_view text, const std::string& file, SlurmReading&
                         line.starts_with("JobId=");
     if (starts || trimmed(line).empty()) finish();
     if (record.size() + line.size() > kMaxRecord) {
-      problem(out, file, number, "a record longer than 64 KiB: cut");
+      warn(out, file, number, "a record longer than 64 KiB: cut");
       continue;
     }
     record.append(" ").append(line);

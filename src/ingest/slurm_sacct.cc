@@ -19,7 +19,6 @@ namespace {
 
 constexpr size_t kMaxJobs = size_t{4} << 20;
 constexpr size_t kMaxLines = size_t{16} << 20;
-constexpr size_t kMaxProblems = 50;
 constexpr size_t kMaxJoined = 200;  // lines of one record
 
 class SacctReader {
@@ -44,8 +43,8 @@ class SacctReader {
     if (out_.jobs.empty() && out_.steps > 0) {
       problem(0, "only steps and no job: run sacct without a filter on steps, or with -X");
     }
-    if (dropped_ > kMaxProblems) {
-      problem(0, fmt::format("{} more lines were skipped", dropped_ - kMaxProblems));
+    if (dropped_ > kSlurmProblems) {
+      problem(0, fmt::format("{} more lines were skipped", dropped_ - kSlurmProblems));
     }
   }
 
@@ -59,7 +58,7 @@ class SacctReader {
     out_.problems.push_back(std::move(out));
   }
   void drop(size_t line, const char* why) {
-    if (++dropped_ <= kMaxProblems) problem(line + header_line_ + 1, why);
+    if (++dropped_ <= kSlurmProblems) problem(line + header_line_ + 1, why);
   }
 
   bool read_header() {

@@ -6,17 +6,14 @@
 
 #include <fmt/format.h>
 
+#include "ingest/text.h"
+
 namespace assay {
 namespace {
 
 constexpr size_t kListedProblems = 20;
 constexpr double kMaxSeconds = 1e9;  // thirty years: beyond it a time is a mistake
 constexpr size_t kMaxColumns = 64;
-
-Diagnostic problem(Severity severity, const std::string& message, const std::string& file,
-                   int line) {
-  return {severity, message, {file, line, 0}, {}, {}};
-}
 
 void split(std::string_view text, std::vector<std::string_view>& cells) {
   cells.clear();

@@ -99,4 +99,13 @@ std::string without_escapes(std::string_view text) {
   return out;
 }
 
+Diagnostic problem(Severity severity, std::string message, const std::string& file, int line) {
+  Diagnostic out;
+  out.severity = severity;
+  out.message = std::move(message);
+  out.at.file = file;
+  out.at.line = line;
+  return out;
+}
+
 }  // namespace assay

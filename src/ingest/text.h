@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/diagnostic.h"
 #include "base/text.h"
 
 namespace assay {
@@ -32,5 +33,8 @@ std::optional<uint64_t> unsigned_number(std::string_view, int base = 10);
 
 // Text without terminal escapes (`\x1b[4m`), which nvidia-smi and trainers leave in their logs.
 std::string without_escapes(std::string_view);
+
+// What is wrong with a file, in which line; 0: of the whole file.
+Diagnostic problem(Severity, std::string message, const std::string& file, int line = 0);
 
 }  // namespace assay

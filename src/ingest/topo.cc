@@ -14,15 +14,6 @@ constexpr size_t kDevicesMax = 1024;
 constexpr int kDepthMax = 256;
 constexpr size_t kXmlBytesMax = size_t{64} << 20;
 
-Diagnostic problem(Severity severity, std::string message, const std::string& file, int line = 0) {
-  Diagnostic out;
-  out.severity = severity;
-  out.message = std::move(message);
-  out.at.file = file;
-  out.at.line = line;
-  return out;
-}
-
 bool is_device_name(std::string_view word) {
   for (const std::string_view prefix : {"GPU", "NIC"}) {
     if (word.starts_with(prefix) && unsigned_number(word.substr(3))) return true;

@@ -113,7 +113,7 @@ std::vector<Bundle> differences(const Side& a, const Side& b) {
   return bundles;
 }
 
-struct Value {
+struct Metric {
   double mfu, step_s;
 };
 
@@ -124,8 +124,8 @@ double time_for(const Setting& tokens_of, const Setting& s, const Prediction& p)
 
 // `from` with the bundles of `to` switched on for which `take` says so.
 template <class Take>
-std::optional<Value> evaluate(const Side& from, const Side& to, const std::vector<Bundle>& bundles,
-                              Take&& take) {
+std::optional<Metric> evaluate(const Side& from, const Side& to, const std::vector<Bundle>& bundles,
+                               Take&& take) {
   Mix mix(from);
   const Mix other(to);
   for (size_t i = 0; i < bundles.size(); ++i) {
@@ -139,7 +139,7 @@ std::optional<Value> evaluate(const Side& from, const Side& to, const std::vecto
   Predictor predictor(mix.setting);
   if (predictor.impossible(mix.plan)) return std::nullopt;
   const Prediction p = predictor.predict(mix.plan);
-  return Value{p.mfu, time_for(from.setting, mix.setting, p)};
+  return Metric{p.mfu, time_for(from.setting, mix.setting, p)};
 }
 
 void sort_by_gain(std::vector<Change>& changes) {
@@ -162,8 +162,8 @@ Interval time_per_token(const Side& s) {
 std::vector<Change> attribute(const Side& before, const Side& after) {
   const std::vector<Bundle> bundles = differences(before, after);
   std::vector<Change> changes;
-  const std::optional<Value> none = evaluate(before, after, bundles, [](size_t) { return false; });
-  const std::optional<Value> all = evaluate(before, after, bundles, [](size_t) { return true; });
+  const std::optional<Metric> none = evaluate(before, after, bundles, [](size_t) { return false; });
+  const std::optional<Metric> all = evaluate(before, after, bundles, [](size_t) { return true; });
   for (size_t i = 0; i < bundles.size(); ++i) {
     Change change{bundles[i].path, bundles[i].before, bundles[i].after, {}, {}};
     const auto first = evaluate(before, after, bundles, [i](size_t j) { return j == i; });

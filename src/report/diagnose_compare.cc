@@ -14,7 +14,7 @@ namespace {
 constexpr double kLineLeast = 0.002;  // of the longest step
 constexpr size_t kFindingsMost = 1000;
 
-double number(const Json& object, const char* key) {
+double number_of(const Json& object, const char* key) {
   const auto at = object.find(key);
   if (at == object.end() || !at->is_number()) return 0;
   const double value = at->get<double>();
@@ -30,7 +30,7 @@ void read_ledger(const Json& lines, Ledger& ledger) {
     for (int i = 0; i < kAccounts; ++i) {
       const Account a = static_cast<Account>(i);
       if (name->get_ref<const std::string&>() == info(a).key)
-        ledger[a] = Seconds(number(line, "seconds"));
+        ledger[a] = Seconds(number_of(line, "seconds"));
     }
   }
 }
@@ -83,8 +83,8 @@ bool read_diagnosis(const std::string& text, const std::string& file, DiagnosisS
     return false;
   }
   if (const auto measured = doc.find("measured"); measured != doc.end() && measured->is_object()) {
-    side.step = Seconds(number(*measured, "step_s"));
-    side.spread = Seconds(number(*measured, "spread_s"));
+    side.step = Seconds(number_of(*measured, "step_s"));
+    side.spread = Seconds(number_of(*measured, "spread_s"));
     side.has_step = side.step.v > 0;
     if (measured->contains("ledger")) read_ledger((*measured)["ledger"], side.ledger);
   }
@@ -95,7 +95,7 @@ bool read_diagnosis(const std::string& text, const std::string& file, DiagnosisS
     const auto cause = f.find("cause");
     if (cause == f.end() || !cause->is_string()) continue;
     side.causes.push_back(sanitize(cause->get<std::string>(), 40));
-    side.shares.push_back(number(f, "share"));
+    side.shares.push_back(number_of(f, "share"));
   }
   return true;
 }

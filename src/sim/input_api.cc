@@ -12,7 +12,7 @@
 namespace assay {
 namespace {
 
-struct Request {
+struct Call {
   Nanoseconds arrived = 0, fetched = 0, sent = 0, done = 0;
 };
 
@@ -32,15 +32,15 @@ double input_bytes(const InputApi& s, double u) {
 }
 
 // When each request has its input: queues served in the order of arrival need no events.
-std::vector<Request> fetch_all(const InputApi& s, size_t count, uint64_t seed) {
+std::vector<Call> fetch_all(const InputApi& s, size_t count, uint64_t seed) {
   Stream arrivals(seed, cause_id("request"));
   Stream sizes(seed, cause_id("size"));
   Stream hits(seed, cause_id("hit"));
   Stream nodes(seed, cause_id("cache node"));
-  std::vector<Request> all(count);
+  std::vector<Call> all(count);
   std::vector<double> node_free(static_cast<size_t>(std::max<int64_t>(s.cache_nodes, 1)), 0);
   double now = 0, api_free = 0;
-  for (Request& r : all) {
+  for (Call& r : all) {
     now += exponential_quantile(arrivals.uniform(), 1 / s.requests_per_s);
     const double bytes = input_bytes(s, sizes.uniform());
     const bool hit = hits.uniform() < s.cached;
@@ -56,7 +56,7 @@ std::vector<Request> fetch_all(const InputApi& s, size_t count, uint64_t seed) {
 
 class Batcher {
  public:
-  Batcher(const InputApi& s, std::vector<Request>& requests) : spec_(s), requests_(requests) {
+  Batcher(const InputApi& s, std::vector<Call>& requests) : spec_(s), requests_(requests) {
     for (size_t i = 0; i < requests.size(); ++i)
       queue_.push(requests[i].fetched, kThenFetched, {What::kFetched, i});
   }
@@ -98,7 +98,7 @@ class Batcher {
   }
 
   const InputApi& spec_;
-  std::vector<Request>& requests_;
+  std::vector<Call>& requests_;
   EventQueue<Event> queue_;
   std::deque<size_t> waiting_;
   bool busy_ = false;
@@ -110,7 +110,7 @@ class Batcher {
 InputApiResult simulate_input_api(const InputApi& s, int64_t requests, uint64_t seed) {
   ASSERT(requests > 0 && s.requests_per_s > 0 && s.api.v > 0 && s.batch_most >= 1);
   const size_t warm = static_cast<size_t>(requests / 10);
-  std::vector<Request> all = fetch_all(s, warm + static_cast<size_t>(requests), seed);
+  std::vector<Call> all = fetch_all(s, warm + static_cast<size_t>(requests), seed);
   Batcher batcher(s, all);
   batcher.run();
 
@@ -118,7 +118,7 @@ InputApiResult simulate_input_api(const InputApi& s, int64_t requests, uint64_t 
   std::vector<double> latency;
   latency.reserve(static_cast<size_t>(requests));
   for (size_t i = warm; i < all.size(); ++i) {
-    const Request& r = all[i];
+    const Call& r = all[i];
     result.fetch += to_seconds(r.fetched - r.arrived);
     result.wait += to_seconds(r.sent - r.fetched);
     result.gpu += to_seconds(r.done - r.sent);

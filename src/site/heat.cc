@@ -20,21 +20,16 @@
 
 #include "base/assert.h"
 #include "base/random.h"
+#include "site/power.h"
 
 namespace assay {
 namespace {
 
-constexpr double kFlowExponent = 0.8;  // turbulent film, Dittus-Boelter
-constexpr double kLeakReference = 60;  // C
-constexpr double kGuardK = 0.5;        // nearer to the limit than this, every second counts
-constexpr double kMovingK = 1;         // plates this far from where they are headed are moving
-constexpr double kHottest = 150;       // leakage is not followed beyond: parts are off by then
-constexpr double kLongestStep = 20;    // s
+constexpr double kGuardK = 0.5;      // nearer to the limit than this, every second counts
+constexpr double kMovingK = 1;       // plates this far from where they are headed are moving
+constexpr double kHottest = 150;     // leakage is not followed beyond: parts are off by then
+constexpr double kLongestStep = 20;  // s
 constexpr double kPi = 3.14159265358979323846;
-
-double leakage(const GpuThermal& g, double junction) {
-  return g.leak.v * (std::exp(g.leak_per_k * (std::min(junction, kHottest) - kLeakReference)) - 1);
-}
 
 // Load steps and the forecast's announcements, each in order of time.
 struct Change {
@@ -176,7 +171,8 @@ class Group {
     const GpuThermal& g = s_.gpu;
     if (off_[i]) return 0;
     const double scale = clock >= 1 ? 1 : std::pow(clock, g.clock_exponent);
-    return g.idle.v + load_ * (g.tdp - g.idle).v * scale + leakage(g, junction_[i]);
+    return g.idle.v + load_ * (g.tdp - g.idle).v * scale +
+           leakage(g, std::min(junction_[i], kHottest));
   }
 
   void advance_plates(double dt) {
@@ -219,8 +215,8 @@ class Group {
       const double base = kept * plate_[i] + (1 - kept) * supply();
       const double now = (limit - plate_[i]) / (resistance_[i] * g.die_k_per_w);
       const double allowed = std::min(now, (limit - base) / slope);
-      const double dynamic =
-          (allowed - g.idle.v - leakage(g, limit)) / (load_ * (g.tdp - g.idle).v);
+      const double dynamic = (allowed - g.idle.v - leakage(g, std::min(limit, kHottest))) /
+                             (load_ * (g.tdp - g.idle).v);
       clock_[i] = dynamic >= 1 ? 1 : std::pow(std::max(dynamic, 0.05), 1 / g.clock_exponent);
       if (dynamic < 1.02) capped_near_ = true;
     }

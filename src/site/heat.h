@@ -18,6 +18,8 @@ namespace assay {
 
 // One accelerator: power, thermal resistances to the coolant, what its firmware does when hot.
 // Defaults are an H200, measured (data/h200) where nothing else is said.
+inline constexpr double kFlowExponent = 0.8;  // turbulent film, Dittus-Boelter
+
 struct GpuThermal {
   Watts tdp{700};
   Watts idle{119};              // with a context, at full clock

@@ -4,11 +4,11 @@
 
 #include "base/random.h"
 #include "site/heat.h"
+#include "site/power.h"
 
 namespace assay {
 namespace {
 
-constexpr double kFlowExponent = 0.8;
 constexpr double kRunaway = 1000;
 
 }  // namespace
@@ -18,8 +18,7 @@ double steady_junction(const GpuThermal& g, double supply_c, double flow) {
                    1 / (2 * flow * g.coolant_w_per_k);
   double t = supply_c + g.tdp.v * r;
   for (int i = 0; i < 200; ++i) {
-    const double next =
-        supply_c + (g.tdp.v + g.leak.v * (std::exp(g.leak_per_k * (t - 60)) - 1)) * r;
+    const double next = supply_c + (g.tdp.v + leakage(g, t)) * r;
     if (!(next < kRunaway)) return kRunaway;
     if (std::abs(next - t) < 1e-9) return next;
     t = next;

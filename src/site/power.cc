@@ -7,16 +7,16 @@ namespace assay {
 namespace {
 
 constexpr double kSpeedPerKelvin = 0.0011;       // data/h200: 668.3 -> 665.3 TFLOP/s over 4 K
-constexpr double kLeakReference = 60;            // C
 constexpr double kTrainingOverNameplate = 0.76;  // arXiv:2506.14551; 0.70 to 0.83
 constexpr double kIdleOverNameplate = 0.18;      // DGX H100: 1.8 of 10.2 kW, an estimate
 constexpr double kTrainingOverLimit = 0.92;  // accelerators: 650 of 700 W in training, data/h200
 
-double leakage(const GpuThermal& g, double junction_c) {
-  return g.leak.v * (std::exp(g.leak_per_k * (junction_c - kLeakReference)) - 1);
-}
-
 }  // namespace
+
+double leakage(const GpuThermal& g, double junction_c) {
+  constexpr double kReference = 60;  // C
+  return g.leak.v * (std::exp(g.leak_per_k * (junction_c - kReference)) - 1);
+}
 
 Watts gpu_power(const GpuThermal& g, double load, double clock, double junction_c) {
   const double dynamic = load * (g.tdp - g.idle).v * std::pow(clock, g.clock_exponent);

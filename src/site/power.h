@@ -7,6 +7,9 @@
 
 namespace assay {
 
+// Watts that leak above those at 60 C.
+double leakage(const GpuThermal&, double junction_c);
+
 // At a load between 0 and 1, a clock relative to full, and a junction temperature.
 Watts gpu_power(const GpuThermal&, double load, double clock, double junction_c);
 

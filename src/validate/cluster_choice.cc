@@ -12,8 +12,6 @@
 namespace assay {
 namespace {
 
-constexpr double kGbit = 1e9 / 8;
-
 // The accelerator whose longest name is contained in the text: `8x NVIDIA A100-SXM4-80GB (Lambda)`.
 const Accelerator* contained(const Catalog& catalog, const std::string& text) {
   const std::string words = plain_words(text);

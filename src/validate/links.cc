@@ -10,8 +10,6 @@
 namespace assay {
 namespace {
 
-constexpr double kGbit = 1e9 / 8;  // bytes per second of one Gb/s
-
 // A rate with its unit at `at`: `400Gb/s`, `400 Gbps`, `3.2 Tbps`, `50 GB/s`, `100GbE`, `10G`.
 struct Unit {
   std::string_view text;  // compared without case except the b of bits and the B of bytes

@@ -11,6 +11,8 @@
 
 namespace assay {
 
+inline constexpr double kGbit = 1e9 / 8;  // bytes per second of one Gb/s
+
 struct LinkCell {
   std::optional<FabricKind> kind;  // the transport that is named
   std::optional<Bandwidth> rate;   // of one port, or of the whole node; one direction
