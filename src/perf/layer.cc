@@ -261,7 +261,7 @@ void expert_mlp(const Rank& r, LayerCost& c) {
     tensor_region(r, c);
   }
   // Permute before and after the exchange, and again for the weighted sum.
-  const double passes = r.l.ep > 1 ? r.s.stack.permute_passes : 1;
+  const double passes = r.l.ep > 1 ? r.s.stack.permute_passes : r.s.stack.permute_local;
   stream(r, c, mine * k * h * 4 * r.word * passes, mine * k * h * 4 * r.word * passes);
   stream(r, c, r.own * h * 5 * r.word, r.own * h * 6 * r.word);
   const double copies_word = kept_quantised(r) ? r.word / 2 : r.word;

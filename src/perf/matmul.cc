@@ -105,15 +105,9 @@ double alignment_rate(const MatmulShape& s, const Path& path, const MatmulParams
   return (operand == 1 ? p.aligned_element : p.aligned_output) * batched;
 }
 
-// Tensor cores load 32-bit operands only along k; the library transposes the others on the way.
-// tf32's rate over that of the forward layout, with one or both operands the other way round: 333
-// and 240 against 390 TFLOPS on the H200 (test/data/h200_matmul.csv); assumed elsewhere.
-constexpr double kTransposedOne = 0.85;
-constexpr double kTransposedBoth = 0.63;
-
-double transposed_rate(const MatmulShape& s, const Path& path) {
+double transposed_rate(const MatmulShape& s, const Path& path, const MatmulParams& p) {
   if (path.in_bytes < 4 || path.alignment == 0 || s.pass == MatmulPass::kForward) return 1;
-  return s.pass == MatmulPass::kInputGradient ? kTransposedOne : kTransposedBoth;
+  return s.pass == MatmulPass::kInputGradient ? p.transposed_one : p.transposed_both;
 }
 
 // For positive x below 2^62. std::ceil would be a call: baseline x86-64 cannot round.
@@ -157,7 +151,7 @@ Seconds matmul_time(const MatmulShape& s, const Accelerator& a, const MatmulPara
   Path path = path_of(a, p, s.precision);
   double rate = 1;
   if (path.alignment != 0) {
-    rate = std::min(alignment_rate(s, path, p), transposed_rate(s, path));
+    rate = std::min(alignment_rate(s, path, p), transposed_rate(s, path, p));
     if (rate < 1 && path.in_bytes < 2) {
       // Narrow formats exist on the fast load path only: the library falls back to 16 bits.
       path = path16(a, p, true);

@@ -189,7 +189,10 @@ const Stack* hardware_stack(const Catalog& catalog, const Accelerator& accelerat
   const std::string vendor = squeezed(accelerator.vendor);
   if (vendor == "google") return first_of(catalog, "jax");
   if (vendor == "aws") return find_stack(catalog, "neuron");
-  if (vendor == "intel") return find_stack(catalog, "gaudi");
+  // Intel's Max and Arc are GPUs and run PyTorch's own engines.
+  if (vendor == "intel" && accelerator.architecture.starts_with("gaudi")) {
+    return find_stack(catalog, "gaudi");
+  }
   return nullptr;
 }
 
@@ -239,6 +242,11 @@ StackChoice choose_stack(const Run& run, const Accelerator& accelerator, const C
   const std::string cells = plain_words(run.precision + " ; " + run.notes);
   if (autocast && stack == eager && says_any(cells, {"autocast", "amp", "fp32 weights", "mixed"})) {
     stack = autocast;
+  }
+
+  // Hugging Face's model code moves more memory than the engine that shards it.
+  if (stack && stack->name == "pytorch-fsdp" && model_code(words)) {
+    stack = named(catalog, "transformers");
   }
 
   // DeepSpeed shards weights and gradients with its own engine, whatever model code runs on it.

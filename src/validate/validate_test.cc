@@ -113,8 +113,8 @@ TEST(Validate, RunsOfOtherSources) {
   const ValidateReport report = run_validate(*table, catalog());
   const GroupStats& all = report.groups.front();
   EXPECT_GE(static_cast<double>(all.predicted), 0.98 * static_cast<double>(all.usable));
-  EXPECT_GE(all.sources, 21);
-  EXPECT_LT(*all.median, 0.13);
+  EXPECT_GE(all.sources, 34);
+  EXPECT_LT(*all.median, 0.14);
   EXPECT_LT(*all.p90, 0.32);
   EXPECT_LT(std::abs(*all.bias), 0.06);
   for (const GroupStats& g : report.groups) {

@@ -80,6 +80,7 @@ struct Stack {
   double tensor_copies = 0;       // of what tensor parallel gathers or scatters, beside the wire
   bool expert_dedup = false;      // a token travels once to each rank or node, not to each expert
   double permute_passes = 2;      // times routed tokens are copied around the exchange
+  double permute_local = 1;       // the same where every expert is at hand
 
   // Memory: docs/models/memory.md.
   double weight_bytes = 2;  // per parameter, resident
@@ -194,6 +195,7 @@ void fields(T& s, V&& visit) {
   visit("tensor_copies", s.tensor_copies, kNotNegative, "copies around tensor-parallel exchanges");
   visit("expert_dedup", s.expert_dedup, kAny, "a token travels once to each rank or node");
   visit("permute_passes", s.permute_passes, kNotNegative, "copies of routed tokens per exchange");
+  visit("permute_local", s.permute_local, kNotNegative, "the same where experts are not spread");
   memory_fields(s, visit);
   visit("jitter", s.jitter, kFraction, "slow-down per doubling of nodes");
   visit("spread", s.spread, Limits{0, 2}, "90 % half-width of held-out errors, logarithm");
