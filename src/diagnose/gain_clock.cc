@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "diagnose/gain_share.h"
 #include "perf/clocks.h"
 
 namespace assay {
@@ -24,13 +25,13 @@ double held_clock_of(const StepGraph& g, const KernelTable& table, const DeviceM
   int64_t vector_ns = 0, matmul_ns = 0;
   for (const DeviceOp& op : g.ops) {
     const KernelClass& k = table.of(static_cast<size_t>(op.event));
-    const Seconds time(static_cast<double>(op.duration_ns) * 1e-9);
+    const Seconds time(static_cast<double>(op.busy_ns) * 1e-9);
     if (k.kind == KernelKind::kAttention) {
       cost.attention += time;
     } else if (is_math_kind(k.kind)) {
       cost.matmul += time;
-      matmul_ns += op.duration_ns;
-      if (k.precision_known && !k.tensor_cores) vector_ns += op.duration_ns;
+      matmul_ns += op.busy_ns;
+      if (k.precision_known && !k.tensor_cores) vector_ns += op.busy_ns;
     } else if (k.kind != KernelKind::kCommunication && k.kind != KernelKind::kHostCopy) {
       cost.memory += time;
     }
@@ -58,7 +59,7 @@ StepGraph at_clock(StepGraph g, const KernelTable& table, double before, double 
   if (after >= before || after <= 0) return g;
   for (DeviceOp& op : g.ops) {
     if (!stretches(table.of(static_cast<size_t>(op.event)))) continue;
-    op.duration_ns = std::llround(static_cast<double>(op.duration_ns) * before / after);
+    set_duration(op, std::llround(static_cast<double>(op.duration_ns) * before / after));
   }
   return g;
 }

@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "diagnose/gain_marks.h"
+#include "diagnose/gain_share.h"
 
 namespace assay {
 namespace {
@@ -508,6 +509,7 @@ StepGraph graph_of(const Context& c, const StepView& view) {
       g.ops.push_back(make_op(c, c.launch_list[static_cast<size_t>(begin + i)]));
     }
   }
+  share_busy_time(trace, g);
   return g;
 }
 

@@ -69,6 +69,8 @@ inline bool is_launching(const HostCall& call) {
 struct DeviceOp {
   int32_t lane = 0;  // a stream of a device
   int64_t duration_ns = 0;
+  int64_t busy_ns = 0;     // its part of the device's busy time (gain_share.h)
+  bool computes = false;   // a kernel, and no communication
   int64_t gap_ns = 0;      // after the operation before it in its lane
   int64_t latency_ns = 0;  // after the start of its launch
   int64_t late_ns = 0;     // beyond both: something that the file does not show

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/text.h"
+#include "diagnose/gain_share.h"
 #include "ingest/breakdown.h"
 
 namespace assay {
@@ -143,7 +144,7 @@ StepGraph with_durations(StepGraph g, const std::vector<int64_t>& duration_ns) {
     if (duration_ns[i] < 0) continue;
     // A kernel that is fused away leaves no gap behind either.
     if (duration_ns[i] == 0) g.ops[i].gap_ns = std::min<int64_t>(g.ops[i].gap_ns, 0);
-    g.ops[i].duration_ns = duration_ns[i];
+    set_duration(g.ops[i], duration_ns[i]);
   }
   return g;
 }

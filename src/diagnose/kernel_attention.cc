@@ -214,9 +214,10 @@ Waste unfused_attention(const StepGraph& g, const Trace& t, const KernelTable& t
                          size.queries, size.keys, size.head);
   }
   for (const Core& core : cores) {
-    int64_t before = 0, matmuls = 0;
+    int64_t before = 0, busy = 0, matmuls = 0;
     for (size_t i = core.first; i <= core.last; ++i) {
       before += g.ops[i].duration_ns;
+      busy += g.ops[i].busy_ns;
       w.duration_ns[i] = 0;
       w.ops.push_back(static_cast<int32_t>(i));
     }
@@ -224,8 +225,8 @@ Waste unfused_attention(const StepGraph& g, const Trace& t, const KernelTable& t
     const Seconds time = core.backward ? fused.backward : fused.forward;
     const int64_t after = std::min(before, priced ? static_cast<int64_t>(time.v * 1e9) : matmuls);
     w.duration_ns[core.first] = after;
-    w.before_ns += before;
-    w.saved_ns += before - after;
+    w.before_ns += busy;
+    w.saved_ns += std::max<int64_t>(busy - after, 0);
   }
   w.confidence = priced ? Confidence::kHigh : Confidence::kMedium;
   return w;

@@ -169,6 +169,7 @@ KernelClass classify_kernel(std::string_view name, std::string_view op, std::str
   c.kind = kind_by_name(n);
   c.compiled = contains(n, "triton_");
   if (c.kind == KernelKind::kOther) c.kind = kind_by_op(op);
+  c.scatters = !c.compiled && is_memory_kind(c.kind) && is_scatter(op);
   const bool moves = is_memory_kind(c.kind) || c.kind == KernelKind::kOther;
   if (moves && contains(outer, "Optimizer.step")) c.kind = KernelKind::kOptimizer;
   if (is_math_kind(c.kind)) {
@@ -176,6 +177,11 @@ KernelClass classify_kernel(std::string_view name, std::string_view op, std::str
     c.align = stated_alignment(n);
   }
   return c;
+}
+
+bool is_scatter(std::string_view op) {
+  return contains(op, "aten::index_add") || contains(op, "aten::scatter_add") ||
+         contains(op, "aten::scatter_reduce");
 }
 
 bool is_memory_kind(KernelKind k) {

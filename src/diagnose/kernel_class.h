@@ -39,12 +39,15 @@ struct KernelClass {
   bool fp64 = false;
   int align = 0;          // elements that the operands' rows are aligned to; 0: not stated
   bool compiled = false;  // made by a compiler (Triton): already fused
+  bool scatters = false;  // adds rows to places that an index names
 };
 
 // `op` is the innermost operator that launched it, `outer` the annotation or outermost operator
 // around that (`Optimizer.step#AdamW.step`); both may be empty.
 KernelClass classify_kernel(std::string_view name, std::string_view op, std::string_view outer);
 
+// True for operators that add rows to places that an index names.
+bool is_scatter(std::string_view op);
 // True for kinds that move memory and compute next to nothing: what a compiler would fuse.
 bool is_memory_kind(KernelKind);
 // True for kinds that do the model's arithmetic.

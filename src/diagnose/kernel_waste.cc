@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "diagnose/gain_share.h"
 #include "perf/matmul.h"
 
 namespace assay {
@@ -79,6 +80,23 @@ bool is_batch_norm(const StepGraph& g, const Trace& t, size_t op) {
   return false;
 }
 
+// A scatter at the end of fused passes reads nothing of its own any more; what is left is its
+// write, against the read and the write of a pass.
+constexpr double kScatterOfPass = 0.5;
+constexpr int kDepthMost = 8;  // of operators inside one another
+
+// Out of place, a scatter copies what it adds to; that copy parts nothing.
+bool is_scatter_target(const Trace& t, const DeviceEvent& e) {
+  if (e.kind != DeviceKind::kCopy) return false;
+  int32_t op = e.op;
+  for (int depth = 0; op >= 0 && depth < kDepthMost; ++depth) {
+    const HostEvent& h = t.host[static_cast<size_t>(op)];
+    if (is_scatter(t.text(h.name))) return true;
+    op = h.parent;
+  }
+  return false;
+}
+
 // Memory-bound kernels that follow one another in a lane, two and more.
 std::vector<std::vector<size_t>> runs_of(const StepGraph& g, const Trace& t,
                                          const KernelTable& table) {
@@ -93,6 +111,7 @@ std::vector<std::vector<size_t>> runs_of(const StepGraph& g, const Trace& t,
     const size_t event = static_cast<size_t>(g.ops[i].event);
     const KernelClass& k = table.of(event);
     if (k.kind == KernelKind::kSet) continue;
+    if (is_scatter_target(t, t.device[event])) continue;
     // Compiled kernels are fused already; copies by the copy engine cannot be.
     const bool fusable =
         is_memory_kind(k.kind) && !k.compiled && t.device[event].kind == DeviceKind::kKernel;
@@ -114,13 +133,24 @@ Waste waste_of(const StepGraph& g, Cause cause) {
 }
 
 void replace_op(const StepGraph& g, Waste& w, size_t op, int64_t duration, bool blame) {
-  const int64_t before = g.ops[op].duration_ns;
-  duration = std::min(duration, before);
+  duration = std::min(duration, g.ops[op].duration_ns);
   w.duration_ns[op] = duration;
-  w.saved_ns += before - duration;
+  DeviceOp after = g.ops[op];
+  set_duration(after, duration);
+  w.saved_ns += g.ops[op].busy_ns - after.busy_ns;
   if (!blame) return;
   w.ops.push_back(static_cast<int32_t>(op));
-  w.before_ns += before;
+  w.before_ns += g.ops[op].busy_ns;
+}
+
+void join(Waste& to, const Waste& other) {
+  for (size_t i = 0; i < to.duration_ns.size(); ++i) {
+    if (other.duration_ns[i] >= 0) to.duration_ns[i] = other.duration_ns[i];
+  }
+  to.ops.insert(to.ops.end(), other.ops.begin(), other.ops.end());
+  to.before_ns += other.before_ns;
+  to.saved_ns += other.saved_ns;
+  to.what += other.what;
 }
 
 Precision half_of(const Accelerator& a) {
@@ -132,7 +162,7 @@ Waste no_tensor_cores(const StepGraph& g, const Trace& t, const KernelTable& tab
   Waste w = waste_of(g, Cause::kNoTensorCores);
   if (d.accelerator == nullptr || peak(*d.accelerator, to).v <= d.accelerator->fp32.v) return w;
   if (to == Precision::kTf32 && d.accelerator->tf32.v <= 0) return w;
-  int64_t vector_ns = 0, math_ns = 0, fp32_ns = 0, memory_ns = 0;
+  int64_t vector_ns = 0, tensor_ns = 0, fp32_ns = 0, memory_ns = 0;
   for (const DeviceOp& op : g.ops) {
     const KernelClass& k = table.of(static_cast<size_t>(op.event));
     if (is_memory_kind(k.kind)) {
@@ -140,12 +170,14 @@ Waste no_tensor_cores(const StepGraph& g, const Trace& t, const KernelTable& tab
       if (is_fp32(t, op)) fp32_ns += op.duration_ns;
     }
     if (!is_math_kind(k.kind)) continue;
-    math_ns += op.duration_ns;
-    if (k.precision_known && !k.tensor_cores) vector_ns += op.duration_ns;
+    (k.precision_known && !k.tensor_cores ? vector_ns : tensor_ns) += op.duration_ns;
   }
   int64_t fp64_ns = 0;
-  // Only where fp32 is the rule does everything else shrink with a change of format.
-  const bool all = 2 * vector_ns > math_ns && 2 * fp32_ns > memory_ns && to != Precision::kTf32;
+  // Only where fp32 is the rule does everything else shrink with a change of format: most of the
+  // arithmetic, not of its time, for a few matmuls in fp32 take as long as many in 16 bit.
+  const double faster_usual = matmul_speed_up(std::nullopt, Precision::kFp32, to, d);
+  const bool rule = static_cast<double>(vector_ns) > faster_usual * static_cast<double>(tensor_ns);
+  const bool all = rule && 2 * fp32_ns > memory_ns && to != Precision::kTf32;
   for (size_t i = 0; i < g.ops.size(); ++i) {
     const DeviceOp& op = g.ops[i];
     const KernelClass& k = table.of(static_cast<size_t>(op.event));
@@ -174,15 +206,21 @@ Waste no_tensor_cores(const StepGraph& g, const Trace& t, const KernelTable& tab
 
 Waste fusable_kernels(const StepGraph& g, const Trace& t, const KernelTable& table) {
   Waste w = waste_of(g, Cause::kMemoryBound);
+  auto scatters = [&](size_t i) { return table.of(static_cast<size_t>(g.ops[i].event)).scatters; };
   for (const std::vector<size_t>& run : runs_of(g, t, table)) {
     const size_t longest = *std::max_element(run.begin(), run.end(), [&](size_t a, size_t b) {
+      const bool moved = scatters(a);
+      if (moved != scatters(b)) return moved;
       return g.ops[a].duration_ns < g.ops[b].duration_ns;
     });
     const bool batch =
         std::any_of(run.begin(), run.end(), [&](size_t i) { return is_batch_norm(g, t, i); });
+    const double pass = static_cast<double>(g.ops[longest].duration_ns);
     for (size_t i : run) {
       const bool stays = is_batch_norm(g, t, i) || (!batch && i == longest);
-      replace_op(g, w, i, stays ? g.ops[i].duration_ns : 0, true);
+      const bool written = scatters(i) && !scatters(longest);
+      const int64_t left = written ? std::llround(pass * kScatterOfPass) : 0;
+      replace_op(g, w, i, stays ? g.ops[i].duration_ns : left, true);
     }
   }
   return w;
@@ -196,7 +234,7 @@ bool is_memory_bound(const StepGraph& g, const Trace& t, const KernelTable& tabl
     const auto small =
         std::count_if(run.begin(), run.end(), [&](size_t i) { return !is_batch_norm(g, t, i); });
     if (static_cast<size_t>(small) < kRunLeast) continue;
-    for (size_t i : run) many += is_batch_norm(g, t, i) ? 0 : g.ops[i].duration_ns;
+    for (size_t i : run) many += is_batch_norm(g, t, i) ? 0 : g.ops[i].busy_ns;
   }
   return 2 * many > memory;
 }
@@ -204,7 +242,7 @@ bool is_memory_bound(const StepGraph& g, const Trace& t, const KernelTable& tabl
 int64_t memory_time_ns(const StepGraph& g, const KernelTable& table) {
   int64_t sum = 0;
   for (const DeviceOp& op : g.ops) {
-    if (is_memory_kind(table.of(static_cast<size_t>(op.event)).kind)) sum += op.duration_ns;
+    if (is_memory_kind(table.of(static_cast<size_t>(op.event)).kind)) sum += op.busy_ns;
   }
   return sum;
 }
@@ -212,7 +250,7 @@ int64_t memory_time_ns(const StepGraph& g, const KernelTable& table) {
 int64_t math_time_ns(const StepGraph& g, const KernelTable& table) {
   int64_t sum = 0;
   for (const DeviceOp& op : g.ops) {
-    if (is_math_kind(table.of(static_cast<size_t>(op.event)).kind)) sum += op.duration_ns;
+    if (is_math_kind(table.of(static_cast<size_t>(op.event)).kind)) sum += op.busy_ns;
   }
   return sum;
 }

@@ -19,8 +19,8 @@ struct Waste {
   Cause cause = Cause::kHealthy;
   std::vector<int64_t> duration_ns;  // per operation of the graph; -1: as it is
   std::vector<int32_t> ops;          // the operations to blame
-  int64_t before_ns = 0;             // what those took
-  int64_t saved_ns = 0;              // device time saved, all operations
+  int64_t before_ns = 0;             // their part of the device's busy time
+  int64_t saved_ns = 0;              // of the busy time, all operations
   Confidence confidence = Confidence::kMedium;
   std::string what;  // figures for the finding's text: `4 x 16 heads of 64, 4096 tokens`
 };
@@ -37,8 +37,9 @@ struct DeviceModel {
 };
 
 // Matmuls, convolutions and attention in fp32 on vector units, on a device with tensor cores; the
-// better way is `to`: 16 bit (where the model's own tensors are fp32, all its kernels then move
-// half the bytes) or TF32 (only matmuls and convolutions change).
+// better way is `to`: 16 bit (where most of the arithmetic is in fp32 the model's own tensors are,
+// and all its kernels then move half the bytes; else no more is saved than those kernels take) or
+// TF32 (only matmuls and convolutions change).
 Waste no_tensor_cores(const StepGraph&, const Trace&, const KernelTable&, const DeviceModel&,
                       Precision to);
 // The 16-bit format of a device: bf16, or fp16 where it has no bf16.
@@ -54,8 +55,14 @@ Waste misaligned_shapes(const StepGraph&, const Trace&, const KernelTable&, cons
 // Runs of memory-bound kernels that a compiler would fuse: each run then takes as long as its
 // longest kernel, for every tensor is read and written once (healthy_1b of our own H200 runs: 11.0
 // ms by this rule, 9.2 measured with torch.compile; with norms written out: 21.6, measured 24).
-// Passes of a batch norm stay apart: its sums run over the whole batch.
+// Passes of a batch norm stay apart: its sums run over the whole batch. A scatter (index_add,
+// scatter_add) becomes the write of the passes before it, however slow its own kernel is.
 Waste fusable_kernels(const StepGraph&, const Trace&, const KernelTable&);
+// Adam in one pass per operation instead of a fused kernel (kernel_optimizer.cc); `what` is a
+// sentence about it.
+Waste optimizer_passes(const StepGraph&, const Trace&);
+// Adds a rule's changes to another's. REQUIRES: no operation is changed by both.
+void join(Waste& to, const Waste& other);
 // A step is memory-bound when memory-bound kernels take more time than arithmetic, most of it in
 // runs of kRunLeast and more: many small passes, not the few large ones of a convolutional model.
 bool is_memory_bound(const StepGraph&, const Trace&, const KernelTable&);

@@ -7,6 +7,7 @@
 
 #include "diagnose/gain_clock.h"
 #include "diagnose/gain_replay.h"
+#include "diagnose/gain_share.h"
 #include "diagnose/gain_whatif.h"
 #include "diagnose/kernel_waste.h"
 #include "diagnose/trace_device.h"
@@ -35,27 +36,52 @@ struct Hunt {
   double scale = 1;  // of the host
   Seconds base;      // the step as it is, at this scale
   std::vector<Priced> found;
+  // What kernels beside those that were taken out gain: no replay of streams shows it.
+  Seconds beside;
 
-  Seconds step(const StepGraph& g) const { return replay(g, {scale}); }
+  Seconds whole(const StepGraph& g) const { return replay(g, {scale}); }
+  Seconds step(const StepGraph& g) const { return whole(g) - beside; }
   bool worth(Seconds gain) const { return base.v > 0 && gain / base >= kWorthFixing; }
 
   // A device that waits less draws more power. Kernels that change keep the clock they were priced
   // at.
   StepGraph fed(StepGraph without, const StepGraph& with, bool kernels) const {
     if (kernels) return without;
-    const double before = held_clock_of(with, in.table, in.device, step(with));
-    const double after = held_clock_of(without, in.table, in.device, step(without));
+    const double before = held_clock_of(with, in.table, in.device, whole(with));
+    const double after = held_clock_of(without, in.table, in.device, whole(without));
     return at_clock(std::move(without), in.table, before, after);
+  }
+
+  // The step `with` a cause, that takes `before`, without it. A host that waits less leaves the
+  // kernels as they are: the step is never shorter than the time at which any of them runs. Kernels
+  // that get shorter free the device for those beside them, however the streams are bound to one
+  // another, down to the pace of the host.
+  Seconds shortened(const StepGraph& with, const StepGraph& without, Seconds before,
+                    Seconds replayed, bool kernels) const {
+    if (!kernels) {
+      const Seconds computing(static_cast<double>(computing_ns(with)) * 1e-9);
+      return std::max(replayed, std::min(before, computing));
+    }
+    if (!overlaps(with)) return replayed;
+    StepGraph host = without;
+    for (DeviceOp& op : host.ops) op.duration_ns = op.late_ns = op.after_ns = 0;
+    const Seconds shared(static_cast<double>(busy_ns(with) - busy_ns(without)) * 1e-9);
+    return std::min(replayed, std::max(before - shared, whole(host)));
   }
 
   // Takes a cause out for good when that is worth it, both by itself and after those found before
   // it; the smaller of the two is its gain. So nothing is counted twice, and nothing is promised
   // that only another repair would make possible.
   bool take(Cause cause, const Edit& edit, Confidence confidence, Waste waste = {}) {
-    StepGraph without = fed(edit(graph), graph, waste.cause == cause);
-    const Seconds before = step(graph), after = step(without);
-    const Seconds alone =
-        found.empty() ? after : step(fed(edit(in.graph), in.graph, waste.cause == cause));
+    const bool kernels = waste.cause == cause;
+    StepGraph without = fed(edit(graph), graph, kernels);
+    const Seconds before = step(graph), replayed = step(without);
+    const Seconds after = shortened(graph, without, before, replayed, kernels);
+    Seconds alone = after;
+    if (!found.empty()) {
+      const StepGraph only = fed(edit(in.graph), in.graph, kernels);
+      alone = shortened(in.graph, only, base, whole(only), kernels);
+    }
     if (!worth(before - after) || !worth(base - alone)) return false;
     Priced p;
     p.cause = cause;
@@ -66,6 +92,7 @@ struct Hunt {
     p.waste = std::move(waste);
     found.push_back(std::move(p));
     graph = std::move(without);
+    if (kernels) beside += replayed - after;
     return true;
   }
 };
@@ -77,7 +104,7 @@ void hunt_syncs(Hunt& h) {
   for (double faster : {kHostDoubt, 1 / kHostDoubt}) {
     // Worth it only for another host: from here on the step is looked at that way.
     h.scale = scale / faster;
-    h.base = h.step(h.in.graph);
+    h.base = h.whole(h.in.graph);
     const Seconds after = h.step(without_syncs(h.graph));
     if ((h.step(h.graph) - after).v < kWorthInDoubt * h.base.v) continue;
     if (h.take(Cause::kHostSync, without_syncs, Confidence::kMedium)) return;
@@ -104,17 +131,19 @@ void hunt_passes(Hunt& h) {
   const std::vector<HostCall>& calls = h.in.graph.calls;
   const auto held = std::count_if(calls.begin(), calls.end(), waits);
   if (held > kHeldOften || !is_memory_bound(h.graph, h.in.trace, h.in.table)) return;
-  int64_t busy = 0;
-  for (const DeviceOp& op : h.graph.ops) busy += op.duration_ns;
-  if (static_cast<double>(busy) * 2e-9 < h.base.v) return;
+  if (static_cast<double>(busy_ns(h.graph)) * 2e-9 < h.base.v) return;
   Waste waste = fusable_kernels(h.graph, h.in.trace, h.in.table);
   if (h.worth(Seconds(static_cast<double>(waste.saved_ns) * 1e-9))) take_waste(h, std::move(waste));
 }
 
 void hunt_launches(Hunt& h) {
-  if (h.worth(h.step(h.graph) - h.step(with_graphs(h.graph)))) hunt_passes(h);
-  const Seconds before = h.step(h.graph), after = h.step(with_graphs(h.graph));
-  const bool plain = (before - after).v > 0.1 * h.base.v;
+  const auto gain = [&] {
+    const StepGraph graphs = with_graphs(h.graph);
+    const Seconds before = h.step(h.graph);
+    return before - h.shortened(h.graph, graphs, before, h.step(graphs), false);
+  };
+  if (h.worth(gain())) hunt_passes(h);
+  const bool plain = gain().v > 0.1 * h.base.v;
   h.take(Cause::kLaunchBound, with_graphs, plain ? Confidence::kHigh : Confidence::kMedium);
 }
 
@@ -140,11 +169,17 @@ void hunt_tensor_cores(Hunt& h) {
 // Less than a memory-bound step is what an eager framework costs every model; it is worth a note.
 void hunt_memory(Hunt& h, Analysis& analysis) {
   Waste waste = fusable_kernels(h.graph, h.in.trace, h.in.table);
-  if (waste.saved_ns == 0) return;
+  Waste optimizer = optimizer_passes(h.graph, h.in.trace);
+  const bool passes =
+      optimizer.saved_ns > 0 &&
+      h.worth(h.step(h.graph) - h.step(with_durations(h.graph, optimizer.duration_ns)));
   if (is_memory_bound(h.graph, h.in.trace, h.in.table)) {
+    if (passes) join(waste, optimizer);
     hunt_waste(h, std::move(waste));
     return;
   }
+  if (passes) hunt_waste(h, std::move(optimizer));
+  if (waste.saved_ns == 0) return;
   const Seconds before = h.step(h.graph);
   const Seconds after = h.step(with_durations(h.graph, waste.duration_ns));
   if (!h.worth(before - after)) return;
@@ -314,7 +349,7 @@ TraceDiagnosis diagnose_trace(const Trace& trace, const TraceContext& context) {
   d.unexplained = Seconds(static_cast<double>(idle.unexplained_ns) * 1e-9);
 
   const FindingInput in{trace, view, without_profiler(graph), table, idle, device};
-  Hunt hunt{in, in.graph, 1, {}, {}};
+  Hunt hunt{in, in.graph, 1, {}, {}, {}};
   hunt.base = d.replayed = replay(in.graph);
   hunt_waste(hunt, unfused_attention(hunt.graph, trace, table, device));
   hunt_tensor_cores(hunt);

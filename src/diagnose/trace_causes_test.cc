@@ -284,6 +284,95 @@ TEST(TraceCauses, MemoryBound) {
   EXPECT_NE(eager.analysis.notes.front().find("fuse"), std::string::npos);
 }
 
+TEST(TraceCauses, AFewMatmulsInFp32SaveNoMoreThanTheyTake) {
+  const std::string simt =
+      "void cutlass::Kernel2<cutlass_80_simt_sgemm_256x128_8x4_nt_align1>(params)";
+  const std::string loss =
+      "void at::native::vectorized_elementwise_kernel<4, CUDAFunctor_add<float>";
+  // Most of the arithmetic's time, but a tenth of the arithmetic: the model itself is in 16 bit.
+  const TraceDiagnosis d = diagnose_steps([&](TraceBuilder& b) {
+    for (int i = 0; i < kLayers; ++i) b.kernel(kGemm, "aten::mm", 500);
+    for (int i = 0; i < 3; ++i) {
+      b.kernel(simt, "aten::mm", 3'000);
+      b.kernel(loss, "aten::add", 2'000);
+    }
+  });
+  ASSERT_FALSE(d.analysis.findings.empty());
+  const Finding& f = d.analysis.findings.front();
+  EXPECT_EQ(cause_name(f.cause), "no-tensor-cores");
+  EXPECT_LE(f.gain.v, 3 * 3e-3);
+  EXPECT_GT(f.gain.v, 0.9 * 3 * 3e-3);
+}
+
+// AdamW over `us` microseconds of parameters: the time of a pass that reads and writes one tensor.
+void adamw(TraceBuilder& b, int64_t us, bool fused) {
+  const std::string kernel = "void at::native::(anonymous namespace)::multi_tensor_apply_kernel<";
+  b.inside("Optimizer.step#AdamW.step", [&] {
+    if (fused) {
+      b.kernel(kernel + "FusedAdamMathFunctor>", "aten::_fused_adamw_", us * 7 / 2);
+      return;
+    }
+    b.kernel(kernel + "BinaryOpScalarFunctor>", "aten::_foreach_add_", 2);  // counts steps
+    b.kernel(kernel + "BinaryOpScalarFunctor>", "aten::_foreach_mul_", us);
+    b.kernel(kernel + "TernaryOpScalarFunctor>", "aten::_foreach_lerp_", us * 3 / 2);
+    b.kernel(kernel + "BinaryOpScalarFunctor>", "aten::_foreach_mul_", us);
+    b.kernel(kernel + "PointwiseOpScalarFunctor>", "aten::_foreach_addcmul_", us * 3 / 2);
+    b.kernel(kernel + "UnaryOpFunctor>", "aten::_foreach_sqrt", us);
+    b.kernel(kernel + "BinaryOpScalarListFunctor>", "aten::_foreach_div_", us);
+    b.kernel(kernel + "BinaryOpScalarFunctor>", "aten::_foreach_add_", us);
+    b.kernel(kernel + "PointwiseOpScalarListFunctor>", "aten::_foreach_addcdiv_", us * 2);
+  });
+}
+
+TEST(TraceCauses, AnOptimizerInManyPasses) {
+  const auto steps = [](int64_t us, bool fused) {
+    return diagnose_steps([&](TraceBuilder& b) {
+      for (int i = 0; i < kLayers; ++i) layer(b);
+      adamw(b, us, fused);
+    });
+  };
+  const TraceDiagnosis d = steps(400, false);
+  expect_found(d, Cause::kMemoryBound, kStep + 7 * 0.2);
+  const Finding& f = d.analysis.findings.front();
+  EXPECT_NE(f.fix.find("fused=True"), std::string::npos);
+  EXPECT_NE(f.detail.find("20 tensors of their size"), std::string::npos) << f.detail;
+  expect_healthy(steps(400, true));
+  expect_healthy(steps(20, false));  // less than 3 % to be had
+
+  // Beside a model that is memory-bound itself it is one finding with both repairs.
+  const TraceDiagnosis both = diagnose_steps([](TraceBuilder& b) {
+    for (int i = 0; i < kLayers; ++i) {
+      b.kernel(kGemm, "aten::mm", 400);
+      for (int k = 0; k < 8; ++k) b.kernel(kAdd, "aten::mul", 100);
+    }
+    adamw(b, 200, false);
+  });
+  ASSERT_EQ(both.analysis.findings.size(), 1u);
+  expect_found(both, Cause::kMemoryBound, kLayers * 0.503 + 7 * 0.1);
+  EXPECT_NE(both.analysis.findings.front().fix.find("torch.compile"), std::string::npos);
+  EXPECT_NE(both.analysis.findings.front().fix.find("fused=True"), std::string::npos);
+}
+
+// Messages between nodes of a graph: passes over the edges, added up at the nodes.
+TEST(TraceCauses, AScatterIsFusedWithThePassesBeforeIt) {
+  const auto steps = [](const std::string& op) {
+    return diagnose_steps([&](TraceBuilder& b) {
+      for (int i = 0; i < kLayers; ++i) {
+        b.kernel(kGemm, "aten::mm", 100);
+        for (int k = 0; k < 5; ++k) b.kernel(kAdd, "aten::mul", 100);
+        b.inside(op, [&] {
+          b.copy("Memcpy DtoD (Device -> Device)", 1 << 20, 2, false);
+          b.kernel("void at::native::indexFuncLargeIndex<float, long>", op, 300);
+        });
+      }
+    });
+  };
+  // The longest pass, and half of it for the writes of the scatter.
+  expect_found(steps("aten::index_add"), Cause::kMemoryBound, kLayers * (0.1 + 0.1 + 0.05 + 0.007));
+  // Of another kernel that slow nothing is known: it stays.
+  expect_found(steps("aten::index_fill"), Cause::kMemoryBound, kLayers * (0.1 + 0.1 + 0.3 + 0.007));
+}
+
 TEST(TraceCauses, MisalignedShapes) {
   auto body = [](const std::string& gemm) {
     return [gemm](TraceBuilder& b) {

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/diagnostic.h"
+#include "diagnose/gain_share.h"
 #include "diagnose/gain_whatif.h"
 #include "diagnose/trace_evidence.h"
 #include "ingest/breakdown.h"
@@ -65,9 +66,9 @@ Words sync_words(const FindingInput& in) {
 }
 
 Words launch_words(const FindingInput& in) {
-  int64_t host = 0, device = 0;
+  int64_t host = 0;
   for (const HostCall& call : in.graph.calls) host += call.work_ns + call.call_ns;
-  for (const DeviceOp& op : in.graph.ops) device += op.duration_ns;
+  const int64_t device = busy_ns(in.graph);
   Words w;
   w.title = "The device waits for launches";
   w.detail = fmt::format(
@@ -184,7 +185,14 @@ Words alignment_words(const Priced& p) {
 }
 
 Words memory_words(const Priced& p, const FindingInput& in) {
+  constexpr const char* kFused = "torch.optim.AdamW(..., fused=True)";
   Words w;
+  if (!p.waste.what.empty() && !is_memory_bound(in.graph, in.trace, in.table)) {
+    w.title = "The optimizer passes over the parameters again and again";
+    w.detail = p.waste.what;
+    w.fix = kFused;
+    return w;
+  }
   w.title = "Memory-bound kernels take more time than arithmetic";
   w.detail = fmt::format(
       "{} a step in kernels that only move data, {} in arithmetic; {} of them follow one another "
@@ -192,6 +200,9 @@ Words memory_words(const Priced& p, const FindingInput& in) {
       ms(memory_time_ns(in.graph, in.table)), ms(math_time_ns(in.graph, in.table)),
       ms(p.waste.before_ns));
   w.fix = "model = torch.compile(model)  # or fused norms, activations and losses";
+  if (p.waste.what.empty()) return w;
+  w.detail += fmt::format(" {}", p.waste.what);
+  w.fix += fmt::format("; {}", kFused);
   return w;
 }
 

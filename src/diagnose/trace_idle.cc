@@ -150,7 +150,7 @@ void settle_pace(const Trace& t, const StepGraph& g, const std::vector<HostPiece
     if (call.runtime < 0 || call.ops == 0) continue;
     Section& s = section_at(sections, t.runtime[static_cast<size_t>(call.runtime)].start_ns);
     for (int32_t i = 0; i < call.ops; ++i) {
-      s.device_ns += g.ops[static_cast<size_t>(call.first_op + i)].duration_ns;
+      s.device_ns += g.ops[static_cast<size_t>(call.first_op + i)].busy_ns;
     }
   }
   for (const Piece& p : pieces) {
