@@ -98,6 +98,7 @@ TEST(Scenario, Frameworks) {
       {"Megatron-Bridge (NeMo 25.11)", "", 1, 1, "H100", "megatron-core"},
       {"Megatron-LM", "", 8, 1, "H100", "megatron-lm"},
       {"FlagScale", "", 8, 4, "H800", "megatron-lm"},
+      {"megatron-core v0.6.0", "", 8, 4, "H100", "megatron-core-plain"},
       {"Megatron-DeepSpeed", "ZeRO-1", 4, 2, "A100", "megatron-deepspeed"},
       {"Megatron-LM/Megatron-DeepSpeed", "", 4, 1, "V100", "megatron-deepspeed"},
       {"Megatron-DeepSpeed ZeRO-3", "ZeRO-3", 1, 1, "A100", "deepspeed-zero"},

@@ -214,6 +214,27 @@ bool model_code(const std::string& words) {
                           "peft", "axolotl", "llama factory", "llamafactory"});
 }
 
+// The stack that a name means, as a run describes it.
+const Stack* as_run(const Stack* stack, const Run& run, const std::string& words, bool single,
+                    const Catalog& catalog) {
+  if (!stack) return nullptr;
+  if (stack->name == "pytorch-eager") {
+    if (!single) return nullptr;  // a stack for one device cannot be meant where many run
+    // A loop under autocast keeps its weights in 32 bits.
+    const std::string cells = plain_words(run.precision + " ; " + run.notes);
+    const bool mixed = says_any(cells, {"autocast", "amp", "fp32 weights", "mixed"});
+    return mixed ? named(catalog, "pytorch-autocast") : stack;
+  }
+  // Megatron-Core by its own name is started by Megatron-LM's scripts, not by NeMo's recipes.
+  if (stack->name == "megatron-core" && says_any(words, {"megatron core", "mcore"}) &&
+      !says_any(words, {"nemo", "nvidia", "bridge"})) {
+    return named(catalog, "megatron-core-plain");
+  }
+  // Hugging Face's model code moves more memory than the engine that shards it.
+  if (stack->name == "pytorch-fsdp" && model_code(words)) return named(catalog, "transformers");
+  return stack;
+}
+
 }  // namespace
 
 int year_of(const std::string& date) {
@@ -233,21 +254,8 @@ StackChoice choose_stack(const Run& run, const Accelerator& accelerator, const C
   const bool single = run.accelerators.value_or(1) == 1;
   const Stack* stack = by_alias(words, catalog);
 
-  // A stack for one device cannot be meant where many run.
   const Stack* eager = named(catalog, "pytorch-eager");
-  if (stack == eager && !single) stack = nullptr;
-
-  // Plain PyTorch by a loop under autocast keeps its weights in 32 bits.
-  const Stack* autocast = named(catalog, "pytorch-autocast");
-  const std::string cells = plain_words(run.precision + " ; " + run.notes);
-  if (autocast && stack == eager && says_any(cells, {"autocast", "amp", "fp32 weights", "mixed"})) {
-    stack = autocast;
-  }
-
-  // Hugging Face's model code moves more memory than the engine that shards it.
-  if (stack && stack->name == "pytorch-fsdp" && model_code(words)) {
-    stack = named(catalog, "transformers");
-  }
+  stack = as_run(stack, run, words, single, catalog);
 
   // DeepSpeed shards weights and gradients with its own engine, whatever model code runs on it.
   const Stack* zero = first_of(catalog, "zero");
