@@ -8,7 +8,7 @@ namespace assay {
 namespace {
 
 // One end of an operation's run.
-struct Edge {
+struct BusyEdge {
   int64_t at_ns;
   size_t op;
   bool begins;
@@ -23,7 +23,7 @@ bool is_computing(const DeviceEvent& e) {
 // What one of n operations has gained by a time is the integral of 1/n up to it, the same for all:
 // an operation's part is the difference between its end and its start, whatever ran in between.
 void share_busy_time(const Trace& t, StepGraph& g) {
-  std::vector<Edge> edges;
+  std::vector<BusyEdge> edges;
   edges.reserve(2 * g.ops.size());
   for (size_t i = 0; i < g.ops.size(); ++i) {
     DeviceOp& op = g.ops[i];
@@ -35,12 +35,12 @@ void share_busy_time(const Trace& t, StepGraph& g) {
     edges.push_back({e.start_ns + op.duration_ns, i, false});
   }
   std::stable_sort(edges.begin(), edges.end(),
-                   [](const Edge& a, const Edge& b) { return a.at_ns < b.at_ns; });
+                   [](const BusyEdge& a, const BusyEdge& b) { return a.at_ns < b.at_ns; });
   std::array<int64_t, 2> running{};  // others, kernels
   std::array<double, 2> gained{};    // by one of them since the first edge
   std::vector<double> at_start(g.ops.size(), 0);
   int64_t now = edges.empty() ? 0 : edges.front().at_ns;
-  for (const Edge& edge : edges) {
+  for (const BusyEdge& edge : edges) {
     const double passed = static_cast<double>(edge.at_ns - now);
     now = edge.at_ns;
     const size_t who = running[1] > 0 ? 1 : 0;

@@ -31,8 +31,6 @@ constexpr int64_t kClockNs = int64_t{60} * 1'000'000'000;
 constexpr int64_t kDefaultTimeoutNs = int64_t{600} * 1'000'000'000;  // PyTorch's for NCCL
 // Against the median of the other ranks: a spinning device draws well above idle power.
 constexpr double kSilentUtilisation = 0.1, kComputingUtilisation = 0.5, kSilentPower = 0.75;
-// A recorder that misses this many operations which a peer proves done has stopped.
-constexpr int kStopped = 2;
 
 double median(std::vector<double> values) {
   std::nth_element(values.begin(), values.begin() + static_cast<ptrdiff_t>(values.size() / 2),

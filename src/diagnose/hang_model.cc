@@ -218,7 +218,6 @@ class Builder {
       }
       // One may be a race between the watchdog and the end; more are a recorder that stopped. What
       // it had posted to single peers before is done as well, as far as anyone can know.
-      constexpr int kStopped = 2;
       if (rank.stale < kStopped) last_proven = -1;
       for (const FlightEntry& entry : dumps_[d].entries) {
         if (entry.state == FlightState::kCompleted || proven(d, entry)) continue;

@@ -49,6 +49,9 @@ struct HangGroup {
   int64_t proven = -1;             // every member executed the collectives up to here
 };
 
+// A recorder that misses this many operations which a peer proves done has stopped.
+constexpr int kStopped = 2;
+
 struct HangRank {
   int rank = -1;                 // as the job counts
   int dump = -1;                 // index into the dumps; -1: none

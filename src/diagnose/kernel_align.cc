@@ -3,10 +3,12 @@
 // Matmuls say so in their names (`align1`, `align2`). Attention does not: the framework pads heads
 // whose size is no multiple of 8 with kernels of its own inside the attention operator, takes the
 // portable kernel instead of the vendor's, and cuts the result; backward the same again. Padding
-// and cutting go, and the vendor's kernel comes, when the size is even.
+// and cutting go, and the vendor's kernel comes, when the size is even. Convolutions do not either:
+// cuDNN clears a buffer and pads the channels of input, weight and output into and out of it.
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -101,6 +103,19 @@ struct Rule {
       return "attention whose heads are padded to a multiple of 8";
     return fmt::format("attention whose heads of {} elements are padded", dims[0][3]);
   }
+
+  std::string padded_channels() {
+    std::set<int32_t> padded;
+    const auto pads = [&](size_t i) { return contains(t.text(event(i).name), "AddPaddingKernel"); };
+    for (size_t i = 0; i < g.ops.size(); ++i) {
+      if (event(i).op >= 0 && pads(i)) padded.insert(event(i).op);
+    }
+    for (size_t i = 0; i < g.ops.size(); ++i) {
+      if (!padded.contains(event(i).op)) continue;
+      if (pads(i) || kind(i).kind == KernelKind::kSet) replace_op(g, w, i, 0, true);
+    }
+    return padded.empty() ? "" : "padding the channels of convolutions";
+  }
 };
 
 }  // namespace
@@ -109,8 +124,11 @@ Waste misaligned_shapes(const StepGraph& g, const Trace& t, const KernelTable& t
                         const DeviceModel& d) {
   Rule rule{g, t, table, d, waste_of(g, Cause::kMisalignedShapes)};
   if (d.kernels == nullptr) return rule.w;
-  const std::string matmuls = rule.matmuls(), heads = rule.padded_heads();
-  rule.w.what = matmuls + (matmuls.empty() || heads.empty() ? "" : " and to ") + heads;
+  for (const std::string& what : {rule.matmuls(), rule.padded_heads(), rule.padded_channels()}) {
+    if (what.empty()) continue;
+    if (!rule.w.what.empty()) rule.w.what += " and to ";
+    rule.w.what += what;
+  }
   rule.w.confidence = Confidence::kHigh;
   return rule.w;
 }

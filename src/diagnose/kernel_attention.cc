@@ -2,7 +2,7 @@
 // on either side and nothing but memory-bound kernels (scale, mask, dropout, casts, copies)
 // between. Backward it is a softmax gradient with up to two batched matmuls on either side. A
 // softmax that is written out (an exponential between the matmuls, with a reduction beside it)
-// counts as well.
+// counts as well. Copies that make the first matmul's operands contiguous belong to it.
 //
 // Its size is needed to price the fused kernel. Where shapes are recorded the matmuls tell it.
 // Where not, the kernels' grids do: the softmax has a block per row of scores, an element-wise
@@ -25,6 +25,7 @@ constexpr int kScoresDepth = 8;  // of operators inside one another
 
 struct Core {
   size_t first = 0, last = 0;  // operations of the graph, both included
+  size_t scores = 0;           // the first matmul; before it stand copies of its operands
   bool backward = false;
   bool masked = false;
   std::vector<size_t> matmuls;
@@ -55,6 +56,26 @@ struct Search {
       op = h.parent;
     }
     return false;
+  }
+  // The outermost matrix product around an event; -1: none.
+  int32_t product(size_t i) const {
+    int32_t op = event(i).op, found = -1;
+    for (int depth = 0; op >= 0 && depth < kScoresDepth; ++depth) {
+      const HostEvent& h = t.host[static_cast<size_t>(op)];
+      if (t.text(h.name) == "aten::matmul") found = op;
+      op = h.parent;
+    }
+    return found;
+  }
+  // A batched matmul takes its operands whole: transposed heads are copied first, inside the same
+  // product. A fused kernel reads them where they are.
+  void take_copies(Core& core) const {
+    core.scores = core.first;
+    const int32_t around = product(core.first);
+    while (around >= 0 && core.first > 0 && between(core.first - 1) &&
+           product(core.first - 1) == around) {
+      --core.first;
+    }
   }
   // The exponential of a softmax that is written out, or its gradient.
   bool exponential(size_t i) const {
@@ -104,6 +125,7 @@ struct Search {
       const size_t most = core.backward ? 2 : 1;
       if (!reach(i, -1, most, core) || !reach(i, +1, most, core)) continue;
       if (written_out && !reduces(core)) continue;
+      take_copies(core);
       for (size_t k = core.first; k <= core.last; ++k) {
         const std::string_view name = op_name(t, event(k));
         core.masked = core.masked || contains(name, "masked_fill") || contains(name, "where") ||
@@ -153,7 +175,7 @@ Size size_from_grids(const Search& s, const Core& core) {
   const int64_t rows = softmax_rows(s.t.text(softmax.name), softmax);
   if (rows <= 0) return size;
   int64_t scores = 0;
-  for (size_t i = core.first; i <= core.last; ++i) {
+  for (size_t i = core.scores; i <= core.last; ++i) {
     const DeviceEvent& e = s.event(i);
     const std::string_view name = s.t.text(e.name);
     int64_t n = elements_of(name, e);
@@ -176,7 +198,7 @@ Size size_from_grids(const Search& s, const Core& core) {
 
 Size size_of(const Search& s, const Core& core) {
   // Scores are queries x keys from k = head size.
-  const auto first = recorded_matmul(s.t, s.event(core.first));
+  const auto first = recorded_matmul(s.t, s.event(core.scores));
   if (first && !core.backward) return {first->batch, first->m, first->n, first->k};
   // A softmax that is written out has no kernel with a block a row.
   return s.kind(core.softmax).kind == KernelKind::kSoftmax ? size_from_grids(s, core) : Size{};

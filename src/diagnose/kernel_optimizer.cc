@@ -23,7 +23,7 @@ namespace assay {
 namespace {
 
 constexpr int kFusedTensors = 7;  // parameter, gradient, moments read; all but the gradient written
-constexpr int kDepthMost = 16;    // of operators inside one another
+constexpr int kAdamDepth = 16;    // of operators inside one another
 
 // Tensors that an operation over lists reads and writes; the same tensor twice counts once. What
 // is not listed moves two, in and out.
@@ -44,7 +44,7 @@ int tensors_of(std::string_view op) {
 }
 
 bool inside_adam(const Trace& t, int32_t op) {
-  for (int depth = 0; op >= 0 && depth < kDepthMost; ++depth) {
+  for (int depth = 0; op >= 0 && depth < kAdamDepth; ++depth) {
     const HostEvent& h = t.host[static_cast<size_t>(op)];
     const std::string_view name = t.text(h.name);
     if (name == "Optimizer.step#Adam.step" || name == "Optimizer.step#AdamW.step") return true;
@@ -56,14 +56,14 @@ bool inside_adam(const Trace& t, int32_t op) {
 constexpr std::string_view kUpdate = "aten::_foreach_addcdiv_";  // once per group of parameters
 constexpr double kCounters = 0.1;  // of an update's time: below it an operation is on step counters
 
-struct Passes {
+struct AdamPasses {
   std::vector<size_t> ops;
   double before_ns = 0, update_ns = 0;  // durations of all, and of the updates
   int moved = 0, updates = 0;           // tensors, and groups of parameters
 };
 
-Passes passes_of(const StepGraph& g, const Trace& t) {
-  Passes p;
+AdamPasses passes_of(const StepGraph& g, const Trace& t) {
+  AdamPasses p;
   std::map<int32_t, double> calls;  // operator to its time
   for (size_t i = 0; i < g.ops.size(); ++i) {
     const DeviceEvent& e = t.device[static_cast<size_t>(g.ops[i].event)];
@@ -88,7 +88,7 @@ Passes passes_of(const StepGraph& g, const Trace& t) {
 
 Waste optimizer_passes(const StepGraph& g, const Trace& t) {
   Waste w = waste_of(g, Cause::kMemoryBound);
-  const Passes p = passes_of(g, t);
+  const AdamPasses p = passes_of(g, t);
   if (p.updates == 0 || p.update_ns <= 0 || p.moved <= kFusedTensors * p.updates) return w;
   const double fused_ns = p.before_ns * kFusedTensors * p.updates / p.moved;
   // The fused kernels stand where the updates stood, as many as these: the others go.

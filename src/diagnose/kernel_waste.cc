@@ -83,13 +83,13 @@ bool is_batch_norm(const StepGraph& g, const Trace& t, size_t op) {
 // A scatter at the end of fused passes reads nothing of its own any more; what is left is its
 // write, against the read and the write of a pass.
 constexpr double kScatterOfPass = 0.5;
-constexpr int kDepthMost = 8;  // of operators inside one another
+constexpr int kScatterDepth = 8;  // of operators inside one another
 
 // Out of place, a scatter copies what it adds to; that copy parts nothing.
 bool is_scatter_target(const Trace& t, const DeviceEvent& e) {
   if (e.kind != DeviceKind::kCopy) return false;
   int32_t op = e.op;
-  for (int depth = 0; op >= 0 && depth < kDepthMost; ++depth) {
+  for (int depth = 0; op >= 0 && depth < kScatterDepth; ++depth) {
     const HostEvent& h = t.host[static_cast<size_t>(op)];
     if (is_scatter(t.text(h.name))) return true;
     op = h.parent;

@@ -49,7 +49,8 @@ Precision half_of(const Accelerator&);
 Waste unfused_attention(const StepGraph&, const Trace&, const KernelTable&, const DeviceModel&);
 
 // Matmuls whose row lengths keep the library from its fast loads, and attention whose head size the
-// framework pads before and cuts after every call (kernel_align.cc). `what` names them.
+// framework pads before and cuts after every call, and convolutions whose channels the library pads
+// (kernel_align.cc). `what` names them.
 Waste misaligned_shapes(const StepGraph&, const Trace&, const KernelTable&, const DeviceModel&);
 
 // Runs of memory-bound kernels that a compiler would fuse: each run then takes as long as its

@@ -263,6 +263,31 @@ TEST(TraceCauses, UnfusedAttention) {
   }));
 }
 
+// Transposed heads are copied before the batched matmul; a fused kernel reads them in place.
+TEST(TraceCauses, UnfusedAttentionTakesItsCopies) {
+  const std::string copy =
+      "void at::native::elementwise_kernel<128, 4, at::native::direct_copy_kernel_cuda>";
+  const auto gain = [&](bool in_product) {
+    const TraceDiagnosis d = diagnose_steps([&](TraceBuilder& b) {
+      for (int i = 0; i < kLayers; ++i) {
+        b.kernel(kGemm, "aten::mm", 300);
+        if (!in_product) b.kernel(copy, "aten::copy_", 100);  // somebody's own
+        b.inside("aten::matmul", [&] {
+          if (in_product) b.kernel(copy, "aten::copy_", 100);
+          b.kernel(kGemm, "aten::bmm", 200);
+          b.record_shapes("[[32, 2048, 128], [32, 128, 2048]]");
+        });
+        b.kernel("void at::native::cunn_SoftMaxForward<float>", "aten::_softmax", 400);
+        b.kernel(kGemm, "aten::bmm", 200);
+      }
+    });
+    EXPECT_EQ(cause_name(d.analysis.findings.front().cause), "unfused-attention");
+    EXPECT_NE(d.analysis.findings.front().detail.find("2048 x 2048"), std::string::npos);
+    return d.analysis.findings.front().gain.v;
+  };
+  EXPECT_NEAR(gain(true) - gain(false), kLayers * 101e-6, kLayers * 5e-6);
+}
+
 TEST(TraceCauses, MemoryBound) {
   const TraceDiagnosis d = diagnose_steps([](TraceBuilder& b) {
     for (int i = 0; i < kLayers; ++i) {
@@ -390,6 +415,32 @@ TEST(TraceCauses, MisalignedShapes) {
   EXPECT_NE(d.analysis.findings.front().detail.find("8192 x 5001 x 2040"), std::string::npos);
   expect_healthy(diagnose_steps(
       body("void cutlass::Kernel2<cutlass_80_tensorop_bf16_s16816gemm_bf16_256x128_nn_align8>")));
+}
+
+// Convolutions of odd channels: cuDNN pads input, weight and output.
+TEST(TraceCauses, PaddedChannels) {
+  const auto steps = [](bool odd) {
+    return diagnose_steps([odd](TraceBuilder& b) {
+      const auto pad = [&](int64_t us) {
+        if (!odd) return;
+        b.copy("Memset (Device)", 0, 2, false);
+        b.kernel("void nhwcAddPaddingKernel<__nv_bfloat16>", "aten::cudnn_convolution", us);
+      };
+      for (int i = 0; i < 40; ++i) {
+        pad(20);
+        b.kernel("sm90_xmma_fprop_implicit_gemm_bf16bf16", "aten::cudnn_convolution", 300);
+        pad(20);
+        b.kernel(kAdd, "aten::add", 60);
+      }
+    });
+  };
+  const TraceDiagnosis d = steps(true);
+  ASSERT_FALSE(d.analysis.findings.empty());
+  const Finding& f = d.analysis.findings.front();
+  EXPECT_EQ(cause_name(f.cause), "misaligned-shapes");
+  EXPECT_NEAR(f.gain.v, 40 * 2 * 21e-6, 40 * 2 * 3e-6);
+  EXPECT_NE(f.detail.find("channels of convolutions"), std::string::npos);
+  expect_healthy(steps(false));
 }
 
 TEST(TraceCauses, ExposedCommunicationAndBubble) {

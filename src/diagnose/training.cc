@@ -13,7 +13,7 @@ namespace assay {
 namespace {
 
 // What became of one line of the log.
-struct Row {
+struct LoggedRow {
   const TrainingIteration* it = nullptr;
   double step_s = 0;   // per iteration; 0: not stated
   int segment = 0;     // lives of the trainer
@@ -24,7 +24,7 @@ struct Row {
 };
 
 struct Run {
-  std::vector<Row> rows;
+  std::vector<LoggedRow> rows;
   int64_t interval = 1;
   double usual_s = 0, sigma_s = 0;
 };
@@ -67,11 +67,11 @@ bool restarts_between(const TrainingLog& log, int from_line, int to_line) {
 
 // A line is lost when a later life goes over its iteration again. Read from the end, the lowest
 // iteration that later lives begin with decides.
-void mark_lost(std::vector<Row>& rows) {
+void mark_lost(std::vector<LoggedRow>& rows) {
   int64_t redone_from = std::numeric_limits<int64_t>::max();
   int64_t first_of_life = std::numeric_limits<int64_t>::max();
   for (size_t i = rows.size(); i > 0; --i) {
-    Row& row = rows[i - 1];
+    LoggedRow& row = rows[i - 1];
     if (i < rows.size() && rows[i].segment != row.segment) {
       redone_from = std::min(redone_from, first_of_life);
       first_of_life = std::numeric_limits<int64_t>::max();
@@ -81,9 +81,9 @@ void mark_lost(std::vector<Row>& rows) {
   }
 }
 
-void mark_comparable(std::vector<Row>& rows) {
+void mark_comparable(std::vector<LoggedRow>& rows) {
   std::map<double, size_t> batches;
-  for (const Row& row : rows) ++batches[row.it->batch.value_or(0)];
+  for (const LoggedRow& row : rows) ++batches[row.it->batch.value_or(0)];
   double usual = 0;
   size_t most = 0;
   for (const auto& [batch, count] : batches) {
@@ -92,7 +92,7 @@ void mark_comparable(std::vector<Row>& rows) {
       usual = batch;
     }
   }
-  for (Row& row : rows) {
+  for (LoggedRow& row : rows) {
     row.comparable = !row.first && row.step_s > 0 && row.it->batch.value_or(0) == usual;
   }
 }
@@ -103,7 +103,7 @@ Run run_of(const TrainingLog& log) {
   int segment = 0;
   for (size_t i = 0; i < log.iterations.size(); ++i) {
     const TrainingIteration& it = log.iterations[i];
-    Row row;
+    LoggedRow row;
     row.it = &it;
     row.step_s = it.elapsed ? it.elapsed->v : 0;
     row.first = i == 0;
@@ -123,11 +123,11 @@ Run run_of(const TrainingLog& log) {
   mark_lost(run.rows);
   mark_comparable(run.rows);
   std::vector<double> steps;
-  for (const Row& row : run.rows) {
+  for (const LoggedRow& row : run.rows) {
     if (row.comparable) steps.push_back(row.step_s);
   }
   if (steps.empty()) {
-    for (const Row& row : run.rows) {
+    for (const LoggedRow& row : run.rows) {
       if (row.step_s > 0) steps.push_back(row.step_s);
     }
   }
@@ -142,7 +142,7 @@ Run run_of(const TrainingLog& log) {
 // nobody.
 void add_gaps(const TrainingLog& log, const Run& run, TrainingPeriod& period) {
   for (size_t i = 1; i < run.rows.size(); ++i) {
-    const Row& row = run.rows[i];
+    const LoggedRow& row = run.rows[i];
     const int from = run.rows[i - 1].it->line, to = row.it->line;
     if (row.first) {
       period.start_up += Seconds(row.gap_s);
@@ -155,7 +155,7 @@ void add_gaps(const TrainingLog& log, const Run& run, TrainingPeriod& period) {
     }
   }
   // Before the first line: from the start of the trainer, less the steps of that line.
-  const Row& first = run.rows.front();
+  const LoggedRow& first = run.rows.front();
   if (!first.it->at_s || log.events.empty() || !log.events.front().at_s) return;
   const double steps = static_cast<double>(run.interval) * first.step_s;
   const double before = *first.it->at_s - *log.events.front().at_s - steps;
@@ -196,7 +196,7 @@ TrainingPeriod period_of(const TrainingLog& log, const Run& run) {
   const double k = static_cast<double>(run.interval);
   bool timed = false;
   for (size_t i = 0; i < run.rows.size(); ++i) {
-    const Row& row = run.rows[i];
+    const LoggedRow& row = run.rows[i];
     const double usual = row.comparable ? run.usual_s : row.step_s;
     const double excess = row.first ? row.step_s - std::min(row.step_s, run.usual_s)
                                     : std::max(0.0, row.step_s - usual);
@@ -236,12 +236,12 @@ std::string minutes(Seconds t) {
 }
 
 Evidence table_of(const TrainingLog& log, const std::string& title,
-                  const std::vector<const Row*>& rows) {
+                  const std::vector<const LoggedRow*>& rows) {
   Evidence out;
   out.title = title;
   out.file = log.file;
   out.columns = {"line", "iteration", "step", "gap before"};
-  for (const Row* row : rows) {
+  for (const LoggedRow* row : rows) {
     if (out.rows.size() >= kEvidenceRows) break;
     out.rows.push_back({fmt::format("{}", row->it->line), fmt::format("{}", row->it->iteration),
                         fmt::format("{:.3f} s", row->step_s),
@@ -257,7 +257,7 @@ struct Shift {
   double before_s = 0, after_s = 0;
 };
 
-std::optional<Shift> find_shift(const std::vector<const Row*>& rows) {
+std::optional<Shift> find_shift(const std::vector<const LoggedRow*>& rows) {
   constexpr size_t kSide = 8;
   constexpr double kSigmas =
       6;  // the best of many places is looked at, so five sigma are not enough
@@ -291,7 +291,7 @@ std::optional<Shift> find_shift(const std::vector<const Row*>& rows) {
   return shift;
 }
 
-bool add_shift(const TrainingLog& log, const std::vector<const Row*>& rows, Analysis& out) {
+bool add_shift(const TrainingLog& log, const std::vector<const LoggedRow*>& rows, Analysis& out) {
   const std::optional<Shift> shift = find_shift(rows);
   if (!shift) return false;
   const double share = 1 - shift->before_s / shift->after_s;
@@ -322,7 +322,7 @@ bool add_shift(const TrainingLog& log, const std::vector<const Row*>& rows, Anal
 }
 
 // The distance at which spikes come, if nearly all of them keep it; 0 otherwise.
-int64_t period_of_spikes(const std::vector<const Row*>& spikes) {
+int64_t period_of_spikes(const std::vector<const LoggedRow*>& spikes) {
   if (spikes.size() < 4) return 0;
   std::vector<double> distances;
   for (size_t i = 1; i < spikes.size(); ++i) {
@@ -337,12 +337,12 @@ int64_t period_of_spikes(const std::vector<const Row*>& spikes) {
   return static_cast<size_t>(kept) * 10 >= distances.size() * 8 ? usual : 0;
 }
 
-void add_spikes(const TrainingLog& log, const Run& run, const std::vector<const Row*>& rows,
+void add_spikes(const TrainingLog& log, const Run& run, const std::vector<const LoggedRow*>& rows,
                 const TrainingPeriod& period, Analysis& out) {
   const double limit = run.usual_s + std::max(0.1 * run.usual_s, 5 * run.sigma_s);
-  std::vector<const Row*> spikes;
+  std::vector<const LoggedRow*> spikes;
   double excess = 0, total = 0;
-  for (const Row* row : rows) {
+  for (const LoggedRow* row : rows) {
     total += row->step_s;
     if (row->step_s <= limit) continue;
     spikes.push_back(row);
@@ -350,7 +350,7 @@ void add_spikes(const TrainingLog& log, const Run& run, const std::vector<const 
   }
   if (spikes.empty() || !(total > 0)) return;
   const int64_t every = period_of_spikes(spikes);
-  const auto saved = std::count_if(spikes.begin(), spikes.end(), [&](const Row* row) {
+  const auto saved = std::count_if(spikes.begin(), spikes.end(), [&](const LoggedRow* row) {
     const int before = row == &run.rows.front() ? 0 : (row - 1)->it->line;
     return event_between(log, before, row->it->line,
                          {TrainingEventKind::kCheckpointSaved, TrainingEventKind::kEvaluation});
@@ -394,10 +394,10 @@ void add_standstill(const TrainingLog& log, const Run& run, const TrainingPeriod
                     Analysis& out) {
   constexpr double kStuckS = 300;
   constexpr double kStuckSteps = 5;
-  std::vector<const Row*> stuck;
+  std::vector<const LoggedRow*> stuck;
   double total = 0;
   for (size_t i = 1; i < run.rows.size(); ++i) {
-    const Row& row = run.rows[i];
+    const LoggedRow& row = run.rows[i];
     const int from = run.rows[i - 1].it->line, to = row.it->line;
     const bool explained = event_between(
         log, from, to, {TrainingEventKind::kCheckpointSaved, TrainingEventKind::kEvaluation});
@@ -407,7 +407,7 @@ void add_standstill(const TrainingLog& log, const Run& run, const TrainingPeriod
   }
   if (stuck.empty() || total < kWorthFixing * period.wall.v) return;
   std::stable_sort(stuck.begin(), stuck.end(),
-                   [](const Row* a, const Row* b) { return a->gap_s > b->gap_s; });
+                   [](const LoggedRow* a, const LoggedRow* b) { return a->gap_s > b->gap_s; });
   Finding finding;
   finding.cause = Cause::kHang;
   finding.title = fmt::format("The run stood still {} times, for {} together", stuck.size(),
@@ -463,8 +463,8 @@ TrainingDiagnosis diagnose_training_log(const TrainingLog& log) {
   if (log.iterations.empty()) return out;
   const Run run = run_of(log);
   out.period = period_of(log, run);
-  std::vector<const Row*> comparable;
-  for (const Row& row : run.rows) {
+  std::vector<const LoggedRow*> comparable;
+  for (const LoggedRow& row : run.rows) {
     if (row.comparable) comparable.push_back(&row);
   }
   if (!add_shift(log, comparable, out.analysis)) {
