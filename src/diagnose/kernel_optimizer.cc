@@ -103,6 +103,7 @@ Waste optimizer_passes(const StepGraph& g, const Trace& t) {
     w.before_ns += op.busy_ns;
     w.saved_ns += op.busy_ns - after.busy_ns;
   }
+  w.optimizer_ns = w.before_ns;
   w.what = fmt::format(
       "{:.1f} ms a step go to {} kernels of Adam that pass over all parameters once per operation: "
       "{:.0f} tensors of their size are moved where a fused kernel moves {}.",

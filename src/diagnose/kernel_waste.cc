@@ -150,6 +150,7 @@ void join(Waste& to, const Waste& other) {
   to.ops.insert(to.ops.end(), other.ops.begin(), other.ops.end());
   to.before_ns += other.before_ns;
   to.saved_ns += other.saved_ns;
+  to.optimizer_ns += other.optimizer_ns;
   to.what += other.what;
 }
 
@@ -206,6 +207,8 @@ Waste no_tensor_cores(const StepGraph& g, const Trace& t, const KernelTable& tab
 
 Waste fusable_kernels(const StepGraph& g, const Trace& t, const KernelTable& table) {
   Waste w = waste_of(g, Cause::kMemoryBound);
+  w.memory_ns = memory_time_ns(g, table);
+  w.math_ns = math_time_ns(g, table);
   auto scatters = [&](size_t i) { return table.of(static_cast<size_t>(g.ops[i].event)).scatters; };
   for (const std::vector<size_t>& run : runs_of(g, t, table)) {
     const size_t longest = *std::max_element(run.begin(), run.end(), [&](size_t a, size_t b) {

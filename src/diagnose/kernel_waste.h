@@ -21,6 +21,9 @@ struct Waste {
   std::vector<int32_t> ops;          // the operations to blame
   int64_t before_ns = 0;             // their part of the device's busy time
   int64_t saved_ns = 0;              // of the busy time, all operations
+  // memory-bound: of `before_ns`, the optimizer's; time in kernels that only move data and in
+  // arithmetic, with what was found before taken out (zero: the optimizer alone is to blame).
+  int64_t optimizer_ns = 0, memory_ns = 0, math_ns = 0;
   Confidence confidence = Confidence::kMedium;
   std::string what;  // figures for the finding's text: `4 x 16 heads of 64, 4096 tokens`
 };

@@ -130,6 +130,9 @@ TEST(TraceLabels, PublicModelsNameTheirCauseFirst) { expect_first("blind.csv", 1
 // Slow habits in the training of language models (tools/measure/habits.py and again.py).
 TEST(TraceLabels, SlowHabitsNameTheirCauseFirst) { expect_first("habits.csv", 10); }
 
+// Networks of thirteen families: recurrent, graphs, convolutions, towers, decoding.
+TEST(TraceLabels, OtherNetworksNameTheirCauseFirst) { expect_first("seventh.csv", 8); }
+
 // Two ranks that were really run, over sockets: who is late, and what the job would take.
 TEST(TraceLabels, RanksThatWereReallyLate) {
   const auto job = [](const std::string& name) {
