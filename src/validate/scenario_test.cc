@@ -85,54 +85,72 @@ TEST(Scenario, BlankCellsAreTheStacksDefaultsAndSaidSo) {
   EXPECT_TRUE(assumes(s, "network"));
 }
 
+struct FrameworkRow {
+  const char* framework;
+  const char* zero;
+  int64_t tp, pp;
+  const char* gpu;
+  const char* stack;
+};
+const FrameworkRow kFrameworks[] = {
+    {"NeMo 24.07", "", 2, 1, "H100", "megatron-core"},
+    {"Megatron-Bridge (NeMo 25.11)", "", 1, 1, "H100", "megatron-core"},
+    {"Megatron-LM", "", 8, 1, "H100", "megatron-lm"},
+    {"FlagScale", "", 8, 4, "H800", "megatron-lm"},
+    {"megatron-core v0.6.0", "", 8, 4, "H100", "megatron-core-plain"},
+    {"Megatron-DeepSpeed", "ZeRO-1", 4, 2, "A100", "megatron-deepspeed"},
+    {"Megatron-LM/Megatron-DeepSpeed", "", 4, 1, "V100", "megatron-deepspeed"},
+    {"Megatron-DeepSpeed ZeRO-3", "ZeRO-3", 1, 1, "A100", "deepspeed-zero"},
+    {"DeepSpeed ZeRO-3 + HF + Liger", "ZeRO-3 + CPU optimizer offload", 1, 1, "H200",
+     "deepspeed-zero"},
+    {"torchtitan FSDP2+TP", "FSDP2", 8, 1, "H100", "pytorch-fsdp2"},
+    {"PyTorch FSDP (fms-fsdp)", "FSDP", 1, 1, "A100", "pytorch-fsdp"},
+    {"MaxText/JAX", "", 1, 1, "TPUv6e", "maxtext"},
+    {"levanter", "", 1, 1, "TPUv4", "maxtext"},
+    {"PAX", "", 1, 1, "TPUv5e", "maxtext"},
+    {"NeuronX (SDK 2.20.0)", "", 8, 1, "Trn1-NeuronCore", "nxd"},
+    {"PyTorch NVIDIA Release 25.09", "distributed optimizer", 4, 1, "B200", "megatron-core"},
+    {"Frobnicator 3", "", 4, 4, "H100", "megatron-like"},
+    {"Frobnicator 3", "FSDP", 1, 1, "H100", "pytorch-fsdp"},
+    {"Frobnicator 3", "ZeRO-3", 1, 1, "H100", "deepspeed-zero"},
+    {"Frobnicator 3", "", 1, 1, "TPUv5p", "maxtext"},
+    {"Axolotl", "ZeRO-3", 1, 1, "A100", "deepspeed-zero"},
+    {"Axolotl", "FSDP", 1, 1, "A100", "axolotl"},
+    {"Megatron-LM (Habana)", "", 4, 1, "Gaudi3", "gaudi"},
+    {"Megatron-LM", "", 8, 1, "V100", "megatron-deepspeed"},
+    {"LLaMA-Factory", "", 1, 1, "RTX 4090", "llama-factory"},
+    {"LLaMA-Factory + Unsloth", "", 1, 1, "A100", "unsloth"},
+    {"PyTorch FSDP (HF transformers)", "FSDP", 1, 1, "A100", "transformers"},
+    {"torchtitan (PyTorch XPU)", "FSDP2", 1, 1, "Max 1550 (tile)", "pytorch-fsdp2"},
+    {"Primus (Megatron, Primus-Turbo)", "", 1, 1, "MI355X", "primus"},
+    {"InternLM", "ZeRO-1", 1, 1, "A100", "internevo"},
+    {"InternEvo", "", 8, 1, "A800", "internevo"},
+    {"MaxText", "FSDP", 1, 1, "H100", "jax-gpu"},
+    {"nanotron v0.5", "ZeRO-1", 4, 1, "H100", "nanotron"},
+    {"picotron", "", 2, 2, "H100", "picotron"},
+    {"GPT-NeoX", "ZeRO-1", 2, 4, "A100", "gpt-neox"},
+    {"PaddleNLP (PaddlePaddle)", "stage1", 2, 1, "A100", "paddlenlp"},
+    {"Megatron-SWIFT", "", 2, 2, "H100", "megatron-swift"},
+    {"ms-swift 3.8", "", 1, 1, "H100", "ms-swift"},
+    {"XTuner", "", 1, 1, "A100", "xtuner"},
+    {"TRL 0.24 SFTTrainer", "FSDP", 1, 1, "H100", "trl"},
+    {"Axolotl", "", 1, 1, "A100", "axolotl"},
+    {"NeMo AutoModel", "FSDP", 1, 4, "H100", "nemo-automodel"},
+    {"OLMo-core", "HSDP", 1, 1, "H100", "olmo-core"},
+    {"OLMo", "FSDP", 1, 1, "A100", "olmo"},
+    {"Meta Lingua", "", 1, 1, "H100", "lingua"},
+    {"litgpt FSDP", "", 1, 1, "A100", "litgpt"},
+    {"PyTorch Lightning", "FSDP", 1, 1, "A100", "pytorch-fsdp"},
+    {"metaseq", "FSDP", 8, 1, "A100", "metaseq"},
+    {"ColossalAI Gemini", "", 1, 1, "A100", "colossal-ai"},
+    {"Colossal-AI HybridParallelPlugin", "", 4, 2, "H100", "colossal-hybrid"},
+    {"modded-nanogpt", "", 1, 1, "H100", "nanogpt"},
+    {"torchtune (FSDP2)", "FSDP2", 1, 1, "A100", "torchtune"},
+    {"NVIDIA NeMo Megatron Release 23.04", "", 4, 1, "H100", "nemo-megatron"},
+};
+
 TEST(Scenario, Frameworks) {
-  struct Row {
-    const char* framework;
-    const char* zero;
-    int64_t tp, pp;
-    const char* gpu;
-    const char* stack;
-  };
-  const Row rows[] = {
-      {"NeMo 24.07", "", 2, 1, "H100", "megatron-core"},
-      {"Megatron-Bridge (NeMo 25.11)", "", 1, 1, "H100", "megatron-core"},
-      {"Megatron-LM", "", 8, 1, "H100", "megatron-lm"},
-      {"FlagScale", "", 8, 4, "H800", "megatron-lm"},
-      {"megatron-core v0.6.0", "", 8, 4, "H100", "megatron-core-plain"},
-      {"Megatron-DeepSpeed", "ZeRO-1", 4, 2, "A100", "megatron-deepspeed"},
-      {"Megatron-LM/Megatron-DeepSpeed", "", 4, 1, "V100", "megatron-deepspeed"},
-      {"Megatron-DeepSpeed ZeRO-3", "ZeRO-3", 1, 1, "A100", "deepspeed-zero"},
-      {"DeepSpeed ZeRO-3 + HF + Liger", "ZeRO-3 + CPU optimizer offload", 1, 1, "H200",
-       "deepspeed-zero"},
-      {"torchtitan FSDP2+TP", "FSDP2", 8, 1, "H100", "pytorch-fsdp2"},
-      {"PyTorch FSDP (fms-fsdp)", "FSDP", 1, 1, "A100", "pytorch-fsdp"},
-      {"MaxText/JAX", "", 1, 1, "TPUv6e", "maxtext"},
-      {"levanter", "", 1, 1, "TPUv4", "maxtext"},
-      {"PAX", "", 1, 1, "TPUv5e", "maxtext"},
-      {"NeuronX (SDK 2.20.0)", "", 8, 1, "Trn1-NeuronCore", "nxd"},
-      {"PyTorch NVIDIA Release 25.09", "distributed optimizer", 4, 1, "B200", "megatron-core"},
-      {"Frobnicator 3", "", 4, 4, "H100", "megatron-like"},
-      {"Frobnicator 3", "FSDP", 1, 1, "H100", "pytorch-fsdp"},
-      {"Frobnicator 3", "ZeRO-3", 1, 1, "H100", "deepspeed-zero"},
-      {"Frobnicator 3", "", 1, 1, "TPUv5p", "maxtext"},
-      {"Axolotl", "ZeRO-3", 1, 1, "A100", "deepspeed-zero"},
-      {"Axolotl", "FSDP", 1, 1, "A100", "transformers"},
-      {"Megatron-LM (Habana)", "", 4, 1, "Gaudi3", "gaudi"},
-      {"Megatron-LM", "", 8, 1, "V100", "megatron-deepspeed"},
-      {"LLaMA-Factory", "", 1, 1, "RTX 4090", "llama-factory"},
-      {"LLaMA-Factory + Unsloth", "", 1, 1, "A100", "unsloth"},
-      {"PyTorch FSDP (HF transformers)", "FSDP", 1, 1, "A100", "transformers"},
-      {"torchtitan (PyTorch XPU)", "FSDP2", 1, 1, "Max 1550 (tile)", "pytorch-fsdp2"},
-      {"Primus (Megatron, Primus-Turbo)", "", 1, 1, "MI355X", "primus"},
-      {"InternLM", "ZeRO-1", 1, 1, "A100", "megatron-lm"},
-      {"MaxText", "FSDP", 1, 1, "H100", "jax-gpu"},
-      {"nanotron v0.5", "ZeRO-1", 4, 1, "H100", "megatron-lm"},
-      {"picotron", "", 2, 2, "H100", "megatron-lm"},
-      {"GPT-NeoX", "ZeRO-1", 2, 4, "A100", "megatron-deepspeed"},
-      {"torchtune (FSDP2)", "FSDP2", 1, 1, "A100", "torchtune"},
-      {"NVIDIA NeMo Megatron Release 23.04", "", 4, 1, "H100", "nemo-megatron"},
-  };
-  for (const Row& row : rows) {
+  for (const FrameworkRow& row : kFrameworks) {
     TrainingRun r = base();
     r.framework = row.framework;
     r.zero = row.zero;
