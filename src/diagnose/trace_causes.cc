@@ -1,6 +1,7 @@
 #include "diagnose/trace_causes.h"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 
 #include <fmt/format.h>
@@ -297,7 +298,13 @@ void note_limits(const TraceDiagnosis& d, const MeasuredLedger& m, Analysis& ana
 struct Booked {
   IdleSplit idle;
   MeasuredLedger ledger;
+  // The mean step over the median one, by their kernels: batches of different lengths.
+  double longer = 1;
 };
+
+// Steps that launch as many operations as one another, to this share, do the same on batches of
+// different sizes; others do different things (evaluation, checkpoints), and none speaks for all.
+constexpr double kSameLaunches = 0.05;
 
 // The median step, or the mean of all whole ones where they are uneven.
 Booked book_steps(const Trace& trace, const StepView& view, const StepGraph& graph,
@@ -308,12 +315,20 @@ Booked book_steps(const Trace& trace, const StepView& view, const StepGraph& gra
     out.ledger = trace_ledger(trace, view, table, out.idle, device);
     return out;
   }
+  bool same = true;
+  double work = 0;
   for_each_uneven(trace, view, marks, [&](const StepView& step, const StepGraph& g) {
+    const double launches = static_cast<double>(graph.ops.size());
+    same =
+        same && std::abs(static_cast<double>(g.ops.size()) - launches) <= kSameLaunches * launches;
+    work += static_cast<double>(computing_ns(g));
     const IdleSplit idle = idle_split(trace, step, g, marks);
     add(trace_ledger(trace, step, table, idle, device), out.ledger);
     add(idle, out.idle);
   });
   const auto steps = static_cast<int64_t>(view.uneven.size());
+  const double median = static_cast<double>(computing_ns(graph) * steps);
+  if (same && median > 0) out.longer = work / median;
   out.idle = mean(std::move(out.idle), steps);
   out.ledger = mean(out.ledger, steps);
   return out;
@@ -341,7 +356,7 @@ TraceDiagnosis diagnose_trace(const Trace& trace, const TraceContext& context) {
   const KernelTable table = kernel_table(trace);
   const HostMarks marks = host_marks(trace);
   const StepGraph graph = step_graph(trace, view, marks);
-  const auto [idle, measured] = book_steps(trace, view, graph, marks, table, device);
+  const auto [idle, measured, longer] = book_steps(trace, view, graph, marks, table, device);
   d.step = measured.ledger();
   if (d.uneven) d.step_time = Seconds(static_cast<double>(measured.window_ns) * 1e-9);
   d.idle_ns = idle.by_cause;
@@ -358,7 +373,11 @@ TraceDiagnosis diagnose_trace(const Trace& trace, const TraceContext& context) {
   hunt_host(hunt);
   hunt_communication(hunt, true);
   hunt_communication(hunt, false);
-  d.replayed = hunt.base;
+  // What was replayed is the median step; what is booked and measured is the mean.
+  for (Priced& p : hunt.found) {
+    for (Seconds* s : {&p.gain, &p.after, &p.base, &p.alternative}) *s *= longer;
+  }
+  d.replayed = hunt.base * longer;
   finish(hunt, d);
   note_limits(d, measured, d.analysis);
   return d;

@@ -143,5 +143,31 @@ TEST(TraceFaults, UnevenStepsAreBookedTogether) {
   EXPECT_FALSE(even.uneven);
 }
 
+// Batches of different lengths: of the two whole steps the shorter is the median, and the price is
+// of their mean, 12 ms of kernels. A step that also does something else speaks for itself alone.
+TEST(TraceFaults, PricesOfUnevenBatchesAreOfTheMean) {
+  const auto steps = [](int64_t evaluation) {
+    return diagnose_steps([=](TraceBuilder& b, int step) {
+      for (int i = 0; i < kLayers; ++i) {
+        b.kernel(kGemm, "aten::mm", step == 2 && evaluation == 0 ? 800 : 400);
+        b.allocate("cudaFree", 200);
+        b.sync("none");
+      }
+      for (int i = 0; step == 2 && i < evaluation; ++i) b.kernel(kGemm, "aten::mm", 400);
+      b.sync("none");
+    });
+  };
+  const TraceDiagnosis d = steps(0);
+  EXPECT_TRUE(d.uneven);
+  EXPECT_NEAR(d.replayed.v, d.step_time.v, 0.03 * d.step_time.v);
+  ASSERT_FALSE(d.analysis.findings.empty());
+  double gain = 0;
+  for (const Finding& f : d.analysis.findings) gain += f.gain.v;
+  EXPECT_NEAR((d.replayed.v - gain) * 1e3, 12.0, 0.5);
+  const TraceDiagnosis other = steps(20);
+  EXPECT_TRUE(other.uneven);
+  EXPECT_LT(other.replayed.v, 0.8 * other.step_time.v);
+}
+
 }  // namespace
 }  // namespace assay
