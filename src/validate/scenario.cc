@@ -327,6 +327,29 @@ void fit_recompute(const Run& run, Scenario& s) {
   s.assumed.push_back("recompute full: without it the run does not fit");
 }
 
+// Likewise for sharding: where a stack replicates weights unless asked otherwise, nothing is
+// stated, and a whole copy needs far more memory than there is however much is recomputed, weights
+// were sharded.
+void fit_sharding(const Run& run, Scenario& s) {
+  if (read_sharding(run.zero).zero || read_sharding(run.framework).zero) return;
+  if (s.plan.zero > 0 || s.plan.dp == 1 || s.setting.stack.sharding != "fsdp") return;
+  if (!run.measured_s() || run.ran_out_of_memory() || !run.micro_batch) return;
+  if (s.setting.workload.model.experts > 0) return;
+  Predictor predictor(s.setting);
+  Plan plan = s.plan;
+  if (!s.recompute_stated) plan.recompute = Recompute::kFull;
+  if (predictor.impossible(plan)) return;
+  const MemoryUse whole = predictor.memory(plan);
+  if (whole.reserved.v <= kFar * whole.capacity.v) return;
+  plan.zero = 3;
+  if (predictor.impossible(plan)) return;
+  const MemoryUse sharded = predictor.memory(plan);
+  if (sharded.reserved.v > kFar * sharded.capacity.v) return;
+  s.plan.zero = 3;
+  std::erase_if(s.assumed, [](const std::string& a) { return a.starts_with("ZeRO-"); });
+  s.assumed.push_back("ZeRO-3: without it the run does not fit");
+}
+
 RunClass class_of(const Scenario& s) {
   if (s.setting.workload.task == Task::kLora) return RunClass::kLora;
   if (s.setting.workload.model.experts > 0) return RunClass::kMoe;
@@ -394,6 +417,7 @@ tl::expected<Scenario, Refusal> to_scenario(const Run& run, const Catalog& catal
     s.assumed.push_back("model code of " + stack.code->name);
   }
   s.plan = stack.stack->defaults;
+  if (stack.code) s.plan.recompute = stack.code->defaults.recompute;
 
   const Remarks remarks = read_remarks(free_text(run));
   if (const auto done = apply_degrees(run, s); !done) return tl::unexpected(done.error());
@@ -403,10 +427,11 @@ tl::expected<Scenario, Refusal> to_scenario(const Run& run, const Catalog& catal
   apply_sharding(run, !stack.assumed.empty() && stack.stack->sharding == "3d", s);
   apply_attention(run, s);
   apply_remarks(remarks, s);
-  s.kind = class_of(s);
   s.counter = choose_counter(run);
   resolve(s.setting, catalog);
+  fit_sharding(run, s);
   fit_recompute(run, s);
+  s.kind = class_of(s);
   return s;
 }
 

@@ -134,6 +134,10 @@ const FrameworkRow kFrameworks[] = {
     {"ms-swift 3.8", "", 1, 1, "H100", "ms-swift"},
     {"XTuner", "", 1, 1, "A100", "xtuner"},
     {"TRL 0.24 SFTTrainer", "FSDP", 1, 1, "H100", "trl"},
+    {"SFTTrainer (transformers, peft)", "FSDP", 1, 1, "H100", "trl"},
+    {"TRL (FSDP)", "FSDP", 1, 1, "H100", "trl"},
+    {"DeepSpeed-Chat", "ZeRO-3", 1, 1, "A100", "deepspeed-chat"},
+    {"MegaBlocks", "", 1, 1, "A100", "megablocks"},
     {"Axolotl", "", 1, 1, "A100", "axolotl"},
     {"NeMo AutoModel", "FSDP", 1, 4, "H100", "nemo-automodel"},
     {"OLMo-core", "HSDP", 1, 1, "H100", "olmo-core"},
@@ -412,6 +416,41 @@ TEST(Scenario, ARunThatRanFitted) {
   r.global_batch = 4;
   r.seq = 2048;
   EXPECT_EQ(mapped(r).plan.recompute, Recompute::kNone) << "fits without";
+}
+
+TEST(Scenario, SharedWhereACopyDoesNotFit) {
+  // Hugging Face's Trainer replicates; an 8B model with its optimizer does not fit one device.
+  TrainingRun r = base();
+  r.framework = "HF Trainer (transformers)";
+  r.gpu = "A100-80GB";
+  r.accelerators = r.global_batch = 8;
+  r.tp = r.pp = std::nullopt;
+  r.seq = 2048;
+  EXPECT_EQ(mapped(r).plan.zero, 0) << "no time: it may well not have run";
+  r.step_time_s = 1.7;
+  EXPECT_EQ(mapped(r).plan.zero, 3);
+  EXPECT_TRUE(assumes(mapped(r), "ZeRO-3: without it the run does not fit"));
+  EXPECT_EQ(mapped(r).kind, RunClass::kFsdp);
+  r.zero = "DDP";
+  EXPECT_EQ(mapped(r).plan.zero, 0) << "stated";
+  r.zero = "";
+  r.task = "lora";
+  EXPECT_EQ(mapped(r).plan.zero, 0) << "fits without";
+}
+
+TEST(Scenario, TheFrontEndSaysWhatIsRecomputed) {
+  TrainingRun r = base();
+  r.framework = "LLaMA-Factory, DeepSpeed";
+  r.zero = "ZeRO-3";
+  r.tp = r.pp = std::nullopt;
+  EXPECT_EQ(mapped(r).setting.stack.name, "deepspeed-zero");
+  EXPECT_EQ(mapped(r).plan.recompute, Recompute::kFull);
+  r.framework = "HF Trainer, DeepSpeed";
+  EXPECT_EQ(mapped(r).plan.recompute, Recompute::kNone);
+  r.framework = "TRL + DeepSpeed";
+  EXPECT_EQ(mapped(r).plan.recompute, Recompute::kFull);
+  r.date = "2024-03";  // before it was on by default
+  EXPECT_EQ(mapped(r).plan.recompute, Recompute::kNone);
 }
 
 TEST(Scenario, SinglePrecisionInNvidiasContainers) {

@@ -206,12 +206,21 @@ bool on_deepspeed(const std::string& words, const std::string& zero_words, const
   return stack && stack->sharding == "fsdp" && says_any(zero_words, {"zero", "zero2", "zero3"});
 }
 
-// Whether the framework's text names Hugging Face's model code beside an engine that shards it;
-// Liger replaces just those kernels of it that move the most.
-bool model_code(const std::string& words) {
-  if (says(words, "liger")) return false;
-  return says_any(words, {"hf", "transformers", "hugging face", "huggingface", "accelerate", "trl",
-                          "peft", "axolotl", "llama factory", "llamafactory"});
+// Front ends to Hugging Face's model code, the most particular first: a text that names one often
+// names the libraries beneath it too.
+constexpr std::array<std::string_view, 15> kFrontEnds = {
+    "unsloth",    "llama factory", "llamafactory", "axolotl", "ms swift",
+    "swift",      "xtuner",        "sfttrainer",   "trl",     "transformers",
+    "accelerate", "hugging face",  "huggingface",  "peft",    "hf"};
+
+// The front end that the framework's text names. Its code moves more memory than the engine that
+// shards it, and it says what is recomputed; Liger replaces just those kernels that move the most.
+const Stack* front_end(const std::string& words, const Catalog& catalog) {
+  if (says(words, "liger")) return nullptr;
+  for (const std::string_view name : kFrontEnds) {
+    if (says(words, name)) return find_stack(catalog, std::string(name));
+  }
+  return nullptr;
 }
 
 // The stack that a name means, as a run describes it.
@@ -230,8 +239,11 @@ const Stack* as_run(const Stack* stack, const Run& run, const std::string& words
       !says_any(words, {"nemo", "nvidia", "bridge"})) {
     return named(catalog, "megatron-core-plain");
   }
-  // Hugging Face's model code moves more memory than the engine that shards it.
-  if (stack->name == "pytorch-fsdp" && model_code(words)) return named(catalog, "transformers");
+  // The longest name is that of an engine or a library, and the front end is named beside it.
+  if (stack->name == "pytorch-fsdp" || stack->name == "transformers") {
+    const Stack* front = front_end(words, catalog);
+    return front ? front : stack;
+  }
   return stack;
 }
 
@@ -252,6 +264,7 @@ StackChoice choose_stack(const Run& run, const Accelerator& accelerator, const C
   ShardingCell sharding = read_sharding(run.zero);
   if (!sharding.zero) sharding = read_sharding(run.framework);
   const bool single = run.accelerators.value_or(1) == 1;
+  const int year = year_of(run.date + " " + run.framework);
   const Stack* stack = by_alias(words, catalog);
 
   const Stack* eager = named(catalog, "pytorch-eager");
@@ -264,13 +277,12 @@ StackChoice choose_stack(const Run& run, const Accelerator& accelerator, const C
   const bool engine = !single || says(words, "deepspeed");
   if (zero && engine && sharded && run.pp.value_or(1) == 1 &&
       on_deepspeed(words, plain_words(run.zero), stack)) {
-    if (model_code(words)) out.code = named(catalog, "transformers");
-    stack = zero;
+    out.code = as_of(catalog, front_end(words, catalog), year);
+    if (!stack || stack->sharding != zero->sharding) stack = zero;
   }
 
   // The same name before selective recompute and flash attention existed.
   const Stack* old = early_megatron(catalog);
-  const int year = year_of(run.date + " " + run.framework);
   const bool before = year > 0 ? year <= 2021 : accelerator.bf16.v <= 0;
   if (old && stack && (stack->name == "megatron-core" || stack->name == "megatron-lm") && before)
     stack = old;
