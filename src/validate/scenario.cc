@@ -103,6 +103,9 @@ void apply_sharding(const Run& run, bool resembles, Scenario& s) {
   } else if (s.setting.accelerators > 1) {
     // Of a framework that only resembles its stack, nothing says that it shards.
     if (resembles && s.plan.zero == 1) s.plan.zero = 0;
+    // DeepSpeed refuses a pipeline together with sharded gradients or weights.
+    if (s.plan.pp > 1 && s.setting.stack.sharding == "zero")
+      s.plan.zero = std::min<int64_t>(s.plan.zero, 1);
     s.assumed.push_back(fmt::format("ZeRO-{}", s.plan.zero));
   }
   s.plan.offload_optimizer = std::max(s.plan.offload_optimizer, cell.offload_optimizer);

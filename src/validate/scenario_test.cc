@@ -438,6 +438,15 @@ TEST(Scenario, SharedWhereACopyDoesNotFit) {
   EXPECT_EQ(mapped(r).plan.zero, 0) << "fits without";
 }
 
+TEST(Scenario, APipelineUnderDeepSpeedLeavesWeightsWhole) {
+  TrainingRun r = base();
+  r.framework = "DeepSpeed";
+  r.tp = 1;
+  EXPECT_EQ(mapped(r).plan.zero, 3);
+  r.pp = 4;
+  EXPECT_EQ(mapped(r).plan.zero, 1);
+}
+
 TEST(Scenario, TheFrontEndSaysWhatIsRecomputed) {
   TrainingRun r = base();
   r.framework = "LLaMA-Factory, DeepSpeed";
