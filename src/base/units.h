@@ -69,6 +69,7 @@ constexpr Bytes kGB{1e9};            // decimal, as vendors and bandwidths count
 constexpr Bytes kGiB{1073741824.0};  // binary, as allocators count
 constexpr double kSecondsPerHour = 3600;
 constexpr double kSecondsPerDay = 86400;
+constexpr double kSecondsPerYear = 365.25 * kSecondsPerDay;
 constexpr double kJoulesPerKwh = 3.6e6;
 
 }  // namespace assay

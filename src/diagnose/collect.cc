@@ -355,10 +355,6 @@ void analyse_ranks(std::vector<RankSummary> ranks, Diagnosis& d) {
   add(std::move(together), d);
 }
 
-std::string base_name(const std::string& path) {
-  return sanitize(path.substr(path.find_last_of('/') + 1), 60);
-}
-
 // What stands for a job in a list of several.
 std::string job_name(const TraceJob& job) {
   const std::string first = base_name(job.ranks.front().file);

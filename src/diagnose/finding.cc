@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "base/diagnostic.h"
+
 namespace assay {
 
 std::string_view cause_name(Cause cause) {
@@ -29,6 +31,10 @@ std::string_view cause_name(Cause cause) {
 std::string_view confidence_name(Confidence confidence) {
   constexpr std::array<std::string_view, 3> kNames = {"low", "medium", "high"};
   return kNames[static_cast<size_t>(confidence)];
+}
+
+std::string base_name(const std::string& path) {
+  return sanitize(path.substr(path.find_last_of('/') + 1), 60);
 }
 
 }  // namespace assay

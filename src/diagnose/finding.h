@@ -93,4 +93,6 @@ struct Analysis {
   std::vector<std::string> notes;  // facts worth a line that are not findings
 };
 
+std::string base_name(const std::string& path);  // the file alone, fit for a terminal
+
 }  // namespace assay

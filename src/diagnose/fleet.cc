@@ -31,10 +31,6 @@ struct Kind {
   bool operator<(const Kind& other) const { return key() < other.key(); }
 };
 
-std::string base_name(const std::string& path) {
-  return sanitize(path.substr(path.find_last_of('/') + 1), 60);
-}
-
 // A run is named by its node where it has one, else by its file.
 std::string run_name(const Run& run) {
   return run.hosts.size() == 1 && !run.hosts[0].empty() ? sanitize(run.hosts[0], 60)

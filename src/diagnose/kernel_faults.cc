@@ -14,10 +14,6 @@ namespace {
 
 constexpr size_t kNamesShown = 8;
 
-std::string base_name(const std::string& path) {
-  return sanitize(path.substr(path.find_last_of('/') + 1), 60);
-}
-
 // The machine that a line is about: syslog names it, else the file stands for it.
 std::string node_of(const KernelLog& log, const KernelEvent& event) {
   return event.host.empty() ? base_name(log.file) : event.host;

@@ -6,8 +6,6 @@
 namespace assay {
 namespace {
 
-constexpr double kSecondsPerYear = 365.25 * kSecondsPerDay;
-
 // Calendar time to operational time and back.
 class Ageing {
  public:

@@ -11,8 +11,6 @@
 namespace assay {
 namespace {
 
-constexpr double kSecondsPerYear = 365.25 * kSecondsPerDay;
-
 // Probability that a day's peak of host memory is above what it meets first.
 FailureProcess memory_process(const HostMemory& m, int64_t gpus_per_node) {
   FailureProcess p;

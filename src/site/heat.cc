@@ -17,6 +17,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numbers>
 
 #include "base/assert.h"
 #include "base/random.h"
@@ -29,7 +30,6 @@ constexpr double kGuardK = 0.5;      // nearer to the limit than this, every sec
 constexpr double kMovingK = 1;       // plates this far from where they are headed are moving
 constexpr double kHottest = 150;     // leakage is not followed beyond: parts are off by then
 constexpr double kLongestStep = 20;  // s
-constexpr double kPi = 3.14159265358979323846;
 
 // Load steps and the forecast's announcements, each in order of time.
 struct Change {
@@ -99,7 +99,8 @@ class Group {
 
  private:
   double supply() const {
-    return s_.loop.supply_c + s_.loop.swing_k * std::sin(2 * kPi * now_ / kSecondsPerDay);
+    return s_.loop.supply_c +
+           s_.loop.swing_k * std::sin(2 * std::numbers::pi * now_ / kSecondsPerDay);
   }
 
   void take_changes() {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 
 #include "base/assert.h"
 #include "base/random.h"
@@ -9,7 +10,6 @@
 namespace assay {
 namespace {
 
-constexpr double kPi = 3.14159265358979323846;
 constexpr int kDays[12] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
 constexpr double kPercentile = 0.996;
 // The mean of daily ranges is wider than the range of the mean day, since extremes fall at
@@ -30,7 +30,7 @@ constexpr double kDayToDay = 0.7;  // correlation of neighbouring days; usual in
 double share_of_month(double limit, double mean, double amplitude, double sigma) {
   double share = 0;
   for (int h = 0; h < 24; ++h) {
-    const double t = mean + amplitude * std::cos(2 * kPi * h / 24);
+    const double t = mean + amplitude * std::cos(2 * std::numbers::pi * h / 24);
     share += normal_cdf((limit - t) / sigma) / 24;
   }
   return share;
@@ -75,7 +75,7 @@ Weather::Weather(const Climate& c) : warmest_(c.warmest_hour) {
 double Weather::base(int64_t hour, bool wet) const {
   const int m = month_of(hour);
   const Month& month = wet ? wet_[m] : dry_[m];
-  const double phase = 2 * kPi * (hour_of_day(hour) - warmest_) / 24;
+  const double phase = 2 * std::numbers::pi * (hour_of_day(hour) - warmest_) / 24;
   return month.mean + month.amplitude * std::cos(phase);
 }
 
