@@ -170,6 +170,7 @@ Derivation checkpoint_figure(const Json& doc) {
                         "the interval that loses least at this failure rate, or the stated one",
                         'c', "docs/models/goodput.md");
   for (const Json& t : at(doc, {"checkpoint", "tiers"})) {
+    if (!at(t, {"interval_s"}).is_number()) continue;  // it saves not once within the run
     d.value = number(t, {"interval_s"});
     Derivation tier = figure(text_at(t, {"name"}), d.value, "s", "");
     tier.inputs = {figure("stall", number(t, {"stall_s"}), "s", ""),

@@ -185,6 +185,9 @@ std::string causes_text(const SimulateResult& r, const Style& style) {
   return wrap(out, style.width, 15) + "\n";
 }
 
+// Whether a tier saves at all within the run.
+bool saves(const SimulateResult& r, size_t tier) { return r.intervals[tier] < r.spec.spec.period; }
+
 Json checkpoint_json(const SimulateResult& r) {
   Json out = {{"bytes", r.spec.checkpoint.v},
               {"storage_write_bytes_per_s", r.spec.storage_write.v},
@@ -193,7 +196,7 @@ Json checkpoint_json(const SimulateResult& r) {
     const CheckpointTier& t = r.spec.spec.checkpoints[i];
     out["tiers"].push_back(
         {{"name", t.name},
-         {"interval_s", r.intervals[i].v},
+         {"interval_s", saves(r, i) ? Json(r.intervals[i].v) : Json(nullptr)},
          {"best_interval_s",
           i < r.best_intervals.size() ? Json(r.best_intervals[i].v) : Json(nullptr)},
          {"stall_s", t.stall.v},
@@ -218,7 +221,7 @@ std::string checkpoint_text(const SimulateResult& r, const Style& style) {
                                 bandwidth(r.spec.storage_write.v));
   for (size_t i = 0; i < r.spec.spec.checkpoints.size() && i < r.intervals.size(); ++i) {
     const CheckpointTier& t = r.spec.spec.checkpoints[i];
-    if (r.intervals[i] >= r.spec.spec.period) {
+    if (!saves(r, i)) {
       const bool elastic = r.spec.spec.recovery.policy == RecoveryPolicy::kElastic;
       out += fmt::format(
           "; {} not once within the run: {}", t.name,

@@ -165,7 +165,13 @@ void Describer::read_site() {
   check_site(site, value, problems_);
   if (!clean_since(before)) return;
   Assumptions assume(result_.assumed, result_.origins);
+  const bool unnamed = site.cooling.name.empty();
   complete_site(site, catalog_, assume);
+  // Where the usual plant was filled in, what is stated of the cooling still holds.
+  const Entry* cooling = value.is_map() ? value.find("cooling") : nullptr;
+  if (unnamed && !site.cooling.name.empty() && cooling && cooling->value.is_map()) {
+    reader_.read_struct(cooling->value, site.cooling, "site.cooling");
+  }
 }
 
 void Describer::read_operations() {

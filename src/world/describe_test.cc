@@ -409,5 +409,21 @@ TEST(Check, AGigabyteIsRefusedAtOnce) {
   EXPECT_NE(report.problems[0].message.find("larger than the limit"), std::string::npos);
 }
 
+TEST(Describe, WhatIsStatedOfTheCoolingHoldsInTheUsualPlant) {
+  const TemporaryYaml site("site:\n  climate: phoenix\n  power: {contracted: 2 MW}\n");
+  const Described usual = of({"llama-3.1-70b", "h100-1024", site.path()});
+  Request request;
+  request.inputs = {"llama-3.1-70b", "h100-1024", site.path()};
+  request.sets = {"site.cooling.supply_c=17"};
+  request.needs_operations = true;
+  const Described colder = describe(request, catalog());
+  ASSERT_TRUE(usual) << error(usual);
+  ASSERT_TRUE(colder) << error(colder);
+  EXPECT_EQ(colder->site.cooling.name, usual->site.cooling.name);
+  EXPECT_NE(usual->site.cooling.supply_c, 17);
+  EXPECT_EQ(colder->site.cooling.supply_c, 17);
+  EXPECT_TRUE(assumes(*colder, "site.cooling"));
+}
+
 }  // namespace
 }  // namespace assay
