@@ -209,7 +209,7 @@ std::vector<Place> places(const RankSummary& rank) {
   return all;
 }
 
-int64_t median_of(std::vector<int64_t> values) {
+int64_t median_ns(std::vector<int64_t> values) {
   if (values.empty()) return 0;
   const auto middle = values.begin() + static_cast<ptrdiff_t>((values.size() - 1) / 2);
   std::nth_element(values.begin(), middle, values.end());
@@ -231,7 +231,7 @@ bool same_order(const RankSummary& reference, const RankSummary& rank) {
     if (name_hash(rank, rank.collectives[i]) != name_hash(reference, other)) return false;
     differences.push_back(rank.collectives[i].end_ns - other.end_ns);
   }
-  const int64_t offset = median_of(differences);
+  const int64_t offset = median_ns(differences);
   size_t together = 0;
   for (const int64_t d : differences) together += std::abs(d - offset) <= kEndTogether;
   return together * 2 >= differences.size();
@@ -346,7 +346,7 @@ std::vector<ClockOffset> along_edges(const std::vector<std::vector<Edge>>& edges
       }
     std::vector<int64_t> values;
     for (const size_t r : component) values.push_back(clocks[r].offset_ns);
-    const int64_t middle = median_of(std::move(values));
+    const int64_t middle = median_ns(std::move(values));
     for (const size_t r : component) clocks[r].offset_ns -= middle;
   }
   return clocks;
@@ -380,9 +380,9 @@ std::vector<ClockOffset> clock_offsets(const std::vector<RankSummary>& ranks) {
   }
   std::vector<std::vector<Edge>> edges(ranks.size());
   for (auto& [pair, values] : differences) {
-    const int64_t middle = median_of(values);
+    const int64_t middle = median_ns(values);
     for (int64_t& value : values) value = std::abs(value - middle);
-    const int64_t noise = median_of(std::move(values));
+    const int64_t noise = median_ns(std::move(values));
     edges[static_cast<size_t>(pair.first)].push_back({pair.second, {middle, noise}});
     edges[static_cast<size_t>(pair.second)].push_back({pair.first, {-middle, noise}});
   }

@@ -93,6 +93,7 @@ struct Analysis {
   std::vector<std::string> notes;  // facts worth a line that are not findings
 };
 
+inline constexpr size_t kNamesShown = 8;         // of nodes or devices, in one finding
 std::string base_name(const std::string& path);  // the file alone, fit for a terminal
 
 }  // namespace assay

@@ -11,7 +11,6 @@ namespace assay {
 namespace {
 
 constexpr double kGiga = 1e9;
-constexpr size_t kNamesShown = 8;
 
 // One test of a kind: where it ran, and what it reached.
 struct Run {

@@ -95,7 +95,7 @@ struct Launches {
   }
 };
 
-Launches launches_of(const Trace& t) {
+Launches marked_launches(const Trace& t) {
   Launches out;
   for (size_t i = 0; i < t.device.size(); ++i) {
     if (t.device[i].launch >= 0) out.events.push_back(static_cast<int32_t>(i));
@@ -201,7 +201,7 @@ HostMarks host_marks(const Trace& t) {
   marks.loader_in_process = single || !worker;
   data = union_of(std::move(data));
 
-  const Launches launches = launches_of(t);
+  const Launches launches = marked_launches(t);
   const std::vector<char> launching = launching_threads(t);
   const Intervals busy = recorded(t, launching);
   marks.host_recorded = host_recorded(t);

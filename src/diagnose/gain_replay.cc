@@ -13,7 +13,7 @@ constexpr int kMeasured = 4;
 constexpr double kNever = -1e30;
 
 // Times are in nanoseconds, as doubles: a hostile file's years do not overflow.
-struct Replay {
+struct GainReplay {
   const StepGraph& graph;
   double scale;
   double now = 0;                // of the host
@@ -23,7 +23,7 @@ struct Replay {
   size_t launched = 0;
   double first_start = 0;
 
-  explicit Replay(const StepGraph& g, double host_scale)
+  explicit GainReplay(const StepGraph& g, double host_scale)
       : graph(g),
         scale(host_scale),
         lane_end(static_cast<size_t>(std::max(g.lanes, 1)), kNever),
@@ -73,7 +73,7 @@ struct Replay {
 }  // namespace
 
 Seconds replay(const StepGraph& graph, const ReplayOptions& options) {
-  Replay r(graph, options.host_scale);
+  GainReplay r(graph, options.host_scale);
   if (!graph.repeats) {
     r.step();
     // From the device's first work to its last: the window of a file without steps.

@@ -18,6 +18,7 @@
 #include <fmt/format.h>
 
 #include "diagnose/hang_words.h"
+#include "diagnose/robust.h"
 #include "diagnose/xid.h"
 
 namespace assay {
@@ -31,12 +32,6 @@ constexpr int64_t kClockNs = int64_t{60} * 1'000'000'000;
 constexpr int64_t kDefaultTimeoutNs = int64_t{600} * 1'000'000'000;  // PyTorch's for NCCL
 // Against the median of the other ranks: a spinning device draws well above idle power.
 constexpr double kSilentUtilisation = 0.1, kComputingUtilisation = 0.5, kSilentPower = 0.75;
-
-double median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + static_cast<ptrdiff_t>(values.size() / 2),
-                   values.end());
-  return values[values.size() / 2];
-}
 
 class Judge {
  public:
@@ -277,11 +272,12 @@ class Judge {
       if (row->utilisation) utilisation.push_back(*row->utilisation);
       if (row->power_w) power.push_back(*row->power_w);
     }
-    if (known.utilisation && !utilisation.empty() && median(utilisation) > kComputingUtilisation) {
+    if (known.utilisation && !utilisation.empty() &&
+        median_of(utilisation) > kComputingUtilisation) {
       return *known.utilisation < kSilentUtilisation ? Device::kSilent : Device::kBusy;
     }
     if (known.power_w && !power.empty()) {
-      return *known.power_w < kSilentPower * median(power) ? Device::kSilent : Device::kBusy;
+      return *known.power_w < kSilentPower * median_of(power) ? Device::kSilent : Device::kBusy;
     }
     return Device::kUnknown;
   }

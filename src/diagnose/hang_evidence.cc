@@ -22,7 +22,7 @@ int bus_of(const std::string& text) {
   return end == digits || value < 0 || value > 255 ? -1 : static_cast<int>(value);
 }
 
-struct Place {
+struct FilePlace {
   std::string host;
   int bus = -1, device = -1;
 };
@@ -73,7 +73,7 @@ class Join {
   }
 
   int ranks_ = 0;
-  std::map<int, Place> places_;
+  std::map<int, FilePlace> places_;
 };
 
 RankEvidence& of(std::map<int, RankEvidence>& all, int rank) {

@@ -20,7 +20,7 @@ namespace {
 // What each sample stands for: the time to the next one, but no more than a few usual intervals,
 // because a gap in the log is not time that was seen.
 std::vector<double> weights_of(const GpuSeries& gpu, bool& timed) {
-  constexpr double kGap = 5;  // usual intervals
+  constexpr double kLongGap = 5;  // usual intervals
   const size_t n = gpu.size();
   std::vector<double> steps;
   for (size_t i = 1; i < n; ++i) {
@@ -32,7 +32,7 @@ std::vector<double> weights_of(const GpuSeries& gpu, bool& timed) {
   const double usual = median_of(steps);
   std::vector<double> weights(n, usual);
   for (size_t i = 0; i + 1 < n; ++i) {
-    weights[i] = std::min(gpu.at_s[i + 1] - gpu.at_s[i], kGap * usual);
+    weights[i] = std::min(gpu.at_s[i + 1] - gpu.at_s[i], kLongGap * usual);
   }
   return weights;
 }

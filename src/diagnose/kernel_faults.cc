@@ -12,8 +12,6 @@
 namespace assay {
 namespace {
 
-constexpr size_t kNamesShown = 8;
-
 // The machine that a line is about: syslog names it, else the file stands for it.
 std::string node_of(const KernelLog& log, const KernelEvent& event) {
   return event.host.empty() ? base_name(log.file) : event.host;

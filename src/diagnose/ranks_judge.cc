@@ -11,14 +11,14 @@ namespace assay {
 namespace {
 
 constexpr double kScatterWorthALine = 0.10;  // of the time: less is what healthy ranks show
-constexpr size_t kNamed = 8;                 // ranks named in one finding
+constexpr size_t kRanksNamed = 8;            // ranks named in one finding
 
 std::string us(int64_t ns) { return fmt::format("{:.0f} us", static_cast<double>(ns) / 1e3); }
-std::string ms(int64_t ns) { return fmt::format("{:.2f} ms", static_cast<double>(ns) / 1e6); }
+std::string rank_ms(int64_t ns) { return fmt::format("{:.2f} ms", static_cast<double>(ns) / 1e6); }
 Seconds seconds(int64_t ns) { return Seconds(static_cast<double>(ns) * 1e-9); }
 
 // The graph with what each member did before its collective, and the medians of its peers.
-struct Judge {
+struct RankJudge {
   RanksDiagnosis& d;
   const std::vector<RankSummary>& ranks;
   JobGraph graph;
@@ -39,7 +39,7 @@ struct Judge {
   }
 };
 
-void price(const Judge& j, Finding& f, int64_t gain_ns) {
+void price(const RankJudge& j, Finding& f, int64_t gain_ns) {
   f.gain = seconds(gain_ns);
   f.share = j.share(gain_ns);
   if (j.d.steps == 0) return;
@@ -59,7 +59,7 @@ struct Excess {
   int64_t kernels = 0, peer_kernels = 0;
 };
 
-Excess excess_of(const Judge& j, const std::vector<bool>& slow) {
+Excess excess_of(const RankJudge& j, const std::vector<bool>& slow) {
   Excess e;
   const auto others = [&](const JobMember& m) { return !slow[static_cast<size_t>(m.rank)]; };
   for (const JobCollective& c : j.graph.collectives) {
@@ -178,7 +178,7 @@ std::string common_host(const RanksDiagnosis& d, const std::vector<bool>& slow) 
   return host;
 }
 
-void straggler_finding(Judge& j, int64_t even_ns) {
+void straggler_finding(RankJudge& j, int64_t even_ns) {
   const std::vector<bool> slow = slow_ranks(j.d);
   const size_t count = static_cast<size_t>(std::count(slow.begin(), slow.end(), true));
   const int64_t scatter_ns = j.original_ns - even_ns;
@@ -209,7 +209,7 @@ void straggler_finding(Judge& j, int64_t even_ns) {
   if (few) {
     const Why why = why_late(excess_of(j, slow));
     for (const int32_t r : latest_first(j.d))
-      if (slow[static_cast<size_t>(r)] && f.where.size() < kNamed)
+      if (slow[static_cast<size_t>(r)] && f.where.size() < kRanksNamed)
         f.where.push_back(rank_name(j.d, r));
     if (const std::string node = common_host(j.d, slow); !node.empty())
       f.where.push_back("node " + node);
@@ -229,8 +229,8 @@ void straggler_finding(Judge& j, int64_t even_ns) {
   f.detail = fmt::format(
       "Between {} matched collectives the ranks' work differs; the others wait for the last one. "
       "Replayed with {} like the median of its peers, {} become {}.",
-      j.d.collectives.size(), few ? "the late work" : "everybody", ms(j.original_ns),
-      ms(few ? fixed_ns : even_ns));
+      j.d.collectives.size(), few ? "the late work" : "everybody", rank_ms(j.original_ns),
+      rank_ms(few ? fixed_ns : even_ns));
   f.evidence.push_back(ranks_evidence(j.d));
   f.evidence.push_back(collectives_evidence(j.d));
   j.d.analysis.findings.push_back(std::move(f));
@@ -238,7 +238,7 @@ void straggler_finding(Judge& j, int64_t even_ns) {
 
 // --- Communication and bubbles -----------------------------------------------------------------
 
-void communication_finding(Judge& j) {
+void communication_finding(RankJudge& j) {
   std::vector<int64_t> exposed(j.graph.collectives.size(), 0);
   int64_t wire_ns = 0, exposed_ns = 0;
   for (size_t c = 0; c < exposed.size(); ++c) {
@@ -270,7 +270,7 @@ void communication_finding(Judge& j) {
   f.detail = fmt::format(
       "After the last rank has arrived the collectives need {}; {} of it leave the devices "
       "without computation. Waiting for late ranks is not counted here.",
-      ms(wire_ns), ms(exposed_ns));
+      rank_ms(wire_ns), rank_ms(exposed_ns));
   f.fix =
       "Overlap: DDP with larger buckets started earlier (bucket_cap_mb, gradient_as_bucket_view), "
       "FSDP with forward and backward prefetch, Megatron --overlap-grad-reduce "
@@ -287,7 +287,7 @@ void communication_finding(Judge& j) {
 
 // Stages of a pipeline that compute for different times: replayed with the same work spread evenly,
 // which makes the short ones longer. Returns the gain.
-int64_t stage_finding(Judge& j) {
+int64_t stage_finding(RankJudge& j) {
   constexpr double kLongStage = 1.05;  // computation against the mean: beyond jitter
   double sum = 0;
   std::vector<int32_t> order;
@@ -315,7 +315,7 @@ int64_t stage_finding(Judge& j) {
   f.detail = fmt::format(
       "Its device computes {:.0f} % longer than the mean of all stages, and the others wait for it "
       "at transfers. With the same work spread evenly {} become {}.",
-      (longer(order[0]) - 1) * 100, ms(j.original_ns), ms(even_ns));
+      (longer(order[0]) - 1) * 100, rank_ms(j.original_ns), rank_ms(even_ns));
   f.fix =
       "Move layers off that stage (the first and the last also have the embedding and the loss): "
       "Megatron --decoder-first-pipeline-num-layers, --decoder-last-pipeline-num-layers. If its "
@@ -327,8 +327,10 @@ int64_t stage_finding(Judge& j) {
   e.columns = {"rank", "computes", "against the mean"};
   for (const int32_t r : order) {
     if (e.rows.size() >= kEvidenceRows) break;
-    if (longer(r) >= kLongStage && f.where.size() < kNamed) f.where.push_back(rank_name(j.d, r));
-    e.rows.push_back({rank_name(j.d, r), ms(j.d.ranks[static_cast<size_t>(r)].breakdown.compute_ns),
+    if (longer(r) >= kLongStage && f.where.size() < kRanksNamed)
+      f.where.push_back(rank_name(j.d, r));
+    e.rows.push_back({rank_name(j.d, r),
+                      rank_ms(j.d.ranks[static_cast<size_t>(r)].breakdown.compute_ns),
                       fmt::format("{:.3f}", longer(r))});
   }
   f.evidence.push_back(std::move(e));
@@ -336,7 +338,7 @@ int64_t stage_finding(Judge& j) {
   return gain_ns;
 }
 
-void bubble_finding(Judge& j) {
+void bubble_finding(RankJudge& j) {
   std::vector<int64_t> waited(j.ranks.size(), 0);
   int64_t sum_ns = 0;
   std::set<int32_t> taking_part;
@@ -361,7 +363,7 @@ void bubble_finding(Judge& j) {
   f.detail = fmt::format(
       "A rank waits {} of {} for the other end of transfers between stages. Interleaving two "
       "chunks of layers a stage halves what is fill and drain.",
-      ms(mean_ns), ms(j.original_ns));
+      rank_ms(mean_ns), rank_ms(j.original_ns));
   f.fix =
       "More microbatches, or an interleaved schedule (Megatron "
       "--num-layers-per-virtual-pipeline-stage), or layers moved off the stage the others wait "
@@ -377,7 +379,7 @@ void bubble_finding(Judge& j) {
   e.columns = {"rank", "waited"};
   for (const int32_t r : order) {
     if (e.rows.size() >= kEvidenceRows) break;
-    if (f.where.size() < kNamed) f.where.push_back(rank_name(j.d, r));
+    if (f.where.size() < kRanksNamed) f.where.push_back(rank_name(j.d, r));
     e.rows.push_back({rank_name(j.d, r), us(waited[static_cast<size_t>(r)])});
   }
   f.evidence.push_back(std::move(e));
@@ -388,7 +390,7 @@ void bubble_finding(Judge& j) {
 
 // Backwards from the collective that ends last: its wire time, then the work of the rank that came
 // last, then the collective that this rank had left before.
-void fill_path(Judge& j) {
+void fill_path(RankJudge& j) {
   int32_t at = -1;
   int64_t last = INT64_MIN;
   const auto last_member = [&](int32_t c) {
@@ -418,7 +420,7 @@ void fill_path(Judge& j) {
   std::reverse(j.d.path.begin(), j.d.path.end());
 }
 
-void add_notes(Judge& j) {
+void add_notes(RankJudge& j) {
   std::vector<std::string>& notes = j.d.analysis.notes;
   int64_t wire_ns = 0, skew_ns = 0;
   for (const MatchedCollective& c : j.d.collectives) {
@@ -426,7 +428,8 @@ void add_notes(Judge& j) {
     skew_ns += c.skew_ns;
   }
   notes.push_back(fmt::format("{} ranks, {} collectives matched: wire time {}, skew of arrival {}",
-                              j.d.ranks.size(), j.d.collectives.size(), ms(wire_ns), ms(skew_ns)));
+                              j.d.ranks.size(), j.d.collectives.size(), rank_ms(wire_ns),
+                              rank_ms(skew_ns)));
   if (j.d.unmatched > 0)
     notes.push_back(fmt::format("{} collectives were seen on one rank only", j.d.unmatched));
   if (j.d.missing_count > 0)
@@ -441,7 +444,7 @@ void add_notes(Judge& j) {
     notes.push_back(
         fmt::format("clocks of {} ranks differ by up to {} and were corrected from the "
                     "common ends of collectives",
-                    corrected, ms(most)));
+                    corrected, rank_ms(most)));
 }
 
 void fill_steps(RanksDiagnosis& d, const std::vector<RankSummary>& ranks) {
@@ -465,7 +468,7 @@ void fill_steps(RanksDiagnosis& d, const std::vector<RankSummary>& ranks) {
 void judge_ranks(RanksDiagnosis& d, const std::vector<RankSummary>& ranks) {
   fill_steps(d, ranks);
   if (d.ranks.size() < 2) return;
-  Judge j{d, ranks, job_graph(d, ranks), 0, {}};
+  RankJudge j{d, ranks, job_graph(d, ranks), 0, {}};
   add_notes(j);
   if (d.collectives.empty()) return;
   j.original_ns = j.replay([](const JobMember& m) { return m.local_ns; });

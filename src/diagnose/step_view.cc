@@ -8,7 +8,7 @@ namespace {
 // The device sets the pace when its period is longer than the host's by more than they scatter.
 constexpr double kLag = 1.05;
 // A longer step than an hour is some profiler's mistake, and means over it say nothing.
-constexpr int64_t kLongest = 3'600'000'000'000;
+constexpr int64_t kLongestStep = 3'600'000'000'000;
 
 StepView whole_file(const Trace& trace) {
   StepView view;
@@ -47,7 +47,7 @@ struct Step {
   int64_t length_ns() const { return to_ns - from_ns; }
 };
 
-const Step& median_of(std::vector<Step>& steps) {
+const Step& median_step(std::vector<Step>& steps) {
   std::stable_sort(steps.begin(), steps.end(),
                    [](const Step& a, const Step& b) { return a.length_ns() < b.length_ns(); });
   return steps[(steps.size() - 1) / 2];
@@ -60,7 +60,7 @@ double mean_length(const std::vector<Step>& steps) {
 }
 
 StepView view_of(std::vector<Step> steps, int all, bool device_paced) {
-  const Step median = median_of(steps);
+  const Step median = median_step(steps);
   StepView view;
   view.steps = all;
   view.from_ns = median.from_ns;
@@ -72,7 +72,7 @@ StepView view_of(std::vector<Step> steps, int all, bool device_paced) {
   view.device_paced = device_paced;
   const bool even =
       static_cast<double>(view.slowest_ns) < kUneven * static_cast<double>(view.fastest_ns);
-  if (even || view.slowest_ns > kLongest) return view;
+  if (even || view.slowest_ns > kLongestStep) return view;
   const size_t stride = (steps.size() + kStepsBooked - 1) / kStepsBooked;
   for (size_t i = 0; i < steps.size(); i += stride) {
     const Step& s = steps[i];

@@ -23,7 +23,7 @@ struct LoggedRow {
   double gap_s = 0;  // after the line before, beyond its own steps
 };
 
-struct Run {
+struct LoggedRun {
   std::vector<LoggedRow> rows;
   int64_t interval = 1;
   double usual_s = 0, sigma_s = 0;
@@ -97,8 +97,8 @@ void mark_comparable(std::vector<LoggedRow>& rows) {
   }
 }
 
-Run run_of(const TrainingLog& log) {
-  Run run;
+LoggedRun run_of(const TrainingLog& log) {
+  LoggedRun run;
   run.interval = usual_interval(log.iterations);
   int segment = 0;
   for (size_t i = 0; i < log.iterations.size(); ++i) {
@@ -140,7 +140,7 @@ Run run_of(const TrainingLog& log) {
 
 // A gap belongs to the restart, the checkpoint or the evaluation that was logged in it, else to
 // nobody.
-void add_gaps(const TrainingLog& log, const Run& run, TrainingPeriod& period) {
+void add_gaps(const TrainingLog& log, const LoggedRun& run, TrainingPeriod& period) {
   for (size_t i = 1; i < run.rows.size(); ++i) {
     const LoggedRow& row = run.rows[i];
     const int from = run.rows[i - 1].it->line, to = row.it->line;
@@ -189,7 +189,7 @@ Seconds wall_clock(const TrainingLog& log) {
   return Seconds(last - first);
 }
 
-TrainingPeriod period_of(const TrainingLog& log, const Run& run) {
+TrainingPeriod period_of(const TrainingLog& log, const LoggedRun& run) {
   TrainingPeriod period;
   period.log_interval = run.interval;
   period.usual_step = Seconds(run.usual_s);
@@ -337,8 +337,9 @@ int64_t period_of_spikes(const std::vector<const LoggedRow*>& spikes) {
   return static_cast<size_t>(kept) * 10 >= distances.size() * 8 ? usual : 0;
 }
 
-void add_spikes(const TrainingLog& log, const Run& run, const std::vector<const LoggedRow*>& rows,
-                const TrainingPeriod& period, Analysis& out) {
+void add_spikes(const TrainingLog& log, const LoggedRun& run,
+                const std::vector<const LoggedRow*>& rows, const TrainingPeriod& period,
+                Analysis& out) {
   const double limit = run.usual_s + std::max(0.1 * run.usual_s, 5 * run.sigma_s);
   std::vector<const LoggedRow*> spikes;
   double excess = 0, total = 0;
@@ -390,7 +391,7 @@ void add_spikes(const TrainingLog& log, const Run& run, const std::vector<const 
 }
 
 // Time between lines in which nothing was logged and nothing restarted.
-void add_standstill(const TrainingLog& log, const Run& run, const TrainingPeriod& period,
+void add_standstill(const TrainingLog& log, const LoggedRun& run, const TrainingPeriod& period,
                     Analysis& out) {
   constexpr double kStuckS = 300;
   constexpr double kStuckSteps = 5;
@@ -426,7 +427,7 @@ void add_standstill(const TrainingLog& log, const Run& run, const TrainingPeriod
   out.findings.push_back(std::move(finding));
 }
 
-void add_notes(const TrainingLog& log, const Run& run, const TrainingPeriod& period,
+void add_notes(const TrainingLog& log, const LoggedRun& run, const TrainingPeriod& period,
                Analysis& out) {
   out.notes.push_back(fmt::format("{} iterations of {:.3f} s (scatter {:.1f} %)", period.iterations,
                                   run.usual_s,
@@ -461,7 +462,7 @@ void add_notes(const TrainingLog& log, const Run& run, const TrainingPeriod& per
 TrainingDiagnosis diagnose_training_log(const TrainingLog& log) {
   TrainingDiagnosis out;
   if (log.iterations.empty()) return out;
-  const Run run = run_of(log);
+  const LoggedRun run = run_of(log);
   out.period = period_of(log, run);
   std::vector<const LoggedRow*> comparable;
   for (const LoggedRow& row : run.rows) {

@@ -42,9 +42,9 @@ struct Tally {
   double trials = 0, failures = 0;
 };
 
-class Search {
+class NodeSearch {
  public:
-  explicit Search(const WeekJobs& in) : in_(in), on_node_(in.nodes.size()) { collect(); }
+  explicit NodeSearch(const WeekJobs& in) : in_(in), on_node_(in.nodes.size()) { collect(); }
 
   std::vector<SickNode> run() {
     std::vector<SickNode> out;
@@ -187,6 +187,6 @@ double poisson_tail(size_t count, double mean) {
   return std::min(sum, 1.0);
 }
 
-std::vector<SickNode> find_sick_nodes(const WeekJobs& jobs) { return Search(jobs).run(); }
+std::vector<SickNode> find_sick_nodes(const WeekJobs& jobs) { return NodeSearch(jobs).run(); }
 
 }  // namespace assay

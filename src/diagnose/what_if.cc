@@ -25,7 +25,7 @@ struct Row {
   int32_t stage, dp;
 };
 
-struct Model {
+struct WhatIfModel {
   std::vector<Replay> replays;
   std::vector<std::vector<Row>> rows;  // by replay
   std::vector<std::string> kinds;
@@ -57,7 +57,7 @@ int64_t step_ns(const Replay& replay, const std::vector<Row>& rows, std::vector<
 
 // The sum over steps, with every operation as long as `duration` says.
 template <class Duration>
-int64_t total_ns(Model& m, const Duration& duration) {
+int64_t total_ns(WhatIfModel& m, const Duration& duration) {
   int64_t sum = 0;
   for (size_t s = 0; s < m.replays.size(); ++s)
     sum += step_ns(m.replays[s], m.rows[s], m.end, duration);
@@ -65,11 +65,11 @@ int64_t total_ns(Model& m, const Duration& duration) {
 }
 
 template <class Slow>
-int64_t total_where(Model& m, const Slow& keeps_own) {
+int64_t total_where(WhatIfModel& m, const Slow& keeps_own) {
   return total_ns(m, [&](const Row& r) { return keeps_own(r) ? r.own_ns : m.ideal[r.kind]; });
 }
 
-Seconds mean_step(const Model& m, int64_t sum_ns) {
+Seconds mean_step(const WhatIfModel& m, int64_t sum_ns) {
   return Seconds(static_cast<double>(sum_ns) * 1e-9 / static_cast<double>(m.replays.size()));
 }
 
@@ -87,8 +87,8 @@ std::string kind_name(const std::string& type) {
   }
 }
 
-Model model_of(const OperationTrace& trace, WhatIf& result) {
-  Model m;
+WhatIfModel model_of(const OperationTrace& trace, WhatIf& result) {
+  WhatIfModel m;
   std::vector<uint32_t> kind_of_type;
   for (const std::string& type : trace.types) {
     const std::string name = kind_name(type);
@@ -157,7 +157,7 @@ std::vector<int64_t> rounded(const std::vector<Mean>& means) {
 }
 
 // Fills the ideal times. A half transfer has no time of its own and takes no part.
-void idealise(Model& m) {
+void idealise(WhatIfModel& m) {
   const size_t kinds = m.kinds.size();
   std::vector<std::vector<int64_t>> shared(kinds);
   std::vector<Mean> all(kinds), stage(m.stage_kinds), worker(m.worker_kinds);
@@ -188,7 +188,7 @@ void idealise(Model& m) {
   }
 }
 
-void fill_split(Model& m, WhatIf& result) {
+void fill_split(WhatIfModel& m, WhatIf& result) {
   const int64_t even_workers = total_ns(m, [&](const Row& r) {
     return m.shared[r.kind] ? m.ideal[r.kind] : m.worker_mean[r.of_worker];
   });
@@ -201,7 +201,7 @@ void fill_split(Model& m, WhatIf& result) {
 }
 
 template <class Is>
-WhatIfSlice slice(Model& m, int32_t id, const Is& is) {
+WhatIfSlice slice(WhatIfModel& m, int32_t id, const Is& is) {
   const int64_t alone = total_where(m, is);
   const int64_t without = total_where(m, [&](const Row& r) { return !is(r); });
   const double lost = static_cast<double>(m.original_ns - m.ideal_ns);
@@ -218,7 +218,7 @@ void sort_slices(std::vector<WhatIfSlice>& slices) {
 
 // Candidates for one-by-one simulation: those whose own times exceed the ideal by most.
 template <class Key>
-std::vector<int32_t> slowest(const Model& m, const Key& key) {
+std::vector<int32_t> slowest(const WhatIfModel& m, const Key& key) {
   std::map<int32_t, double> excess;
   for (const std::vector<Row>& rows : m.rows)
     for (const Row& r : rows) excess[key(r)] += static_cast<double>(r.own_ns - m.ideal[r.kind]);
@@ -234,7 +234,7 @@ std::vector<int32_t> slowest(const Model& m, const Key& key) {
   return ids;
 }
 
-void fill_slices(Model& m, WhatIf& result) {
+void fill_slices(WhatIfModel& m, WhatIf& result) {
   for (const int32_t stage : slowest(m, [](const Row& r) { return r.stage; }))
     result.stages.push_back(slice(m, stage, [&](const Row& r) { return r.stage == stage; }));
   for (const int32_t kind : slowest(m, [](const Row& r) { return static_cast<int32_t>(r.kind); }))
@@ -259,7 +259,7 @@ void fill_slices(Model& m, WhatIf& result) {
 }
 
 // Forward and backward of a microbatch against the means of their stage.
-void fill_correlation(const OperationTrace& trace, const Model& m, WhatIf& result) {
+void fill_correlation(const OperationTrace& trace, const WhatIfModel& m, WhatIf& result) {
   double xx = 0, yy = 0, xy = 0;
   int64_t forwards = 0, rank_steps = 0;
   for (size_t s = 0; s < m.replays.size(); ++s) {
@@ -289,7 +289,7 @@ void fill_correlation(const OperationTrace& trace, const Model& m, WhatIf& resul
   if (rank_steps > 0) result.microbatches = forwards / rank_steps;
 }
 
-Seconds busy_in_ideal(const Model& m) {
+Seconds busy_in_ideal(const WhatIfModel& m) {
   double sum = 0;
   for (const std::vector<Row>& rows : m.rows)
     for (const Row& r : rows)
@@ -301,7 +301,7 @@ Seconds busy_in_ideal(const Model& m) {
 
 WhatIf what_if(const OperationTrace& trace) {
   WhatIf result;
-  Model m = model_of(trace, result);
+  WhatIfModel m = model_of(trace, result);
   result.kinds = m.kinds;
   result.usable = !m.replays.empty();
   if (!result.usable) return result;

@@ -70,7 +70,7 @@ struct Grid {
   }
 };
 
-struct Builder {
+struct GraphBuilder {
   const OperationTrace& trace;
   const std::vector<StepRole>& roles;  // by type
   const Grid& grid;
@@ -88,7 +88,7 @@ struct Builder {
 int64_t end_ns(const Operation& op) { return op.start_ns + op.duration_ns; }
 
 // The group of the k-th operation of its type on its rank.
-std::array<int64_t, 5> group_key(const Builder& b, Index i, int64_t k) {
+std::array<int64_t, 5> group_key(const GraphBuilder& b, Index i, int64_t k) {
   const Operation& op = b.at(i);
   const int64_t lane = b.grid.lane_of.at(op.rank);
   const int64_t stages = b.grid.stages;
@@ -117,7 +117,7 @@ std::array<int64_t, 5> group_key(const Builder& b, Index i, int64_t k) {
 }
 
 // Ties transfers to the computations they feed or carry.
-void tie_transfers(Builder& b, const std::vector<Index>& computations,
+void tie_transfers(GraphBuilder& b, const std::vector<Index>& computations,
                    const std::vector<Index>& transfers, bool feeds) {
   for (size_t k = 0; k < std::min(computations.size(), transfers.size()); ++k) {
     if (feeds) {
@@ -130,7 +130,7 @@ void tie_transfers(Builder& b, const std::vector<Index>& computations,
 }
 
 // Gathers and reductions of a rank, which run beside its computations.
-void tie_sync(Builder& b, Index first, Index last, const std::vector<Index>& gathers,
+void tie_sync(GraphBuilder& b, Index first, Index last, const std::vector<Index>& gathers,
               const std::vector<Index>& reduces, const std::vector<Index>& forwards,
               const std::vector<Index>& backwards) {
   const auto same_chunk = [&](Index a, Index c) {
@@ -168,7 +168,7 @@ void tie_sync(Builder& b, Index first, Index last, const std::vector<Index>& gat
 }
 
 // The operations [first, last) of one rank, by start.
-void tie_rank(Builder& b, Index first, Index last) {
+void tie_rank(GraphBuilder& b, Index first, Index last) {
   std::vector<Index> by_role[static_cast<size_t>(StepRole::kLocal) + 1];
   std::vector<Index> into[2], out_of[2];  // computations that receive, that send; fwd, bwd
   int32_t last_chunk = 0;
@@ -211,7 +211,7 @@ void tie_rank(Builder& b, Index first, Index last) {
 }
 
 // Own times of a group's members: what is left after the last of them began.
-void fill_own(const Builder& b, const std::vector<Index>& members, int64_t zero_ns,
+void fill_own(const GraphBuilder& b, const std::vector<Index>& members, int64_t zero_ns,
               Replay& replay) {
   const StepRole role = b.role(members[0]);
   int64_t begun = b.at(members[0]).start_ns;
@@ -228,7 +228,7 @@ void fill_own(const Builder& b, const std::vector<Index>& members, int64_t zero_
 }
 
 // Groups in an order of dependency (Kahn), which numbers the operations.
-void order_groups(Builder& b, int64_t zero_ns, Replay& replay) {
+void order_groups(GraphBuilder& b, int64_t zero_ns, Replay& replay) {
   std::vector<const std::vector<Index>*> members;
   std::vector<Index> group_of(b.ops.size());
   for (const auto& [key, group] : b.groups) {
@@ -267,7 +267,7 @@ void order_groups(Builder& b, int64_t zero_ns, Replay& replay) {
   replay.contradictory = ready.size() != members.size();
 }
 
-Replay replay_of(Builder& b) {
+Replay replay_of(GraphBuilder& b) {
   Replay replay;
   replay.step = b.at(0).step;
   int64_t zero_ns = b.at(0).start_ns, last_ns = end_ns(b.at(0));
@@ -305,7 +305,7 @@ std::vector<Replay> replays(const OperationTrace& trace) {
     size_t last = first;
     const int64_t step = trace.operations[order[first]].step;
     while (last < order.size() && trace.operations[order[last]].step == step) ++last;
-    Builder builder{trace, roles, grid, {}, {}, {}};
+    GraphBuilder builder{trace, roles, grid, {}, {}, {}};
     builder.ops.assign(order.begin() + static_cast<ptrdiff_t>(first),
                        order.begin() + static_cast<ptrdiff_t>(last));
     all.push_back(replay_of(builder));

@@ -10,8 +10,7 @@
 namespace assay {
 namespace {
 
-constexpr double kMega = 1e6, kMiB = 1048576.0, kMilli = 1e-3, kMicro = 1e-6, kNano = 1e-9;
-constexpr double kPercent = 0.01;
+constexpr double kMilli = 1e-3, kMicro = 1e-6, kNano = 1e-9;
 
 // Exporters. Names of DCGM: dcgm_fields.h of DCGM 4.6 and the names before it; `dcgm_*` are those
 // of dcgm-exporter 1.x; `nvidia_gpu_*` those of mindprince/nvidia_gpu_prometheus_exporter.

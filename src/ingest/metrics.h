@@ -10,6 +10,9 @@
 
 namespace assay {
 
+// Units in which tools print what is kept in base units.
+inline constexpr double kMega = 1e6, kMiB = 1048576.0, kPercent = 0.01;
+
 enum class Metric {
   kSmClockMhz,
   kMemoryClockMhz,

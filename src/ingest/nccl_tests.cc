@@ -130,10 +130,10 @@ std::string collective_in(std::string_view line) {
 }
 
 bool is_failure(std::string_view line) {
-  constexpr std::array<std::string_view, 7> kMarks = {
+  constexpr std::array<std::string_view, 7> kFailureMarks = {
       "Test CUDA failure", "Test NCCL failure", "NCCL WARN",     "srun: error",
       "Test failure",      "CUDA error",        "mpirun noticed"};
-  return std::any_of(kMarks.begin(), kMarks.end(),
+  return std::any_of(kFailureMarks.begin(), kFailureMarks.end(),
                      [&](std::string_view mark) { return contains(line, mark); });
 }
 

@@ -19,13 +19,7 @@
 namespace assay {
 namespace {
 
-constexpr size_t kMaxJsonBytes = size_t{256} << 20;
 constexpr int kDepthMost = 2;  // lists of GPUs within lists of hosts
-
-int small_index(std::string_view text) {
-  const std::optional<uint64_t> value = unsigned_number(text);
-  return value && *value < 1024 ? static_cast<int>(*value) : -1;
-}
 
 // What the objects around it say of a sample.
 struct Around {

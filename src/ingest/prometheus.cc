@@ -10,7 +10,6 @@
 namespace assay {
 namespace {
 
-constexpr size_t kMaxJsonBytes = size_t{256} << 20;
 constexpr size_t kMaxLabels = 64;
 
 struct Label {
@@ -28,12 +27,6 @@ std::string label(const Labels& labels, std::initializer_list<const char*> names
     }
   }
   return {};
-}
-
-int small_index(std::string_view text) {
-  if (text.starts_with("nvidia")) text.remove_prefix(6);  // device="nvidia3"
-  const std::optional<uint64_t> value = unsigned_number(text);
-  return value && *value < 1024 ? static_cast<int>(*value) : -1;
 }
 
 GpuSeries identity_of(const Labels& labels) {

@@ -17,6 +17,7 @@
 
 #include <fmt/format.h>
 
+#include "base/units.h"
 #include "ingest/smi_value.h"
 #include "ingest/telemetry.h"
 #include "ingest/text.h"
@@ -26,7 +27,6 @@ namespace assay {
 namespace {
 
 constexpr size_t kColumnsMost = 128;
-constexpr double kMega = 1e6, kMiB = 1048576.0, kPercent = 0.01, kDay = 86400;
 
 struct Known {
   std::string_view name;
@@ -65,7 +65,7 @@ constexpr DcgmColumn kDcgmColumns[] = {
     {"tenso", 1004}, {"drama", 1005}, {"fp32a", 1007}, {"pcitx", 1009}, {"pcirx", 1010},
     {"nvltx", 1011}, {"nvlrx", 1012}};
 
-struct Layout {
+struct MonitorLayout {
   std::vector<std::string> names;
   bool commas = false;
   bool dcgm = false;  // `GPU 0` stands for the index
@@ -77,7 +77,7 @@ std::vector<std::string_view> split(std::string_view line, bool commas) {
   return commas ? fields(line, ',', kColumnsMost) : words(line, kColumnsMost);
 }
 
-std::optional<MetricName> metric_of(const Layout& layout, std::string_view name) {
+std::optional<MetricName> metric_of(const MonitorLayout& layout, std::string_view name) {
   if (layout.dcgm) {
     for (const DcgmColumn& c : kDcgmColumns) {
       if (c.name == name) return dcgm_field(c.field);
@@ -91,10 +91,10 @@ std::optional<MetricName> metric_of(const Layout& layout, std::string_view name)
 }
 
 // The header of names, not the line of units below it.
-bool read_header(std::string_view line, Layout& out) {
+bool read_header(std::string_view line, MonitorLayout& out) {
   if (line.empty() || line[0] != '#') return false;
   line = trimmed(line.substr(1));
-  Layout next;
+  MonitorLayout next;
   next.commas = contains(line, ",");
   size_t known = 0;
   for (const std::string_view word : split(line, next.commas)) {
@@ -117,7 +117,7 @@ bool read_header(std::string_view line, Layout& out) {
 
 // Where a log is being read.
 struct State {
-  Layout layout;
+  MonitorLayout layout;
   double last_clock = -1, days = 0;  // of times without a date: midnights passed
   // Of pmon: a sample is over when a GPU comes again that was left, or a process that was seen.
   int last_gpu = -1;
@@ -143,7 +143,7 @@ double time_of(State& state, const std::vector<std::string_view>& row) {
   if (!at_s || dated) return at_s.value_or(0);
   if (*at_s < state.last_clock) state.days += 1;
   state.last_clock = *at_s;
-  return *at_s + state.days * kDay;
+  return *at_s + state.days * kSecondsPerDay;
 }
 
 std::optional<int> gpu_of(const State& state, const std::vector<std::string_view>& row) {
@@ -213,7 +213,7 @@ void add_process_row(TelemetryBuilder& builder, State& state, int gpu,
 }  // namespace
 
 bool is_smi_monitor_header(std::string_view line) {
-  Layout layout;
+  MonitorLayout layout;
   return read_header(trimmed(line), layout) && layout.names.size() >= 2;
 }
 

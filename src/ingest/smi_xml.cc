@@ -21,7 +21,7 @@ namespace {
 constexpr std::string_view kOpen = "<nvidia_smi_log";
 constexpr std::string_view kClose = "</nvidia_smi_log>";
 constexpr size_t kDocumentMost = size_t{64} << 20;  // 16 GPUs are 300 KB
-constexpr int kDepthMost = 8;
+constexpr int kXmlDepthMost = 8;
 constexpr size_t kGpusMost = 1024;
 
 struct Element {
@@ -30,7 +30,7 @@ struct Element {
   double scale = 1;
   bool fallback = false;  // holds only where no other element gave the metric
 };
-constexpr double kMiB = 1048576.0, kKilo = 1e3, kPercent = 0.01;
+constexpr double kKilo = 1e3;
 constexpr Element kElements[] = {
     {"clocks", "sm_clock", Metric::kSmClockMhz},
     {"clocks", "mem_clock", Metric::kMemoryClockMhz},
@@ -154,7 +154,7 @@ void add_children(Gpu& gpu, const pugi::xml_node& node, std::string_view section
     const pugi::xml_node first = child.first_child();
     if (first.type() != pugi::node_element) {
       add_leaf(gpu, section, parent, name, text_of(child));
-    } else if (depth < kDepthMost) {
+    } else if (depth < kXmlDepthMost) {
       const bool ecc = name == "volatile" || name == "aggregate";
       add_children(gpu, child, ecc ? name : section, depth + 1);
     }

@@ -13,12 +13,12 @@ namespace {
 
 constexpr size_t kListedProblems = 20;
 constexpr double kMaxSeconds = 1e9;  // thirty years: beyond it a time is a mistake
-constexpr size_t kMaxColumns = 64;
+constexpr size_t kStragglerColumns = 64;
 
 void split(std::string_view text, std::vector<std::string_view>& cells) {
   cells.clear();
   size_t from = 0;
-  while (cells.size() < kMaxColumns) {
+  while (cells.size() < kStragglerColumns) {
     const size_t comma = text.find(',', from);
     std::string_view cell = text.substr(from, comma - from);
     if (cell.size() >= 2 && cell.front() == '"' && cell.back() == '"')

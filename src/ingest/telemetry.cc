@@ -11,7 +11,7 @@
 namespace assay {
 namespace {
 
-constexpr size_t kProblemsMax = 20;
+constexpr size_t kTelemetryProblems = 20;
 
 // DCGM writes these where it has no value: dcgm_fields.h, DCGM_INT64_BLANK, DCGM_FP64_BLANK and
 // DCGM_INT32_BLANK with the three codes above each (not found, not supported, no permission).
@@ -154,7 +154,7 @@ bool TelemetryBuilder::set(int series, size_t sample, Metric metric, double valu
 }
 
 void TelemetryBuilder::problem(Severity severity, std::string message, int line, std::string help) {
-  if (out_.problems.size() >= kProblemsMax) {
+  if (out_.problems.size() >= kTelemetryProblems) {
     ++suppressed_;
     return;
   }
@@ -209,6 +209,12 @@ Telemetry read_telemetry(FileKind kind, std::string_view text, const std::string
   TelemetryBuilder builder(file);
   builder.problem(Severity::kError, fmt::format("{} is not telemetry", kind_name(kind)));
   return builder.finish();
+}
+
+int small_index(std::string_view text) {
+  if (text.starts_with("nvidia")) text.remove_prefix(6);  // device="nvidia3"
+  const std::optional<uint64_t> value = unsigned_number(text);
+  return value && *value < 1024 ? static_cast<int>(*value) : -1;
 }
 
 }  // namespace assay

@@ -100,4 +100,7 @@ class TelemetryBuilder {
   size_t suppressed_ = 0;
 };
 
+inline constexpr size_t kMaxJsonBytes = size_t{256} << 20;
+int small_index(std::string_view);  // of a GPU, `3` or `nvidia3`; -1: none
+
 }  // namespace assay

@@ -9,7 +9,7 @@
 namespace assay {
 namespace {
 
-constexpr size_t kPiece = size_t{1} << 20;
+constexpr size_t kReadPiece = size_t{1} << 20;
 
 int as_int(uint64_t n) {
   return static_cast<int>(std::min<uint64_t>(n, std::numeric_limits<int>::max()));
@@ -21,11 +21,11 @@ Result<std::string> read_rest(ByteSource& source, size_t max_bytes) {
   std::string text;
   (void)source.peek(1);  // tells whether it is compressed
   if (const uint64_t hint = source.size_hint(); hint > 0 && hint <= max_bytes)
-    text.reserve(hint + kPiece + 1);
+    text.reserve(hint + kReadPiece + 1);
   for (;;) {
     const size_t had = text.size();
-    text.resize(had + kPiece);
-    const Result<size_t> got = source.read(text.data() + had, kPiece);
+    text.resize(had + kReadPiece);
+    const Result<size_t> got = source.read(text.data() + had, kReadPiece);
     text.resize(had + got.value_or(0));
     if (!got) return tl::unexpected(got.error());
     if (*got == 0) break;
@@ -57,7 +57,7 @@ void find_lines(const ByteSource& source, std::vector<BytePlace>& places, uint64
             [](const BytePlace* a, const BytePlace* b) { return a->byte < b->byte; });
   Result<ByteSource> text = source.again();
   if (!text) return;
-  std::string piece(kPiece, '\0');
+  std::string piece(kReadPiece, '\0');
   uint64_t at = 0, line = 1, line_start = 0;  // of the piece, and of what was passed in it
   size_t next = 0;
   while (next < wanted.size()) {

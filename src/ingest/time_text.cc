@@ -5,12 +5,11 @@
 
 #include <fmt/format.h>
 
+#include "base/units.h"
 #include "ingest/text.h"
 
 namespace assay {
 namespace {
-
-constexpr double kDay = 86400;
 
 struct Civil {
   int64_t year = 0, month = 0, day = 0;
@@ -111,7 +110,7 @@ int64_t take_month_name(std::string_view& text) {
 
 std::optional<double> seconds_of(const Civil& t, double zone) {
   if (!in_range(t)) return std::nullopt;
-  return static_cast<double>(days_of(t)) * kDay + t.second_of_day - zone;
+  return static_cast<double>(days_of(t)) * kSecondsPerDay + t.second_of_day - zone;
 }
 
 std::optional<double> numeric_time(std::string_view text) {

@@ -10,7 +10,7 @@ namespace assay {
 namespace {
 
 constexpr size_t kIterationsMax = size_t{4} << 20;
-constexpr size_t kEventsMax = size_t{1} << 20;
+constexpr size_t kLoggedEventsMax = size_t{1} << 20;
 
 // The first of these texts that the line has, and what follows it.
 std::optional<std::string_view> after(std::string_view line, std::string_view key) {
@@ -120,11 +120,11 @@ std::optional<int64_t> iteration_in(std::string_view line) {
 }
 
 bool read_event(std::string_view line, TrainingEvent& out) {
-  struct Mark {
+  struct EventMark {
     std::string_view text;
     TrainingEventKind kind;
   };
-  constexpr Mark kMarks[] = {
+  constexpr EventMark kEventMarks[] = {
       {"[after megatron is initialized]", TrainingEventKind::kStart},
       {"[before the start of training step]", TrainingEventKind::kTrainingBegins},
       {"[after training is done]", TrainingEventKind::kEnd},
@@ -132,7 +132,7 @@ bool read_event(std::string_view line, TrainingEvent& out) {
       {"successfully loaded checkpoint", TrainingEventKind::kCheckpointLoaded},
       {"validation loss at iteration", TrainingEventKind::kEvaluation},
   };
-  for (const Mark& mark : kMarks) {
+  for (const EventMark& mark : kEventMarks) {
     if (!contains(line, mark.text)) continue;
     out.kind = mark.kind;
     out.iteration = iteration_in(line);
@@ -160,7 +160,7 @@ void add_event(TrainingLog& log, TrainingEvent event) {
     log.events.back().duration = event.duration;
     return;
   }
-  if (log.events.size() < kEventsMax) log.events.push_back(event);
+  if (log.events.size() < kLoggedEventsMax) log.events.push_back(event);
 }
 
 }  // namespace

@@ -11,7 +11,7 @@
 namespace assay {
 namespace {
 
-constexpr double kLineLeast = 0.002;  // of what was paid, on any side
+constexpr double kOfferLineLeast = 0.002;  // of what was paid, on any side
 
 using Rows = std::vector<std::vector<std::string>>;
 
@@ -74,7 +74,7 @@ Rows loss_rows(const OffersResult& o) {
     const Account a = static_cast<Account>(i);
     double most = 0;
     for (const OfferSide& s : o.sides) most = std::max(most, share_of(s.run, a));
-    if (most > kLineLeast) order.emplace_back(most, a);
+    if (most > kOfferLineLeast) order.emplace_back(most, a);
   }
   std::stable_sort(order.begin(), order.end(),
                    [](const auto& a, const auto& b) { return a.first > b.first; });

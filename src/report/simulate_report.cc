@@ -15,7 +15,7 @@ namespace assay {
 namespace {
 
 constexpr double kHour = kSecondsPerHour;
-constexpr double kLineLeast = 0.0005;  // of what was paid: smaller lines are `everything else`
+constexpr double kRunLineLeast = 0.0005;  // of what was paid: smaller lines are `everything else`
 constexpr size_t kCausesShown = 6;
 constexpr double kSameInterval = 0.05;  // intervals this close lose the same
 constexpr int64_t kTraceParts = 4000;
@@ -115,7 +115,7 @@ std::vector<Line> ledger_lines(const SimulateResult& r) {
     const Band& band = r.many.ledger[i];
     if (of_the_step(a)) {
       add(steps, band, mean, kwh[i]);
-    } else if (mean > kLineLeast * paid) {
+    } else if (mean > kRunLineLeast * paid) {
       lines.push_back({account_name(a), band, kwh[i]});
       lines.back().gpu_s.mean = mean;
     } else {
