@@ -63,6 +63,7 @@ void catch_interrupts(const std::vector<std::string>& words) {
   State& s = state();
   // A terminal shows ^C and perhaps a bar where the cursor is.
   s.text = fmt::format("{}{}\n", isatty(STDERR_FILENO) != 0 ? "\n" : "", message);
+  // By hand and without the stamp: the catalog, whose date it has, is not read yet.
   if (std::find(words.begin(), words.end(), "--json") != words.end()) {
     s.document = fmt::format(
         R"({{"schema":"assay.error/1","errors":[{{"file":null,"line":null,"column":null,)"

@@ -27,13 +27,11 @@ constexpr int kAdamDepth = 16;    // of operators inside one another
 
 // Tensors that an operation over lists reads and writes; the same tensor twice counts once. What
 // is not listed moves two, in and out.
-constexpr std::array<std::pair<std::string_view, int>, 6> kTensors = {{
+constexpr std::array<std::pair<std::string_view, int>, 4> kTensors = {{
     {"aten::_foreach_lerp_", 3},
     {"aten::_foreach_addcmul_", 3},  // of the squared gradient
     {"aten::_foreach_addcdiv_", 4},
     {"aten::_foreach_maximum_", 3},
-    {"aten::_foreach_sqrt", 2},
-    {"aten::_foreach_mul_", 2},
 }};
 
 int tensors_of(std::string_view op) {
