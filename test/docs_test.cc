@@ -204,6 +204,23 @@ TEST(Docs, ScreensAreCalledAsTheyAreShown) {
   EXPECT_GE(checked, 60u);
 }
 
+// `80 accelerators (V100 ...), 122 nodes`: what a page counts is what the catalog lists.
+TEST(Docs, CountsOfTheCatalogAreTrue) {
+  std::ifstream in(fs::path(ASSAY_ROOT) / "README.md");
+  std::string row;
+  while (std::getline(in, row) && row.rfind("| `assay catalog`", 0) != 0) {
+  }
+  const std::string listed = run("assay catalog list").text;
+  for (const char* kind : {"accelerators", "nodes", "fabrics", "models", "stacks"}) {
+    const size_t at = row.find(std::string(" ") + kind);
+    ASSERT_NE(at, std::string::npos) << kind;
+    const size_t from = row.find_last_not_of("0123456789", at - 1) + 1;
+    const std::string count = row.substr(from, at - from);
+    EXPECT_NE(listed.find(std::string(kind) + " (" + count + ")"), std::string::npos)
+        << "README.md counts " << count << " " << kind;
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
