@@ -301,11 +301,14 @@ void try_more_nodes(FixList& fixes, const Setting& s, const Catalog& known) {
   }
 }
 
-// Accelerators of the same maker with enough memory, smallest first.
+// Accelerators of the same maker with enough memory, smallest first. More memory behind less than
+// half of the arithmetic (H20 for H100) fits and helps nobody.
 void try_accelerators(FixList& fixes, const Setting& s, const Miss& miss, const Catalog& known) {
+  const Accelerator& now = s.cluster.accelerator;
   std::vector<const Accelerator*> larger;
   for (const Accelerator& a : known.accelerators) {
-    if (a.vendor != s.cluster.accelerator.vendor || a.memory < miss.memory.reserved) continue;
+    if (a.vendor != now.vendor || a.memory < miss.memory.reserved) continue;
+    if (peak(a, Precision::kBf16).v < peak(now, Precision::kBf16).v / 2) continue;
     larger.push_back(&a);
   }
   std::stable_sort(larger.begin(), larger.end(), [](const Accelerator* a, const Accelerator* b) {

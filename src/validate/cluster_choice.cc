@@ -42,6 +42,21 @@ bool names_several(const Catalog& catalog, const std::string& text) {
   return false;
 }
 
+// `8xA100`, `64 x H100`: a count before the name, which has a column of its own.
+std::string without_count(const std::string& gpu) {
+  const size_t digits = gpu.find_first_not_of("0123456789");
+  if (digits == 0 || digits == std::string::npos) return gpu;
+  const size_t times = gpu.find_first_not_of(' ', digits);
+  if (times == std::string::npos || (gpu[times] != 'x' && gpu[times] != '*')) return gpu;
+  return gpu.substr(times + 1);
+}
+
+// The accelerator of a cloud's shape: `p5.48xlarge`.
+const Accelerator* of_shape(const Catalog& catalog, const std::string& gpu) {
+  const Node* node = find_node(catalog, gpu);
+  return node ? find_accelerator(catalog, node->accelerator) : nullptr;
+}
+
 const Node* reference_node(const Catalog& catalog, const Accelerator& a, int64_t per_node,
                            std::string_view prefix = "") {
   const Node* any = nullptr;
@@ -209,16 +224,18 @@ void apply_scaleup(const Run& run, Accelerator& a) {
 
 const Accelerator* choose_accelerator(const Run& run, const Catalog& catalog) {
   if (run.gpu.empty()) return nullptr;
-  const std::string words = plain_words(run.gpu);
-  if (says_any(words, {"hetero", "heterogeneous", "mixed"}) || names_several(catalog, run.gpu)) {
+  const std::string gpu = without_count(run.gpu);
+  const std::string words = plain_words(gpu);
+  if (says_any(words, {"hetero", "heterogeneous", "mixed"}) || names_several(catalog, gpu)) {
     return nullptr;
   }
   const Accelerator* found = nullptr;
   if (run.gpu_mem_gb) {
-    found = find_accelerator(catalog, fmt::format("{}-{:.0f}GB", run.gpu, *run.gpu_mem_gb));
+    found = find_accelerator(catalog, fmt::format("{}-{:.0f}GB", gpu, *run.gpu_mem_gb));
   }
-  if (!found) found = find_accelerator(catalog, run.gpu);
-  if (!found) found = contained(catalog, run.gpu);
+  if (!found) found = find_accelerator(catalog, gpu);
+  if (!found) found = contained(catalog, gpu);
+  if (!found) found = of_shape(catalog, gpu);
   if (!found || !run.per_node) return found;
   const Accelerator* die = die_of(catalog, *found, *run.per_node);
   return die ? die : found;

@@ -191,6 +191,13 @@ TEST(Scenario, AcceleratorsByAnyName) {
     const char* name;
   };
   const Row rows[] = {
+      {"8xA100", {}, "a100-sxm4-80gb"},
+      {"64 x H100", {}, "h100-sxm5-80gb"},
+      {"p5.48xlarge", {}, "h100-sxm5-80gb"},
+      {"p4d.24xlarge", {}, "a100-sxm4-40gb"},
+      {"Ascend 910B3", {}, "ascend-910b3"},
+      {"NVIDIA L20", {}, "l20"},
+      {"5090", {}, "rtx-5090"},
       {"A100", {}, "a100-sxm4-80gb"},
       {"A100", 40.0, "a100-sxm4-40gb"},
       {"A100-40GB", {}, "a100-sxm4-40gb"},
