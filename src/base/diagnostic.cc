@@ -118,6 +118,14 @@ size_t edit_distance(const std::string& a, const std::string& b) {
 
 }  // namespace
 
+Diagnostic to_diagnostic(const Failure& f) {
+  Diagnostic d;
+  d.message = f.message;
+  d.at.file = f.file;
+  d.help = f.help;
+  return d;
+}
+
 bool has_errors(const Diagnostics& all) {
   return std::any_of(all.begin(), all.end(),
                      [](const Diagnostic& d) { return d.severity == Severity::kError; });

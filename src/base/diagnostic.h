@@ -39,9 +39,13 @@ void sort_by_place(Diagnostics&);
 
 // A failure of the world (file missing, device gone): exit code 3. Input failures are Diagnostics.
 struct Failure {
-  std::string message;  // `<thing>: <what is wrong>`
+  std::string message;    // what is wrong, without the thing's name: `no such file`
+  std::string file = {};  // the thing, as the user named it; empty: none
+  std::string help = {};  // how to mend it; empty: nobody knows
   int exit_code = 3;
 };
+// The same, to be shown among problems of the input: both look alike.
+Diagnostic to_diagnostic(const Failure&);
 
 template <class T>
 using Result = tl::expected<T, Failure>;

@@ -6,24 +6,88 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
+#include <filesystem>
 
 #include <fmt/format.h>
 
 namespace assay {
 namespace {
 
+namespace fs = std::filesystem;
+
+constexpr size_t kEntriesLooked = 10'000;  // of a folder; more would be felt
+constexpr size_t kEntriesNamed = 5;
+constexpr size_t kNameMost = 4096;  // PATH_MAX
+
 std::string shown_name(const std::string& path) {
-  return path == "-" ? "standard input" : sanitize(path);
+  return path == "-" ? "standard input" : sanitize(path, kNameMost);
 }
 
-Failure failure(const std::string& path, const std::string& what) {
-  return Failure{fmt::format("{}: {}", shown_name(path), what)};
+Failure failure(const std::string& path, std::string what, std::string help = "") {
+  return Failure{std::move(what), shown_name(path), std::move(help)};
 }
 
-std::string too_large(size_t max_bytes) {
-  return fmt::format("is larger than the limit of {} MB", max_bytes >> 20);
+Failure too_large(const std::string& path, size_t max_bytes) {
+  return failure(path, fmt::format("is larger than the limit of {} MB", max_bytes >> 20),
+                 "is it the right file? No description or table is that large");
 }
+
+// Names in a folder, sorted, without the hidden ones. Empty where it cannot be listed.
+std::vector<std::string> names_in(const fs::path& folder) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (fs::directory_iterator it(folder.empty() ? fs::path(".") : folder, error), end;
+       !error && it != end && names.size() < kEntriesLooked; it.increment(error)) {
+    std::string name = it->path().filename().string();
+    if (!name.starts_with(".")) names.push_back(std::move(name));
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+// What a folder holds with this ending (empty: any): `holds a.yaml, b.yaml and 3 more`.
+std::string holds(const fs::path& folder, std::vector<std::string> names, const fs::path& ending) {
+  if (!ending.empty())
+    std::erase_if(names, [&](const std::string& n) { return fs::path(n).extension() != ending; });
+  const std::string where = folder.empty() ? "this folder" : fmt::format("`{}`", folder.string());
+  if (names.empty()) return fmt::format("{} holds no {} file", where, ending.string());
+  const size_t more = names.size() - std::min(names.size(), kEntriesNamed);
+  names.resize(names.size() - more);
+  return fmt::format("{} holds {}{}", where, fmt::join(names, ", "),
+                     more > 0 ? fmt::format(" and {} more", more) : "");
+}
+
+// For a path that leads nowhere: the first part of it that does not exist, and what is there.
+std::string missing_help(const fs::path& path) {
+  fs::path folder;
+  for (auto part = path.begin(); part != path.end(); ++part) {
+    const fs::path here = folder / *part;
+    std::error_code error;
+    if (fs::exists(here, error)) {
+      folder = here;
+      continue;
+    }
+    const bool last = std::next(part) == path.end();
+    if (fs::is_symlink(fs::symlink_status(here, error)))
+      return fmt::format("`{}` is a link to something that does not exist",
+                         sanitize(here.string(), kNameMost));
+    const std::vector<std::string> names = names_in(folder);
+    const std::string near = nearest(part->string(), names);
+    if (!near.empty()) {
+      fs::path meant = folder / near;
+      for (auto rest = std::next(part); rest != path.end(); ++rest) meant /= *rest;
+      return fmt::format("did you mean `{}`?", sanitize(meant.string(), kNameMost));
+    }
+    const std::string there = sanitize(holds(folder, names, path.extension()), kNameMost);
+    if (last) return there;
+    return fmt::format("there is no folder `{}`: {}", sanitize(here.string(), kNameMost), there);
+  }
+  return "";
+}
+
+std::string error_text(int error) { return std::strerror(error); }
 
 // Closes on every way out.
 struct Descriptor {
@@ -48,10 +112,10 @@ Result<std::string> read_all(int fd, const std::string& path, size_t expected, s
       text.resize(have);
       continue;
     }
-    if (got < 0) return tl::unexpected(failure(path, std::strerror(errno)));
+    if (got < 0) return tl::unexpected(failure(path, error_text(errno)));
     text.resize(have + static_cast<size_t>(got));
     if (got == 0) return text;
-    if (text.size() > max_bytes) return tl::unexpected(failure(path, too_large(max_bytes)));
+    if (text.size() > max_bytes) return tl::unexpected(too_large(path, max_bytes));
   }
 }
 
@@ -68,17 +132,61 @@ Result<std::string> read_file(const std::string& path, size_t max_bytes) {
   } else {
     file.fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY);
     file.owned = true;
-    if (file.fd < 0) return tl::unexpected(failure(path, std::strerror(errno)));
+    if (file.fd < 0) return tl::unexpected(open_failure(path, errno));
   }
   struct stat info {};
-  if (::fstat(file.fd, &info) != 0) return tl::unexpected(failure(path, std::strerror(errno)));
-  if (S_ISDIR(info.st_mode)) return tl::unexpected(failure(path, "is a directory, not a file"));
+  if (::fstat(file.fd, &info) != 0) return tl::unexpected(failure(path, error_text(errno)));
+  if (S_ISDIR(info.st_mode)) return tl::unexpected(open_failure(path, EISDIR));
   size_t expected = 0;
   if (S_ISREG(info.st_mode) && info.st_size > 0) {
     expected = static_cast<size_t>(info.st_size);
-    if (expected > max_bytes) return tl::unexpected(failure(path, too_large(max_bytes)));
+    if (expected > max_bytes) return tl::unexpected(too_large(path, max_bytes));
   }
   return read_all(file.fd, path, expected, max_bytes);
+}
+
+Failure open_failure(const std::string& path, int error) {
+  switch (error) {
+    case ENOENT:
+    case ENOTDIR:
+      return failure(path, "no such file", missing_help(path));
+    case EISDIR:
+      return failure(path, "is a directory, not a file",
+                     sanitize("name a file in it: " + holds(path, names_in(path), ""), kNameMost));
+    case EACCES:
+      return failure(path, "may not be read (permission denied)",
+                     "`ls -l` shows who may; `chmod` changes it");
+    default:
+      return failure(path, error_text(error));
+  }
+}
+
+Result<bool> write_file(const std::string& path, const std::string& text) {
+  std::FILE* file = std::fopen(path.c_str(), "wb");
+  if (!file) return tl::unexpected(write_failure(path, errno));
+  const bool written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
+  const int error = errno;
+  if (std::fclose(file) != 0) return tl::unexpected(write_failure(path, errno));
+  if (!written) return tl::unexpected(write_failure(path, error));
+  return true;
+}
+
+Failure write_failure(const std::string& path, int error) {
+  const std::string what = fmt::format("cannot be written: {}", error_text(error));
+  const std::string folder = sanitize(fs::path(path).parent_path().string(), kNameMost);
+  switch (error) {
+    case ENOENT:
+    case ENOTDIR:
+      return failure(path, what,
+                     folder.empty() ? "give the name of a file"
+                                    : fmt::format("create the folder first: mkdir -p {}", folder));
+    case EISDIR:
+      return failure(path, what, "it is a directory: name a file in it");
+    case ENOSPC:
+      return failure(path, what, "make room, or write to another disk");
+    default:
+      return failure(path, what, "choose a place where you may write");
+  }
 }
 
 bool file_exists(const std::string& path) {

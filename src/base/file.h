@@ -16,6 +16,15 @@ constexpr size_t kMaxTableBytes = size_t{256} << 20;  // tables of measurements
 // and on more than `max_bytes`. Never holds more than `max_bytes` in memory.
 Result<std::string> read_file(const std::string& path, size_t max_bytes = kMaxYamlBytes);
 
+// Why `path` could not be opened for reading, from the `errno` of the attempt, and what to do: a
+// file that does not exist is looked for under similar names, one that may not be read is not.
+Failure open_failure(const std::string& path, int error);
+
+// Writes a whole file; what was there before is gone. "-" is no standard output here.
+Result<bool> write_file(const std::string& path, const std::string& text);
+// Why `path` could not be written, and what to do.
+Failure write_failure(const std::string& path, int error);
+
 // Whether something of that name exists and is not a directory ("-" does).
 bool file_exists(const std::string& path);
 

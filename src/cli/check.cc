@@ -8,8 +8,8 @@ namespace {
 int run(const Context& context, const Arguments& args) {
   if (args.operands.empty())
     return reject(context, UsageError{"check needs a file", "assay check -h"});
-  if (const Result<bool> exist = inputs_exist(args.operands); !exist)
-    return fail(context, exist.error());
+  if (const std::vector<Failure> missing = missing_inputs(args.operands); !missing.empty())
+    return fail(context, missing);
   std::vector<CheckedFile> files;
   bool wrong = false;
   for (const std::string& path : args.operands) {

@@ -89,7 +89,7 @@ tl::expected<Side, int> make_side(const Context& context, const Arguments& args,
     const Impossible why =
         result.impossible.value_or(Impossible{"plan", "no plan fits", "assay plan shows why"});
     const int code = result.impossible && !result.searched ? kInputWrong : kNo;
-    return tl::unexpected(fail(context, {fmt::format("{}: {}", input, why.reason), code}));
+    return tl::unexpected(fail(context, {Failure{why.reason, sanitize(input), why.fix, code}}));
   }
   Side side;
   side.name = file_name(input);
@@ -108,8 +108,8 @@ int run(const Context& context, const Arguments& args) {
     return reject(context, UsageError{"compare needs two descriptions", "assay compare -h"});
   const auto gates = parse_gates(args);
   if (!gates) return reject(context, gates.error());
-  if (const Result<bool> exist = inputs_exist(args.operands); !exist)
-    return fail(context, exist.error());
+  if (const std::vector<Failure> missing = missing_inputs(args.operands); !missing.empty())
+    return fail(context, missing);
   std::vector<std::string> texts;
   if (all_diagnoses(args.operands, texts)) {
     if (!gates->empty())

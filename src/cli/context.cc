@@ -13,7 +13,9 @@
 
 #include <fmt/format.h>
 
+#include "base/assert.h"
 #include "base/file.h"
+#include "report/catalog_report.h"
 #include "report/check_report.h"
 
 namespace assay {
@@ -100,11 +102,18 @@ bool is_folder(const std::string& input) {
   return std::filesystem::is_directory(input, ignored);
 }
 
-bool write_file(const std::string& path, const std::string& text) {
-  std::FILE* file = std::fopen(path.c_str(), "wb");
-  if (!file) return false;
-  const bool written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
-  return std::fclose(file) == 0 && written;
+// What else a missing file may have meant: a name of the catalog, with or without an ending.
+void suggest_name(const std::string& input, Failure& failure) {
+  const std::string stem = std::filesystem::path(input).stem().string();
+  const std::vector<std::string> names = catalog_names(catalog());
+  const bool exact = std::find(names.begin(), names.end(), stem) != names.end();
+  if (exact) {
+    failure.help = fmt::format("the catalog knows `{}`: leave folder and ending out", stem);
+  } else if (!failure.help.starts_with("did you mean")) {
+    const std::string near = nearest(stem, names);
+    failure.help = near.empty() ? failure.help + "; `assay catalog list` has what needs no file"
+                                : fmt::format("did you mean `{}` of the catalog?", near);
+  }
 }
 
 }  // namespace
@@ -165,9 +174,9 @@ void print_out(const std::string& text) {
 void print_error(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stderr); }
 
 int deliver(const Context& c, const std::string& text, const std::string& json, int code) {
-  if (!c.output.empty() && c.output != "-" && !write_file(c.output, json)) {
-    return fail(
-        c, {fmt::format("{}: cannot be written: {}", c.output, std::strerror(errno)), kWorldWrong});
+  if (!c.output.empty() && c.output != "-") {
+    if (const Result<bool> written = write_file(c.output, json); !written)
+      return fail(c, {written.error()});
   }
   print_out(c.json || c.output == "-" ? json : text);
   return code;
@@ -194,17 +203,13 @@ int reject(const Context& c, const UsageError& e, const Diagnostics& told) {
   return kInputWrong;
 }
 
-int fail(const Context& c, const Failure& f) {
-  if (c.json) {
-    Diagnostic d;
-    d.message = f.message;
-    // `<thing>: <what is wrong>`; things that fail are files.
-    if (const size_t colon = f.message.find(": "); colon != std::string::npos)
-      d.at.file = f.message.substr(0, colon);
-    print_out(errors_json({d}, c.stamp));
-  }
-  print_error(fmt::format("error: {}\n", f.message));
-  return f.exit_code;
+int fail(const Context& c, const std::vector<Failure>& failures) {
+  ASSERT(!failures.empty());
+  Diagnostics told;
+  for (const Failure& f : failures) told.push_back(to_diagnostic(f));
+  if (c.json) print_out(errors_json(told, c.stamp));
+  print_error(render(told));
+  return failures.front().exit_code;
 }
 
 tl::expected<Request, UsageError> make_request(const Arguments& args,
@@ -226,17 +231,14 @@ tl::expected<Request, UsageError> make_request(const Arguments& args,
   return r;
 }
 
-Result<bool> inputs_exist(const std::vector<std::string>& inputs) {
+std::vector<Failure> missing_inputs(const std::vector<std::string>& inputs) {
+  std::vector<Failure> failures;
   for (const std::string& input : inputs) {
-    if (looks_like_file(input) && is_folder(input)) {
-      return tl::unexpected(
-          Failure{fmt::format("{}: is a directory, not a file", sanitize(input)), kWorldWrong});
-    }
-    if (looks_like_file(input) && !file_exists(input)) {
-      return tl::unexpected(Failure{fmt::format("{}: no such file", sanitize(input)), kWorldWrong});
-    }
+    if (!looks_like_file(input) || file_exists(input)) continue;
+    failures.push_back(open_failure(input, is_folder(input) ? EISDIR : ENOENT));
+    if (!is_folder(input)) suggest_name(input, failures.back());
   }
-  return true;
+  return failures;
 }
 
 }  // namespace assay

@@ -1,10 +1,12 @@
 // assay diagnose: files of any kind -> the measured ledger, findings, fixes.
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 #include <fstream>
 
 #include <fmt/format.h>
 
+#include "base/file.h"
 #include "cli/commands.h"
 #include "cli/inputs.h"
 #include "cli/progress.h"
@@ -116,21 +118,24 @@ int show(const DiagnoseResult& result, const Context& context, const std::string
 }
 
 // The first profiler trace once more, with what was found on a track of its own.
-bool write_trace(const Diagnosis& d, const Known& known, const std::string& path) {
+Result<bool> write_trace(const Diagnosis& d, const Known& known, const std::string& path) {
+  const Failure none{"cannot be written: no profiler trace was given as a file", sanitize(path),
+                     "it annotates a Kineto trace; name one among the files"};
   const auto file = std::find_if(d.files.begin(), d.files.end(), [](const FileRead& f) {
     return f.used && f.kind == FileKind::kKinetoTrace;
   });
-  if (file == d.files.end()) return false;
-  if (file->path == "-") return false;  // gone by now
-  Diagnostics ignored;                  // told when it was read for the diagnosis
+  if (file == d.files.end() || file->path == "-") return tl::unexpected(none);  // - is gone by now
+  Diagnostics ignored;  // told when it was read for the diagnosis
   const Result<Trace> trace = read_kineto(file->path, ignored);
-  if (!trace) return false;
+  if (!trace) return tl::unexpected(trace.error());
   TraceContext context;
   context.accelerator = known.accelerator ? &*known.accelerator : nullptr;
   context.kernels = known.accelerator ? &known.kernels : nullptr;
+  errno = 0;
   std::ofstream out(path, std::ios::binary);
   write_annotated_trace(*trace, diagnose_trace(*trace, context), out);
-  return static_cast<bool>(out);
+  if (!out.flush()) return tl::unexpected(write_failure(path, errno));
+  return true;
 }
 
 int run(const Context& context, const Arguments& args) {
@@ -164,9 +169,10 @@ int run(const Context& context, const Arguments& args) {
     return incomplete ? kWorldWrong : code;
   }
   predict(*known, result);
-  if (args.has("trace") && !write_trace(d, *known, args.get("trace")))
-    return fail(context, Failure{sanitize(args.get("trace")) +
-                                 ": cannot be written, or no profiler trace was given as a file"});
+  if (args.has("trace")) {
+    const Result<bool> written = write_trace(d, *known, args.get("trace"));
+    if (!written) return fail(context, {written.error()});
+  }
   if (args.has("show")) return show(result, context, args.get("show"));
   // What could not be opened is told by the exit code even though the rest was diagnosed.
   const int answer = fails(d, *limit) ? kNo : kYes;

@@ -84,9 +84,10 @@ int run(const Context& context, const Arguments& args) {
                              fmt::format("figures: {}", fmt::join(names, ", "))});
   }
   const Asked asked = parse_asked(args.operands.back());
-  if (const Result<bool> exist = inputs_exist({args.operands.begin(), args.operands.end() - 1});
-      !exist)
-    return fail(context, exist.error());
+  if (const std::vector<Failure> missing =
+          missing_inputs({args.operands.begin(), args.operands.end() - 1});
+      !missing.empty())
+    return fail(context, missing);
   std::string text;
   if (args.operands.size() == 2 && result_file(args.operands[0], text)) {
     const std::vector<std::string> parts = document_parts(text);

@@ -23,10 +23,10 @@ tl::expected<Description, InputRefusal> from_result(const Arguments& args, const
         InputRefusal{{fmt::format("--{} does not change a result that is already computed", option),
                       "give the workload and the cluster again"},
                      {},
-                     {"", 0}});
+                     {}});
   }
   tl::expected<Description, Diagnostics> read = read_result(text, file, catalog(), which);
-  if (!read) return tl::unexpected(InputRefusal{{}, read.error(), {"", 0}});
+  if (!read) return tl::unexpected(InputRefusal{{}, read.error(), {}});
   return std::move(*read);
 }
 
@@ -35,7 +35,7 @@ tl::expected<Description, InputRefusal> from_result(const Arguments& args, const
 int refuse(const Context& context, const InputRefusal& r) {
   if (!r.usage.message.empty()) return reject(context, r.usage);
   if (!r.problems.empty()) return reject(context, r.problems);
-  return fail(context, r.failure);
+  return fail(context, r.failures);
 }
 
 bool result_file(const std::string& input, std::string& text) {
@@ -52,13 +52,13 @@ tl::expected<Description, InputRefusal> describe_inputs(const Arguments& args,
   std::string text;
   if (inputs.size() == 1 && result_file(inputs[0], text))
     return from_result(args, text, inputs[0], which);
-  if (const Result<bool> exist = inputs_exist(inputs); !exist) {
-    return tl::unexpected(InputRefusal{{}, {}, exist.error()});
+  if (std::vector<Failure> missing = missing_inputs(inputs); !missing.empty()) {
+    return tl::unexpected(InputRefusal{{}, {}, std::move(missing)});
   }
   const tl::expected<Request, UsageError> request = make_request(args, inputs);
-  if (!request) return tl::unexpected(InputRefusal{request.error(), {}, {"", 0}});
+  if (!request) return tl::unexpected(InputRefusal{request.error(), {}, {}});
   tl::expected<Description, Diagnostics> described = describe(*request, catalog());
-  if (!described) return tl::unexpected(InputRefusal{{}, described.error(), {"", 0}});
+  if (!described) return tl::unexpected(InputRefusal{{}, described.error(), {}});
   return std::move(*described);
 }
 

@@ -8,9 +8,9 @@ namespace assay {
 
 // Why a description was refused: the command line, the input, or the world.
 struct InputRefusal {
-  UsageError usage;        // where message is not empty
-  Diagnostics problems;    // where not empty
-  Failure failure{"", 0};  // where message is not empty
+  UsageError usage;               // where message is not empty
+  Diagnostics problems;           // where not empty
+  std::vector<Failure> failures;  // where not empty
 };
 int refuse(const Context&, const InputRefusal&);
 

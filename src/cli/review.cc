@@ -17,16 +17,16 @@ constexpr double kSimulatedDays = 30;
 constexpr int64_t kSimulatedRuns = 24;
 
 tl::expected<Description, InputRefusal> describe_site(const Arguments& args) {
-  if (const Result<bool> exist = inputs_exist(args.operands); !exist) {
-    return tl::unexpected(InputRefusal{{}, {}, exist.error()});
+  if (std::vector<Failure> missing = missing_inputs(args.operands); !missing.empty()) {
+    return tl::unexpected(InputRefusal{{}, {}, std::move(missing)});
   }
   tl::expected<Request, UsageError> request = make_request(args, args.operands);
-  if (!request) return tl::unexpected(InputRefusal{request.error(), {}, {"", 0}});
+  if (!request) return tl::unexpected(InputRefusal{request.error(), {}, {}});
   request->needs_workload = false;
   request->needs_site = true;
   request->needs_operations = true;
   tl::expected<Description, Diagnostics> described = describe(*request, catalog());
-  if (!described) return tl::unexpected(InputRefusal{{}, described.error(), {"", 0}});
+  if (!described) return tl::unexpected(InputRefusal{{}, described.error(), {}});
   // How a job is operated matters only where there is one.
   if (!described->has_workload)
     std::erase_if(described->assumed, [](const Assumption& a) { return a.path == "run"; });

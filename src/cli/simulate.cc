@@ -1,16 +1,15 @@
 // assay simulate: describe -> plan -> spec -> many runs -> levers -> screen.
-#include <fstream>
-
 #include <fmt/format.h>
 
+#include "base/file.h"
 #include "cli/commands.h"
 #include "cli/simulation.h"
 
 namespace assay {
 namespace {
 
-// Writes one run as a Perfetto trace; false where the file cannot be written.
-bool write_trace(SimulateResult r, const SimulationAsk& ask, const std::string& path) {
+// Writes one run as a Perfetto trace.
+Result<bool> write_trace(SimulateResult r, const SimulationAsk& ask, const std::string& path) {
   // The counters are of the weather that this run meets.
   const size_t weather = weather_of(r.spec.spec.site, ask.seed);
   if (weather > 0) r.site = r.other_weather[weather - 1];
@@ -18,9 +17,8 @@ bool write_trace(SimulateResult r, const SimulationAsk& ask, const std::string& 
   options.trace = true;
   options.bucket = trace_bucket(r.spec.spec.period);
   const RunResult run = Simulator(r.spec.spec).run(ask.seed, options);
-  std::ofstream out(path, std::ios::binary);
-  out << run_trace_json(r, run, options.bucket, fmt::format("assay simulate, seed {}", ask.seed));
-  return static_cast<bool>(out);
+  return write_file(path, run_trace_json(r, run, options.bucket,
+                                         fmt::format("assay simulate, seed {}", ask.seed)));
 }
 
 int run(const Context& context, const Arguments& args) {
@@ -37,8 +35,10 @@ int run(const Context& context, const Arguments& args) {
   const tl::expected<SimulateResult, int> r =
       simulate_description(context, std::move(*description), *ask);
   if (!r) return r.error();
-  if (args.has("trace") && !write_trace(*r, *ask, args.get("trace")))
-    return fail(context, Failure{sanitize(args.get("trace")) + ": cannot be written"});
+  if (args.has("trace")) {
+    const Result<bool> written = write_trace(*r, *ask, args.get("trace"));
+    if (!written) return fail(context, {written.error()});
+  }
   return deliver(context, simulate_text(*r, context.style, context.stamp),
                  simulate_json(*r, context.stamp),
                  r->many.partial() || r->levers_cut ? kInterrupted : kYes);

@@ -147,8 +147,8 @@ tl::expected<Description, int> describe_run(const Context& context, const Argume
                                             const std::vector<std::string>& inputs) {
   tl::expected<Request, UsageError> request = make_request(args, inputs);
   if (!request) return tl::unexpected(reject(context, request.error()));
-  if (const Result<bool> exist = inputs_exist(inputs); !exist)
-    return tl::unexpected(fail(context, exist.error()));
+  if (const std::vector<Failure> missing = missing_inputs(inputs); !missing.empty())
+    return tl::unexpected(fail(context, missing));
   request->needs_operations = true;
   tl::expected<Description, Diagnostics> description = describe(*request, catalog());
   if (!description) return tl::unexpected(reject(context, description.error()));

@@ -14,7 +14,7 @@ int run(const Context& context, const Arguments& args) {
                   UsageError{"validate needs one file of measured runs", "assay validate -h"});
   }
   const Result<CsvTable> table = read_csv(args.operands[0]);
-  if (!table) return fail(context, table.error());
+  if (!table) return fail(context, {table.error()});
   if (!table->problems.empty()) print_error(render(table->problems));
   Progress progress(context, "validate");
   const ValidateReport report = run_validate(*table, catalog(), progress.callback());

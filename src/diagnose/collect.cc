@@ -80,19 +80,9 @@ void take_problems(Diagnostics& from, FileRead& file, Diagnosis& d) {
   from.clear();
 }
 
-// Failures begin with the file's name, which the place says already.
-std::string without_name(const std::string& message, const std::string& name) {
-  const std::string prefix = name + ": ";
-  return message.starts_with(prefix) ? message.substr(prefix.size()) : message;
-}
-
-void not_read(const std::string& name, const std::string& message, FileRead& file, Diagnosis& d) {
-  const std::string why = without_name(message, name);
-  file.summary = "not read: " + why;
-  Diagnostic problem;
-  problem.message = why;
-  problem.at.file = name;
-  d.problems.push_back(std::move(problem));
+void not_read(const Failure& why, FileRead& file, Diagnosis& d) {
+  file.summary = "not read: " + why.message;
+  d.problems.push_back(to_diagnostic(why));
 }
 
 void warn(const std::string& name, const std::string& what, Diagnosis& d) {
@@ -119,7 +109,7 @@ void collect_trace(ByteSource source, const DiagnoseOptions& options, Collected&
                    Diagnosis& d, FileRead& file) {
   const std::string name = source.name();
   const Result<Trace> trace = read_kineto(std::move(source), d.problems);
-  if (!trace) return not_read(name, trace.error().message, file, d);
+  if (!trace) return not_read(trace.error(), file, d);
   file.used = true;
   file.summary =
       trace->steps.empty() ? "no steps marked" : many(trace->steps.size(), "step", "steps");
@@ -147,7 +137,7 @@ void collect_trace(ByteSource source, const DiagnoseOptions& options, Collected&
 void collect_operations(ByteSource source, Collected& collected, Diagnosis& d, FileRead& file) {
   const std::string name = source.name();
   Result<OperationTrace> trace = read_operations(std::move(source));
-  if (!trace) return not_read(name, trace.error().message, file, d);
+  if (!trace) return not_read(trace.error(), file, d);
   take_problems(trace->problems, file, d);
   file.summary = many(trace->operations.size(), "operation", "operations");
   file.judged = file.used && !trace->operations.empty();
@@ -433,7 +423,7 @@ void collect_source(ByteSource source, const DiagnoseOptions& options, Collected
                     Diagnosis& d, FileRead& file) {
   const std::string name = source.name();
   const Result<FileKind> kind = recognise(source);
-  if (!kind) return not_read(name, kind.error().message, file, d);
+  if (!kind) return not_read(kind.error(), file, d);
   file.kind = *kind;
   if (*kind == FileKind::kKinetoTrace) {
     return collect_trace(std::move(source), options, collected, d, file);
@@ -443,12 +433,12 @@ void collect_source(ByteSource source, const DiagnoseOptions& options, Collected
   }
   if (*kind == FileKind::kUnknown) {
     const std::string damage = source.damage();
-    not_read(name, damage.empty() ? why_unknown(source.peek(64).value_or("")) : damage, file, d);
+    not_read({damage.empty() ? why_unknown(source.peek(64).value_or("")) : damage, name}, file, d);
     d.problems.back().severity = Severity::kWarning;
     return;
   }
   const Result<std::string> text = read_rest(source);
-  if (!text) return not_read(name, text.error().message, file, d);
+  if (!text) return not_read(text.error(), file, d);
   if (!source.damage().empty()) warn(name, source.damage() + "; what came before is read", d);
   collect_text(*kind, *text, file.path == "-" ? name : file.path, collected, d, file);
 }
@@ -465,7 +455,7 @@ void collect(const std::string& path, const DiagnoseOptions& options, Collected&
     collect_source(std::move(*source), options, collected, d, file);
   } else {
     file.missing = true;
-    not_read(sanitize(path, 4096), source.error().message, file, d);
+    not_read(source.error(), file, d);
   }
   d.files.push_back(std::move(file));
 }

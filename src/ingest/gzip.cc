@@ -13,6 +13,8 @@
 
 #include <fmt/format.h>
 
+#include "base/file.h"
+
 namespace assay {
 
 struct ByteState {
@@ -48,9 +50,7 @@ namespace {
 constexpr size_t kPiece = size_t{256} << 10;
 constexpr size_t kNameMost = 4096;  // PATH_MAX
 
-Failure failure(const std::string& name, const std::string& what) {
-  return Failure{fmt::format("{}: {}", name, what)};
-}
+Failure failure(const std::string& name, const std::string& what) { return Failure{what, name}; }
 
 }  // namespace
 
@@ -89,13 +89,12 @@ Result<ByteSource> ByteSource::open(const std::string& path, uint64_t most_bytes
   state->owned = path != "-";
   struct stat info {};
   if (state->fd < 0 || ::fstat(state->fd, &info) != 0) {
-    return tl::unexpected(
-        failure(name, errno == ENOENT ? "no such file or folder" : std::strerror(errno)));
+    return tl::unexpected(open_failure(path, errno));
   }
-  if (S_ISDIR(info.st_mode)) return tl::unexpected(failure(name, "a directory, not a file"));
+  if (S_ISDIR(info.st_mode)) return tl::unexpected(open_failure(path, EISDIR));
   if (state->owned && !S_ISREG(info.st_mode)) {
-    return tl::unexpected(failure(
-        name, "a pipe or a device, not a file: hand it over as standard input (`- < FILE`)"));
+    return tl::unexpected(Failure{"a pipe or a device, not a file", name,
+                                  "hand it over as standard input (`- < FILE`)"});
   }
   if (S_ISREG(info.st_mode)) state->file_bytes = static_cast<uint64_t>(info.st_size);
   state->input.resize(kPiece);

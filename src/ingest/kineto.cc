@@ -42,7 +42,7 @@ class KinetoReader {
   Result<Trace> read();
 
  private:
-  Failure failure(const std::string& what) const { return {fmt::format("{}: {}", name_, what)}; }
+  Failure failure(const std::string& what) const { return {what, name_}; }
   void warn(const std::string& what, std::optional<uint64_t> byte = std::nullopt) {
     Diagnostic d;
     d.severity = Severity::kWarning;

@@ -39,7 +39,9 @@ Trace warned(const std::string& text, const std::string& about, const KinetoLimi
 std::string failure(const std::string& text, const KinetoLimits& limits = {}) {
   const ReadResult r = read(text, limits);
   EXPECT_FALSE(r.trace);
-  return r.trace ? "" : r.trace.error().message;
+  if (r.trace) return "";
+  EXPECT_EQ(r.trace.error().file, "t.json");
+  return r.trace.error().message;
 }
 
 std::string kernel(const std::string& ts, const std::string& dur, int stream = 7,
@@ -317,8 +319,8 @@ TEST(Kineto, ControlCharactersAndInvalidUtf8InTexts) {
 }
 
 TEST(Kineto, NotATrace) {
-  EXPECT_EQ(failure(""), "t.json: is empty");
-  EXPECT_EQ(failure(" \n\t "), "t.json: is empty");
+  EXPECT_EQ(failure(""), "is empty");
+  EXPECT_EQ(failure(" \n\t "), "is empty");
   EXPECT_NE(failure("ProfilerStep,1,2").find("not JSON"), std::string::npos);
   EXPECT_NE(failure(std::string("\0\1\2\3", 4)).find("not JSON"), std::string::npos);
   EXPECT_NE(failure("{}").find("no traceEvents"), std::string::npos);
@@ -331,11 +333,11 @@ TEST(Kineto, NotATrace) {
 
 TEST(Kineto, CutBeforeTheFirstEvent) {
   EXPECT_EQ(failure(R"({"schemaVersion": 1, "traceEvents": [)"),
-            "t.json: ends at byte 37, before its first event: cut short");
+            "ends at byte 37, before its first event: cut short");
   EXPECT_EQ(failure(R"({"schemaVersion": 1, "traceEvents": [ {"ph": "X")"),
-            "t.json: ends at byte 48, before its first event: cut short");
+            "ends at byte 48, before its first event: cut short");
   EXPECT_EQ(failure(R"({"schemaVersion": 1, "devicePro)"),
-            "t.json: ends at byte 31, before any traceEvents: cut short, or no trace");
+            "ends at byte 31, before any traceEvents: cut short, or no trace");
 }
 
 TEST(Kineto, WarningsHaveLineAndColumn) {

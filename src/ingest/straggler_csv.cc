@@ -191,8 +191,7 @@ Result<OperationTrace> read_operations(ByteSource source) {
     if (!read) return tl::unexpected(read.error());
     if (*read == 0) break;
     if (source.bytes_out() > kMaxOperationBytes)
-      return tl::unexpected(
-          Failure{fmt::format("{}: holds more than 4 GiB of text", source.name())});
+      return tl::unexpected(Failure{"holds more than 4 GiB of text", source.name()});
     reader.feed({buffer.data(), *read});
   }
   OperationTrace trace = reader.finish();

@@ -31,7 +31,7 @@ Result<std::string> read_rest(ByteSource& source, size_t max_bytes) {
     if (*got == 0) break;
     if (text.size() > max_bytes) {
       return tl::unexpected(
-          Failure{fmt::format("{}: more than {} MB of text", source.name(), max_bytes >> 20)});
+          Failure{fmt::format("more than {} MB of text", max_bytes >> 20), source.name()});
     }
   }
   return text;
@@ -42,7 +42,7 @@ Result<std::string> read_text(const std::string& path, size_t max_bytes) {
   if (!source) return tl::unexpected(source.error());
   Result<std::string> text = read_rest(*source, max_bytes);
   if (text && !source->damage().empty()) {
-    return tl::unexpected(Failure{fmt::format("{}: {}", source->name(), source->damage())});
+    return tl::unexpected(Failure{source->damage(), source->name()});
   }
   return text;
 }

@@ -80,7 +80,7 @@ TEST(ByteSource, BombsAndLimits) {
   ByteSource source = ByteSource::over(bomb, "bomb.gz", kMost);
   const Result<std::string> text = read_rest(source);
   ASSERT_FALSE(text);
-  EXPECT_NE(text.error().message.find("bomb.gz: "), std::string::npos);
+  EXPECT_EQ(text.error().file, "bomb.gz");
   EXPECT_NE(text.error().message.find("decompression bomb"), std::string::npos);
   const std::string plain(3'000'000, 'x');
   ByteSource large = ByteSource::over(plain, "large", kMost);

@@ -188,9 +188,7 @@ tl::expected<Catalog, Diagnostics> load_catalog(const std::string& folder) {
     if (!file_exists(path)) return std::string();
     Result<std::string> text = read_file(path);
     if (text) return std::move(*text);
-    Diagnostic d;
-    d.message = text.error().message;
-    return tl::unexpected(d);
+    return tl::unexpected(to_diagnostic(text.error()));
   });
 }
 

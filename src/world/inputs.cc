@@ -60,9 +60,7 @@ class Gatherer {
     }
     Result<std::string> content = read_file(text);
     if (!content) {
-      Diagnostic d;
-      d.message = content.error().message;
-      problems_.push_back(d);
+      problems_.push_back(to_diagnostic(content.error()));
       return;
     }
     const std::string shown = text == "-" ? "standard input" : text;

@@ -302,7 +302,8 @@ bool Reader::read_model_file(const Value& value, Model& into, const std::string&
   const std::string file = (beside / value.text).string();
   const Result<std::string> text = read_file(file);
   if (!text) {
-    problem(value.at, fmt::format("{}: {}", path, text.error().message));
+    problem(value.at, fmt::format("{}: {}: {}", path, text.error().file, text.error().message),
+            text.error().help);
     return true;
   }
   const tl::expected<Model, Diagnostics> model = read_hf_config(*text, file);
