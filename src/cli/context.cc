@@ -116,12 +116,25 @@ void suggest_name(const std::string& input, Failure& failure) {
   }
 }
 
+// As --seed will be read, where it is one; else the usual one.
+std::string stated_seed(const std::vector<std::string>& words) {
+  int64_t seed = 1;
+  for (size_t i = 0; i < words.size(); ++i) {
+    std::string text;
+    if (words[i].starts_with("--seed=")) text = words[i].substr(7);
+    if (words[i] == "--seed" && i + 1 < words.size()) text = words[i + 1];
+    int64_t stated = 0;
+    if (!text.empty() && parse_number(text, stated)) seed = stated;
+  }
+  return fmt::format("{}", seed);
+}
+
 }  // namespace
 
 Context bare_context(const std::vector<std::string>& words) {
   Context c;
   c.json = std::find(words.begin(), words.end(), "--json") != words.end();
-  c.stamp.seed = "1";
+  c.stamp.seed = stated_seed(words);
   c.stamp.version = ASSAY_VERSION;
   c.stamp.catalog_date = catalog().date;
   return c;

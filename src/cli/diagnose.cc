@@ -104,8 +104,10 @@ bool fails(const Diagnosis& d, double share) {
   return false;
 }
 
-bool any_missing(const Diagnosis& d) {
-  return std::any_of(d.files.begin(), d.files.end(), [](const FileRead& f) { return f.missing; });
+// Whether something was asked for and could not be read, or not to its end.
+bool any_unread(const Diagnosis& d) {
+  return std::any_of(d.files.begin(), d.files.end(),
+                     [](const FileRead& f) { return f.missing || f.cut; });
 }
 
 int show(const DiagnoseResult& result, const Context& context, const std::string& id) {
@@ -156,7 +158,7 @@ int run(const Context& context, const Arguments& args) {
     options.progress = progress.callback();
     result.diagnosis = diagnose(list.files, options);
   }
-  const bool incomplete = has_errors(list.problems) || any_missing(result.diagnosis);
+  const bool incomplete = has_errors(list.problems) || any_unread(result.diagnosis);
   Diagnostics& problems = result.diagnosis.problems;
   problems.insert(problems.begin(), list.problems.begin(), list.problems.end());
   print_error(render(problems));
@@ -174,7 +176,8 @@ int run(const Context& context, const Arguments& args) {
     if (!written) return fail(context, {written.error()});
   }
   if (args.has("show")) return show(result, context, args.get("show"));
-  // What could not be opened is told by the exit code even though the rest was diagnosed.
+  // What could not be opened, or ends in the middle, is told by the exit code even though the rest
+  // was diagnosed: a script would take the answer for that of the whole.
   const int answer = fails(d, *limit) ? kNo : kYes;
   return deliver(context, diagnose_text(result, context.style, context.stamp),
                  diagnose_json(result, context.stamp), incomplete ? kWorldWrong : answer);

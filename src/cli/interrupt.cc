@@ -1,6 +1,5 @@
 #include "cli/interrupt.h"
 
-#include <algorithm>
 #include <csignal>
 #include <cstdlib>
 #include <ctime>
@@ -10,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "cli/context.h"
+#include "report/check_report.h"
 
 namespace assay {
 namespace {
@@ -63,13 +63,13 @@ void catch_interrupts(const std::vector<std::string>& words) {
   State& s = state();
   // A terminal shows ^C and perhaps a bar where the cursor is.
   s.text = fmt::format("{}{}\n", isatty(STDERR_FILENO) != 0 ? "\n" : "", message);
-  // By hand and without the stamp: the catalog, whose date it has, is not read yet.
-  if (std::find(words.begin(), words.end(), "--json") != words.end()) {
-    s.document = fmt::format(
-        R"({{"schema":"assay.error/1","errors":[{{"file":null,"line":null,"column":null,)"
-        R"("message":"{}","fix":""}}]}})"
-        "\n",
-        message);
+  // The document is complete before it is needed: a handler can make none. What is stamped is what
+  // the command would stamp, so that the catalog is read for its date already here.
+  const Context context = bare_context(words);
+  if (context.json) {
+    Diagnostic d;
+    d.message = message;
+    s.document = errors_json({d}, context.stamp);
   }
   std::signal(SIGINT, on_interrupt);
 }

@@ -111,6 +111,7 @@ void collect_trace(ByteSource source, const DiagnoseOptions& options, Collected&
   const Result<Trace> trace = read_kineto(std::move(source), d.problems);
   if (!trace) return not_read(trace.error(), file, d);
   file.used = true;
+  file.cut = trace->cut;
   file.summary =
       trace->steps.empty() ? "no steps marked" : many(trace->steps.size(), "step", "steps");
   file.summary += ", " + many(trace->events, "event", "events");
@@ -139,6 +140,7 @@ void collect_operations(ByteSource source, Collected& collected, Diagnosis& d, F
   Result<OperationTrace> trace = read_operations(std::move(source));
   if (!trace) return not_read(trace.error(), file, d);
   take_problems(trace->problems, file, d);
+  file.cut = trace->cut;
   file.summary = many(trace->operations.size(), "operation", "operations");
   file.judged = file.used && !trace->operations.empty();
   if (file.used) collected.operations.push_back(std::move(*trace));
@@ -439,7 +441,8 @@ void collect_source(ByteSource source, const DiagnoseOptions& options, Collected
   }
   const Result<std::string> text = read_rest(source);
   if (!text) return not_read(text.error(), file, d);
-  if (!source.damage().empty()) warn(name, source.damage() + "; what came before is read", d);
+  file.cut = !source.damage().empty();
+  if (file.cut) warn(name, source.damage() + "; what came before is read", d);
   collect_text(*kind, *text, file.path == "-" ? name : file.path, collected, d, file);
 }
 

@@ -385,6 +385,7 @@ Result<Trace> KinetoReader::read() {
          end);
   }
   if (!window_.source().damage().empty()) warn(window_.source().damage());
+  trace_.cut = *root == Ended::kCut || !window_.source().damage().empty();
   columns_.finish();
   report();
   place_warnings();

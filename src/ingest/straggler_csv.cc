@@ -195,7 +195,8 @@ Result<OperationTrace> read_operations(ByteSource source) {
     reader.feed({buffer.data(), *read});
   }
   OperationTrace trace = reader.finish();
-  if (!source.damage().empty())
+  trace.cut = !source.damage().empty();
+  if (trace.cut)
     trace.problems.push_back(problem(Severity::kWarning, source.damage(), trace.file, 0));
   return trace;
 }

@@ -38,6 +38,7 @@ struct OperationTrace {
   std::vector<std::string> types;     // `forward-compute`; as written, untrusted
   std::vector<Operation> operations;  // in the order of the file
   size_t rows = 0, refused = 0;
+  bool cut = false;      // the compressed file is damaged from there on
   Diagnostics problems;  // an error: nothing can be said of this file
 };
 

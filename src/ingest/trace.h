@@ -156,6 +156,7 @@ struct Trace {
   size_t events = 0;              // rows of the file, all phases
   size_t negative_durations = 0;  // of device events
   size_t bytes = 0;               // of JSON, after decompression
+  bool cut = false;               // the file ends in the middle, or is damaged from there on
 };
 
 }  // namespace assay

@@ -36,10 +36,11 @@ std::string files_text(const Diagnosis& d, const Style& style) {
   std::string out;
   for (size_t i = 0; i < shown; ++i) {
     const FileRead& f = *files[i];
+    const std::string summary = f.summary + (f.cut ? "; cut short" : "");
     std::string what = f.kind == FileKind::kUnknown ? "" : std::string(kind_name(f.kind));
     if (!what.empty() && !f.summary.empty()) what += ", ";
     out += wrap(std::string(i == 0 ? "Read      " : "          ") +
-                    left(file_name(f.path), name_width) + "  " + what + f.summary,
+                    left(file_name(f.path), name_width) + "  " + what + summary,
                 style.width, name_width + 12) +
            "\n";
   }
@@ -291,7 +292,8 @@ Json file_json(const FileRead& f) {
   Json j{{"path", sanitize(f.path)},
          {"kind", kind_name(f.kind)},
          {"summary", f.summary},
-         {"used", f.used}};
+         {"used", f.used},
+         {"cut", f.cut}};
   if (f.device) j["device"] = breakdown_json(*f.device);
   if (f.path_of_step) {
     j["critical_path"] = {{"total_ns", f.path_of_step->total_ns},
