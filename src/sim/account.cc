@@ -238,16 +238,9 @@ std::vector<SeriesPoint> series(const PreparedRun& run, const Chronicle& c,
 
 // Waits for input that a save keeps back, each where it is.
 void trace_starving(const SaveSchedule& s, const Segment& g, std::vector<RunEvent>& events) {
-  for (const SaveTier& t : s.tiers) {
-    if (t.starve == 0) continue;
-    for (int64_t n = g.from.saves / t.every + 1; n * t.every <= g.saves_end; ++n) {
-      const int64_t index = n * t.every - g.from.saves;
-      const Nanoseconds all = s.stalls(n * t.every - 1, n * t.every);
-      const Nanoseconds end = g.begin + save_begin(s, g, index) + all;
-      const Nanoseconds begin = std::min(g.end, end - t.starve);
-      events.push_back({to_seconds(begin), to_seconds(std::min(g.end, end)), "input",
-                        "starved by a save", -1, static_cast<double>(g.active)});
-    }
+  for (const auto& [begin, end] : waits_within(s, g, g.end - g.begin)) {
+    events.push_back({to_seconds(g.begin + begin), to_seconds(std::min(g.end, g.begin + end)),
+                      "input", "starved by a save", -1, static_cast<double>(g.active)});
   }
 }
 

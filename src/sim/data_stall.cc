@@ -96,9 +96,9 @@ double data_stall_excess(const DataPath& d, double ranks, Seconds step) {
   return std::max(0.0, now / (static_cast<double>(kSteps) * step.v) - 1);
 }
 
-Seconds save_starvation(const DataPath& d, const CheckpointTier& t, Seconds interval,
-                        Seconds step) {
-  if (t.starves <= 0 || t.persist.v <= 0 || interval.v <= 0) return Seconds(0);
+Starvation save_starvation(const DataPath& d, const CheckpointTier& t, Seconds interval,
+                           Seconds step) {
+  if (t.starves <= 0 || t.persist.v <= 0 || interval.v <= 0) return {};
   // Of the time of a starved save, what is not stepped.
   const double waiting = t.starves / (1 + d.starved + t.starves);
   double ahead = 0;  // batches when the save begins; the one that is consumed is not ahead
@@ -109,7 +109,8 @@ Seconds save_starvation(const DataPath& d, const CheckpointTier& t, Seconds inte
   }
   const Seconds lasts = ahead / waiting * step;
   const Seconds waited = std::max(Seconds(0), t.persist - lasts) * waiting;
-  return std::min(t.starves * interval, waited);
+  if (waited.v <= 0) return {};
+  return {std::min(t.starves * interval, waited), lasts};
 }
 
 }  // namespace assay

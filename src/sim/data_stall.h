@@ -32,6 +32,11 @@ double data_stall_excess(const DataPath&, double ranks, Seconds step);
 // is left. Between saves the rest of the bandwidth, 1 / demand - 1 batches a step, fills it again,
 // up to the prefetch depth. Nothing is ahead where the input takes all of the store anyway.
 // `interval` is of work. Agrees with a simulation of every fetch (test).
-Seconds save_starvation(const DataPath&, const CheckpointTier&, Seconds interval, Seconds step);
+struct Starvation {
+  Seconds wait;  // in all, by steps of the nominal pace
+  Seconds
+      after;  // work between the save's stall and the wait: what was fetched ahead lasts so long
+};
+Starvation save_starvation(const DataPath&, const CheckpointTier&, Seconds interval, Seconds step);
 
 }  // namespace assay

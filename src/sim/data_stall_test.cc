@@ -150,7 +150,8 @@ double by_formula(const Store& store, int ranks, int depth, double p50, double p
   t.persist = Seconds(store.save_lasts);
   t.starves = std::max(0.0, 2 * store.demand - 1) - d.starved;
   if (store.save_every > 0)
-    excess += save_starvation(d, t, Seconds(store.save_every), Seconds(1)).v / store.save_every;
+    excess +=
+        save_starvation(d, t, Seconds(store.save_every), Seconds(1)).wait.v / store.save_every;
   return excess;
 }
 
@@ -189,7 +190,7 @@ TEST(DataStall, DeeperPrefetchNeverStarvesMore) {
   double last = 1e9;
   for (const int64_t depth : {0, 1, 2, 8, 32, 128, 512}) {
     d.prefetch = depth;
-    const double waited_s = save_starvation(d, t, Seconds(600), Seconds(1)).v;
+    const double waited_s = save_starvation(d, t, Seconds(600), Seconds(1)).wait.v;
     EXPECT_LE(waited_s, last) << depth;
     EXPECT_GE(waited_s, 0);
     last = waited_s;
@@ -197,12 +198,12 @@ TEST(DataStall, DeeperPrefetchNeverStarvesMore) {
   EXPECT_EQ(last, 0);
   // A save that never ends starves every step, whatever is ahead.
   t.persist = Seconds(6000);
-  EXPECT_NEAR(save_starvation(d, t, Seconds(600), Seconds(1)).v, 0.8 * 600, 1e-9);
+  EXPECT_NEAR(save_starvation(d, t, Seconds(600), Seconds(1)).wait.v, 0.8 * 600, 1e-9);
   // Without bandwidth to spare nothing is ahead.
   d.starved = 0.2;
   d.demand = 1.2;
   t.persist = Seconds(60);
-  EXPECT_NEAR(save_starvation(d, t, Seconds(600), Seconds(1)).v, 0.8 / 2.0 * 60, 1e-9);
+  EXPECT_NEAR(save_starvation(d, t, Seconds(600), Seconds(1)).wait.v, 0.8 / 2.0 * 60, 1e-9);
 }
 
 }  // namespace

@@ -263,7 +263,7 @@ void Engine::begin_restart() {
   }
   for (Corruption& c : corruptions_) c.open = c.open && c.work <= save.work;
   history_.destroy(extent_, stopped_at_);
-  state_ = ProgressState{save.work, 0, save.saves, 0};
+  state_ = ProgressState{save.work, 0, save.saves, 0, 0, save.saves};
   for (size_t r = 0; r < replicas_.size(); ++r) {
     replicas_[r].state = complete(r) ? Replica::State::kUp : Replica::State::kReplacing;
     replicas_[r].cause = cause_;
@@ -315,7 +315,7 @@ void Engine::start_maintenance() {
   Nanoseconds save = 0;
   if (!run_.schedule.tiers.empty()) {
     const SaveTier& last = run_.schedule.tiers.back();
-    save = last.stall + last.starve + last.persist;
+    save = last.stall + last.persist;
   }
   enter(Phase::kSaving, Account::kCheckpoint, save);
 }

@@ -457,6 +457,30 @@ TEST(Mechanism, StarvingIsWhereTheSaveIs) {
   EXPECT_EQ(begins_h, (std::vector<double>{24, 50, 76}));
 }
 
+// What was fetched ahead is used up first: the wait begins then, and is as long as it was.
+TEST(Mechanism, StarvingBeginsWhenThePrefetchIsUsedUp) {
+  RunSpec s = quiet();
+  s.period = Seconds(4 * kSecondsPerDay);
+  s.step.step = Seconds(1);
+  s.checkpoints = {tier("remote", Extent::kSite, kSecondsPerDay)};
+  s.checkpoints[0].persist = Seconds(4 * 3600);
+  s.checkpoints[0].starves = 1;
+  s.data.demand = 0.5;
+  s.data.prefetch = 3601;  // two hours of half a batch a step; then half of the other two
+  const RunResult r = Simulator(s).run(1, {true, Seconds(3600)});
+  std::vector<double> begins_h;
+  for (const RunEvent& e : r.events) {
+    if (e.track != "input") continue;
+    begins_h.push_back(e.begin.v / 3600);
+    EXPECT_NEAR((e.end - e.begin).v, 3600, 1e-3);
+  }
+  EXPECT_EQ(begins_h, (std::vector<double>{26, 51, 76}));
+  for (size_t h = 0; h < r.series.size(); ++h) {
+    EXPECT_NEAR(r.series[h].busy, h == 26 || h == 51 || h == 76 ? 0 : 1, 1e-6) << h;
+  }
+  EXPECT_NEAR(r.ledger[Account::kStorage].v, 3.0 / 96 * r.paid.v, 1e-3);
+}
+
 // --- never worse in expectation ---------------------------------------------------------------
 
 TEST(Mechanism, MoreSparesAndFasterDetectionHelpUnderEveryPolicy) {

@@ -182,9 +182,10 @@ void PreparedRun::prepare_schedule() {
       before = Seconds(schedule.interval / kNanosecondsPerSecond * static_cast<double>(save.every));
     }
     intervals.push_back(before);
-    const Seconds starve = save_starvation(spec.data, t, before, spec.step.step);
-    save.starve = to_ns(std::min(starve, t.persist));
-    save.persist = to_ns(t.persist) - save.starve;
+    const Starvation starvation = save_starvation(spec.data, t, before, spec.step.step);
+    save.starve = to_ns(std::min(starvation.wait, t.persist));
+    save.starve_after = starvation.after.v * kNanosecondsPerSecond;
+    save.persist = to_ns(t.persist);
     schedule.tiers.push_back(save);
   }
 }

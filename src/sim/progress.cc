@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace assay {
 namespace {
@@ -15,6 +16,86 @@ Nanoseconds scaled(double work, double pace) {
 // Work between the segment's begin and its n-th save.
 double work_before(const SaveSchedule& s, const Segment& g, int64_t n) {
   return std::max(0.0, static_cast<double>(n) * s.interval - g.from.since);
+}
+
+// Where a tier's wait is: so many saves of the first tier after its own save, and then work.
+struct WaitPlace {
+  int64_t saves;
+  double since;
+};
+
+WaitPlace place_of(const SaveSchedule& s, const SaveTier& t) {
+  if (s.interval <= 0) return {0, 0};
+  const double saves = std::floor(t.starve_after / s.interval);
+  const double since = t.starve_after - saves * s.interval;
+  if (since >= s.interval) return {static_cast<int64_t>(saves) + 1, 0};
+  return {static_cast<int64_t>(saves), std::max(0.0, since)};
+}
+
+// All waits that have begun `since` after a save, of saves after `restored`; below zero: that save
+// has not ended.
+Nanoseconds waits_begun(const SaveSchedule& s, int64_t saves, double since, int64_t restored) {
+  Nanoseconds sum = 0;
+  for (const SaveTier& t : s.tiers) {
+    if (t.starve <= 0) continue;
+    const WaitPlace place = place_of(s, t);
+    const int64_t upto = saves - place.saves - (since >= place.since ? 0 : 1);
+    if (upto > restored) sum += (upto / t.every - restored / t.every) * t.starve;
+  }
+  return sum;
+}
+
+Nanoseconds waits_begun(const SaveSchedule& s, const ProgressState& p) {
+  return waits_begun(s, p.saves, p.stall > 0 ? -1 : p.since, p.restored);
+}
+
+struct NextWait {
+  double since;        // of the next save where there is none
+  Nanoseconds starve;  // zero: none before the next save
+};
+
+// `fresh`: the save has just ended, so that a wait without work before it is ahead, too.
+NextWait next_wait(const SaveSchedule& s, const ProgressState& at, bool fresh) {
+  NextWait next{s.interval > 0 ? s.interval : std::numeric_limits<double>::infinity(), 0};
+  for (const SaveTier& t : s.tiers) {
+    if (t.starve <= 0) continue;
+    const WaitPlace place = place_of(s, t);
+    const int64_t save = at.saves - place.saves;
+    if (save <= at.restored || save % t.every != 0) continue;
+    if (place.since < at.since || (place.since == at.since && !fresh)) continue;
+    if (place.since < next.since) {
+      next = {place.since, t.starve};
+    } else if (next.starve > 0 && place.since == next.since) {
+      next.starve += t.starve;
+    }
+  }
+  return next;
+}
+
+// Steps and waits on, for `left`, from a state between two saves. A state never stands at the
+// begin of a wait without having begun it.
+void walk(const SaveSchedule& s, double pace, Nanoseconds left, bool fresh, ProgressState& at) {
+  const Nanoseconds waited = std::min(left, at.starve);
+  at.starve -= waited;
+  left -= waited;
+  while (at.starve == 0) {
+    const NextWait next = next_wait(s, at, fresh);
+    const double ahead = next.since - at.since;
+    const Nanoseconds until = ahead > 0 ? scaled(ahead, pace) : 0;
+    if (next.starve == 0 || left < until) {
+      const double done = std::min(static_cast<double>(left) / pace, ahead);
+      at.work += done;
+      at.since += done;
+      if (next.starve > 0) at.since = std::min(at.since, std::nextafter(next.since, 0.0));
+      return;
+    }
+    at.work += ahead;
+    at.since = next.since;
+    left -= until;
+    fresh = false;
+    at.starve = next.starve - std::min(left, next.starve);
+    left -= next.starve - at.starve;
+  }
 }
 
 Nanoseconds save_end(const SaveSchedule& s, const Segment& g, int64_t n) {
@@ -31,11 +112,14 @@ int64_t last_n(const SaveSchedule& s, const Segment& g, Nanoseconds elapsed, Rea
   for (const SaveTier& t : s.tiers) {
     const double each = static_cast<double>(t.stall + t.starve);
     mean += each / static_cast<double>(t.every);
-    once += each;
+    // A wait lags behind its save.
+    const double lag = t.starve > 0 ? static_cast<double>(place_of(s, t).saves + 1) : 0;
+    once += each * (1 + lag / static_cast<double>(t.every));
   }
   const double work = s.interval * g.pace;
   const double guess =
-      (static_cast<double>(elapsed - g.from.stall) + g.from.since * g.pace) / (work + mean);
+      (static_cast<double>(elapsed - g.from.stall - g.from.starve) + g.from.since * g.pace) /
+      (work + mean);
   const double off = 2 + once / (work + mean);
   int64_t low = std::max<int64_t>(0, static_cast<int64_t>(guess - off));
   int64_t high = std::max<int64_t>(low, static_cast<int64_t>(guess + off)) + 1;
@@ -50,34 +134,26 @@ int64_t last_n(const SaveSchedule& s, const Segment& g, Nanoseconds elapsed, Rea
 
 Nanoseconds save_begin(const SaveSchedule& s, const Segment& g, int64_t n) {
   if (n == 0) return 0;
-  return g.from.stall + scaled(work_before(s, g, n), g.pace) +
-         s.stalls(g.from.saves, g.from.saves + n - 1);
+  const int64_t before = g.from.saves + n - 1;
+  return g.from.stall + g.from.starve + scaled(work_before(s, g, n), g.pace) +
+         s.stalls(g.from.saves, before) + waits_begun(s, before, s.interval, g.from.restored) -
+         waits_begun(s, g.from);
 }
 
 Nanoseconds SaveSchedule::stalls(int64_t after, int64_t upto) const {
   Nanoseconds sum = 0;
   for (const SaveTier& t : tiers) {
     const int64_t saves = t.every == 1 ? upto - after : upto / t.every - after / t.every;
-    sum += saves * (t.stall + t.starve);
-  }
-  return sum;
-}
-
-Nanoseconds SaveSchedule::starves(int64_t after, int64_t upto) const {
-  Nanoseconds sum = 0;
-  for (const SaveTier& t : tiers) {
-    if (t.starve > 0) sum += (upto / t.every - after / t.every) * t.starve;
+    sum += saves * t.stall;
   }
   return sum;
 }
 
 SaveTime save_time(const SaveSchedule& s, const Segment& g, const ProgressState& at) {
-  // Begun, less what is still to go of the last; a save ends with its starving.
-  const auto starving_left = [&](const ProgressState& p) {
-    return p.stall > 0 ? std::min(p.stall, s.starves(p.saves - 1, p.saves)) : 0;
-  };
-  return {g.from.stall + s.stalls(g.from.saves, at.saves) - at.stall,
-          starving_left(g.from) + s.starves(g.from.saves, at.saves) - starving_left(at)};
+  // Begun, less what is still to go of the last.
+  const Nanoseconds starved =
+      g.from.starve + waits_begun(s, at) - waits_begun(s, g.from) - at.starve;
+  return {g.from.stall + s.stalls(g.from.saves, at.saves) - at.stall + starved, starved};
 }
 
 ProgressState state_at(const SaveSchedule& s, const Segment& g, Nanoseconds elapsed) {
@@ -88,19 +164,15 @@ ProgressState state_at(const SaveSchedule& s, const Segment& g, Nanoseconds elap
   }
   const int64_t n =
       last_n(s, g, elapsed, [&](int64_t k) { return save_begin(s, g, k) <= elapsed; });
-  const Nanoseconds end = save_end(s, g, n);
+  const Nanoseconds left = elapsed - save_end(s, g, n);
   at.saves += n;
   if (n > 0) {
     at.work += work_before(s, g, n);
     at.since = 0;
+    at.starve = 0;
   }
-  at.stall = std::max<Nanoseconds>(0, end - elapsed);
-  if (at.stall == 0) {
-    double done = static_cast<double>(elapsed - end) / g.pace;
-    if (s.interval > 0) done = std::min(done, s.interval - at.since);
-    at.work += done;
-    at.since += done;
-  }
+  at.stall = std::max<Nanoseconds>(0, -left);
+  if (at.stall == 0) walk(s, g.pace, left, n > 0 || g.from.stall > 0, at);
   return at;
 }
 
@@ -112,9 +184,44 @@ Nanoseconds time_of_work(const SaveSchedule& s, const Segment& g, double work) {
     n = std::max<int64_t>(0,
                           static_cast<int64_t>(std::ceil((ahead + g.from.since) / s.interval)) - 1);
   }
-  const Nanoseconds walk = scaled(ahead, g.pace);
-  return walk >= kTimeMax ? kTimeMax
-                          : g.from.stall + walk + s.stalls(g.from.saves, g.from.saves + n);
+  const Nanoseconds stepped = scaled(ahead, g.pace);
+  if (stepped >= kTimeMax) return kTimeMax;
+  // So does a wait.
+  const double since = n > 0 ? ahead - work_before(s, g, n) : g.from.since + ahead;
+  const Nanoseconds waits =
+      waits_begun(s, g.from.saves + n, std::nextafter(since, -1.0), g.from.restored) -
+      waits_begun(s, g.from);
+  return g.from.stall + g.from.starve + stepped + s.stalls(g.from.saves, g.from.saves + n) +
+         std::max<Nanoseconds>(0, waits);
+}
+
+std::vector<std::pair<Nanoseconds, Nanoseconds>> waits_within(const SaveSchedule& s,
+                                                              const Segment& g,
+                                                              Nanoseconds length) {
+  std::vector<std::pair<Nanoseconds, Nanoseconds>> waits;
+  if (g.from.starve > 0) waits.push_back({0, g.from.starve});
+  for (const SaveTier& t : s.tiers) {
+    if (t.starve <= 0 || s.interval <= 0) continue;
+    const WaitPlace place = place_of(s, t);
+    const double since = g.from.stall > 0 ? -1 : g.from.since;
+    const int64_t begun = g.from.saves - place.saves - (since >= place.since ? 0 : 1);
+    const int64_t done = std::max(begun, g.from.restored);
+    for (int64_t save = (done / t.every + 1) * t.every;; save += t.every) {
+      const int64_t after = save + place.saves;
+      const double ahead =
+          static_cast<double>(after - g.from.saves) * s.interval + place.since - g.from.since;
+      const Nanoseconds stepped = scaled(std::max(0.0, ahead), g.pace);
+      if (stepped >= length) break;
+      const Nanoseconds earlier =
+          waits_begun(s, after, std::nextafter(place.since, -1.0), g.from.restored) -
+          waits_begun(s, g.from);
+      const Nanoseconds begin = g.from.stall + g.from.starve + stepped +
+                                s.stalls(g.from.saves, after) + std::max<Nanoseconds>(0, earlier);
+      if (begin >= length) break;
+      waits.push_back({begin, begin + t.starve});
+    }
+  }
+  return waits;
 }
 
 bool History::find(size_t tier, Nanoseconds time, double work_least, double work_most,

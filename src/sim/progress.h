@@ -1,8 +1,9 @@
 // Work, saves and rollback, in closed form.
 //
 // Between two events that change the pace, a job's life is periodic: work for an interval, stall
-// for a save, wait for the input that it keeps back, and so on; every r-th save also goes to the
-// next tier. A Segment is such a stretch;
+// for a save, and so on; every r-th save also goes to the next tier. A save that keeps input back
+// lets steps wait once what was fetched ahead is used up: a second pause, `starve_after` of work
+// behind the save and perhaps behind later saves of other tiers. A Segment is such a stretch;
 // work, save and stall at any moment of it follow from arithmetic (a search over the number of
 // saves), so a run with a save every step costs as much as one without. The list of segments is the
 // job's history: the newest save that a failure leaves readable is found by walking back through
@@ -19,27 +20,28 @@ namespace assay {
 struct SaveTier {
   int64_t every = 1;  // of the first tier's saves; each divides the next
   Nanoseconds stall = 0;
-  Nanoseconds starve = 0;   // after the stall: steps wait for input that the save keeps back
-  Nanoseconds persist = 0;  // after both
+  Nanoseconds starve = 0;   // how long steps wait for input that the save keeps back
+  Nanoseconds persist = 0;  // until it is durable, from the end of its stall
   Extent survives = Extent::kSite;
+  double starve_after = 0;  // work between the save and that wait: what was fetched ahead
 };
 
 struct SaveSchedule {
   double interval = 0;  // work between saves of the first tier; zero: never saves
   std::vector<SaveTier> tiers;
 
-  // Stall of all saves with index in (after, upto], starving included. Saves are counted from 1.
+  // Stall of all saves with index in (after, upto], without waits. Saves are counted from 1.
   Nanoseconds stalls(int64_t after, int64_t upto) const;
-  // The starving alone.
-  Nanoseconds starves(int64_t after, int64_t upto) const;
 };
 
 // Where a job stands; carried from segment to segment.
 struct ProgressState {
   double work = 0;
-  double since = 0;       // work since the last save began
-  int64_t saves = 0;      // begun in this timeline
-  Nanoseconds stall = 0;  // still to go of the save in progress
+  double since = 0;        // work since the last save began
+  int64_t saves = 0;       // begun in this timeline
+  Nanoseconds stall = 0;   // still to go of the save in progress
+  Nanoseconds starve = 0;  // still to go of a wait for input; after the stall
+  int64_t restored = 0;    // saves up to this one are complete: no wait of theirs is ahead
 };
 
 // Where a segment's step time beyond the nominal goes, in units of nominal step time.
@@ -76,6 +78,11 @@ SaveTime save_time(const SaveSchedule&, const Segment&, const ProgressState& at)
 
 // Begin of the segment's n-th save after its own; n = 0 is one that was in progress.
 Nanoseconds save_begin(const SaveSchedule&, const Segment&, int64_t n);
+
+// Waits for input, from the segment's begin, each with its end; one that was in progress first.
+// Only those that begin before `length`.
+std::vector<std::pair<Nanoseconds, Nanoseconds>> waits_within(const SaveSchedule&, const Segment&,
+                                                              Nanoseconds length);
 
 // When the segment reaches `work`, after its begin; kTimeMax when its pace is zero work.
 Nanoseconds time_of_work(const SaveSchedule&, const Segment&, double work);
