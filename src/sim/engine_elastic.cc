@@ -146,15 +146,7 @@ void Engine::resume_elastic() {
   if (replicas_in(Replica::State::kUp) < run_.spec.recovery.replicas_least) {
     return enter(Phase::kPaused, Account::kReplacement, kTimeMax);
   }
-  leave();
-  phase_begin_ = now_;
-  cause_ = kNoCause;
-  slowest_ = slowest();
-  phase_ = Phase::kStepping;
-  ++phase_generation_;
-  running_since_ = now_;
-  begin_segment();
-  if (maintenance_due_) start_maintenance();
+  begin_stepping();
 }
 
 }  // namespace assay

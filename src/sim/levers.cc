@@ -25,6 +25,18 @@ constexpr Seconds kPeerInterval{30};
 // FT-HSDP (arXiv 2602.00277) at about 100,000 GPUs: everyone waits this long when a replica leaves.
 // Smaller jobs wait less; nobody has published how much.
 constexpr Seconds kLeaveStall{180};
+// An interval is worth changing where the best one differs by more than a tenth (of its logarithm):
+// the loss is flat around its least, by (0.1)^2 / 2 = 0.5 % of what saves and lost work cost.
+constexpr double kIntervalOff = 0.1;
+// A stall that an asynchronous save could shorten: seconds every half hour or so. Below it the gain
+// drowns in the luck of forty pairs of runs.
+constexpr Seconds kStallFelt{1};
+// A restore that faster storage could shorten: below it, restarts take minutes for other reasons.
+constexpr Seconds kRestoreFelt{10};
+// Share of the step that deeper prefetch or hedged reads could give back.
+constexpr double kInputWaitFelt = 1e-4;
+// Deeper prefetch that is tried: what is ahead covers tails four times as long.
+constexpr int64_t kPrefetchTimes = 4;
 // Replicas that are tried: FT-HSDP has 12. More of them lose less with each failure and need more
 // memory.
 constexpr int64_t kReplicas[] = {4, 8, 12, 16, 32, 64};
@@ -164,7 +176,7 @@ void Levers::interval() {
   if (run_.checkpoint.rule == SaveRule::kOptimal || !then) return;
   const Simulator optimal(*then);
   const Seconds before = Simulator(now_).intervals().back(), best = optimal.intervals().back();
-  if (!std::isfinite(optimal.mtbf().v) || std::abs(std::log(best / before)) <= 0.1) return;
+  if (!std::isfinite(optimal.mtbf().v) || std::abs(std::log(best / before)) <= kIntervalOff) return;
   add("checkpoint interval", fmt::format("{} -> {}", duration(before), duration(best)), settings);
 }
 
@@ -176,7 +188,8 @@ void Levers::asynchronous() {
   if (c.stall.v > 0) settings.push_back("run.checkpoint.stall=0");
   const Seconds stall = now_.checkpoints.back().stall;
   const std::optional<RunSpec> then = with(settings);
-  if (settings.empty() || stall.v <= 1 || !then || then->checkpoints.back().stall >= stall) return;
+  if (settings.empty() || stall <= kStallFelt || !then || then->checkpoints.back().stall >= stall)
+    return;
   add("asynchronous save",
       fmt::format("stall {} -> {}", duration(stall), duration(then->checkpoints.back().stall)),
       std::move(settings));
@@ -185,7 +198,7 @@ void Levers::asynchronous() {
 // Where the site says how fast its storage is, twice that; else what is known is the restore.
 void Levers::storage() {
   const Seconds restore = now_.checkpoints.back().restore;
-  if (restore.v <= 10) return;
+  if (restore <= kRestoreFelt) return;
   Settings settings;
   const bool stated = input_.site != nullptr && input_.site->storage.write.v > 0;
   if (stated) {
@@ -254,8 +267,8 @@ void Levers::slowness() {
 
 void Levers::input() {
   const DataPath& d = now_.data;
-  if (d.latency_median.v <= 0 || Simulator(now_).data_excess() - d.starved < 1e-4) return;
-  const int64_t deeper = 4 * std::max<int64_t>(1, d.prefetch);
+  if (d.latency_median.v <= 0 || Simulator(now_).data_excess() - d.starved < kInputWaitFelt) return;
+  const int64_t deeper = kPrefetchTimes * std::max<int64_t>(1, d.prefetch);
   add("prefetch", fmt::format("{} -> {} batches", d.prefetch, deeper),
       {fmt::format("run.prefetch={}", deeper)});
   if (d.hedges == 0) add("hedged reads", "none -> 1, on another path", {"run.hedges=1"});
