@@ -45,7 +45,7 @@ double solve_clock(const Draw& d, double budget) {
   if (d.cores + d.rest <= budget * (d.work + d.other)) return 1;
   double f = 1;
   for (int i = 0; i < kClockSteps; ++i) {
-    const double power = d.cores * std::pow(f, d.exponent);
+    const double power = f == 1 ? d.cores : d.cores * std::pow(f, d.exponent);
     const double over = power + d.rest - budget * (d.work / f + d.other);
     f -= over / (d.exponent * power / f + budget * d.work / (f * f));
     f = std::clamp(f, kLeastClock, 1.0);

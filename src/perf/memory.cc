@@ -183,6 +183,17 @@ StageContent stage_content(const Model& m, int64_t pp, int64_t stage) {
   return c;
 }
 
+StageRun stage_run(const Model& m, int64_t pp, int64_t first) {
+  StageRun run{stage_content(m, pp, first), first, 1};
+  const int64_t layers = layer_count(m);
+  const int64_t each = stage_layers(layers, pp, first);
+  // Whole periods of expert layers look the same wherever they start.
+  const bool alike = m.experts == 0 ||
+                     (stage_begin(layers, pp, first) >= m.dense_layers && each % m.moe_every == 0);
+  if (alike) run.count = equal_stages(layers, pp, first);
+  return run;
+}
+
 StageParameters stage_parameters(const MicrobatchCost& c, const StageContent& s, const Model& m) {
   StageParameters p;
   p.dense = s.dense_layers * c.dense.parameters + s.moe_layers * c.moe.parameters;
@@ -200,15 +211,16 @@ MemoryUse memory_use(const Setting& s, const Plan& p, const Layout& l, const Mic
   MemoryUse worst;
   worst.capacity = usable_memory(s.cluster.accelerator);
   StageContent before;
-  for (int64_t i = 0; i < l.pp; ++i) {
-    const StageContent content = stage_content(s.workload.model, l.pp, i);
+  StageRun run;
+  for (int64_t i = 0; i < l.pp; i += run.count) {
+    run = stage_run(s.workload.model, l.pp, i);
     // Of inner stages with the same or fewer layers, the first holds most micro-batches.
-    if (i > 1 && i < l.pp - 1 && content.dense_layers <= before.dense_layers &&
-        content.moe_layers <= before.moe_layers) {
+    if (i > 1 && i < l.pp - 1 && run.content.dense_layers <= before.dense_layers &&
+        run.content.moe_layers <= before.moe_layers) {
       continue;
     }
-    stage_memory(s, p, l, c, k, content, i, worst);
-    before = content;
+    stage_memory(s, p, l, c, k, run.content, i, worst);
+    before = run.content;
   }
   return worst;
 }

@@ -17,6 +17,15 @@ struct StageContent {
 };
 StageContent stage_content(const Model&, int64_t pp, int64_t stage);
 
+// `count` stages in a row with the same content, from `first` on. A deep pipeline has hundreds of
+// stages but few runs, and what depends on the content alone is worked out once for each.
+struct StageRun {
+  StageContent content;
+  int64_t first = 0, count = 1;
+};
+// The run that starts at `first`; the next one may have the same content again.
+StageRun stage_run(const Model&, int64_t pp, int64_t first);
+
 // All trained layers: decoder, encoder and multi-token-prediction layers.
 int64_t layer_count(const Model&);
 

@@ -473,6 +473,38 @@ TEST(Memory, ExpertLayersOfAStageAreCountedInClosedForm) {
   }
 }
 
+// How many runs a pipeline has; each is checked against its stages.
+int64_t checked_runs(const Model& m, int64_t pp) {
+  int64_t runs = 0, stage = 0;
+  for (; stage < pp; ++runs) {
+    const StageRun run = stage_run(m, pp, stage);
+    EXPECT_EQ(run.first, stage);
+    for (int64_t i = 0; i < run.count; ++i, ++stage) {
+      const StageContent one = stage_content(m, pp, stage);
+      EXPECT_EQ(run.content.dense_layers, one.dense_layers);
+      EXPECT_EQ(run.content.moe_layers, one.moe_layers);
+      EXPECT_EQ(run.content.first, one.first);
+      EXPECT_EQ(run.content.last, one.last);
+    }
+  }
+  EXPECT_EQ(stage, pp);
+  return runs;
+}
+
+TEST(Memory, RunsOfStagesHoldWhatTheirStagesHold) {
+  Model m;
+  for (m.layers = 1; m.layers <= 40; ++m.layers) {
+    for (int64_t pp = 1; pp <= m.layers; ++pp) {
+      m.experts = 0;
+      EXPECT_LE(checked_runs(m, pp), 4) << m.layers << " " << pp;
+      m.experts = 8;
+      for (m.dense_layers = 0; m.dense_layers <= 3; ++m.dense_layers) {
+        for (m.moe_every = 1; m.moe_every <= 3; ++m.moe_every) checked_runs(m, pp);
+      }
+    }
+  }
+}
+
 TEST(Memory, CapacityIsWhatADriverShows) {
   const Accelerator& h100 = *find_accelerator(catalog(), "h100-sxm5-80gb");
   const Accelerator& h200 = *find_accelerator(catalog(), "h200-sxm5-141gb");

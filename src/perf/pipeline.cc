@@ -21,6 +21,12 @@ int64_t stage_begin(int64_t layers, int64_t pp, int64_t i) {
   return first + (i - 1) * base + std::min(rest, i - 1);
 }
 
+int64_t equal_stages(int64_t layers, int64_t pp, int64_t i) {
+  if (i == 0 || i == pp - 1) return 1;
+  const int64_t longer = std::min(layers % pp, pp - 2);  // stages 1 to `longer` have one more
+  return (i <= longer ? longer + 1 : pp - 1) - i;
+}
+
 Seconds bubble_time(Schedule schedule, int64_t vpp, Seconds sum, Seconds slowest) {
   const Seconds plain = sum - slowest;
   if (vpp > 1) return plain / static_cast<double>(vpp);

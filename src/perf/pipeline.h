@@ -13,6 +13,9 @@ namespace assay {
 int64_t stage_layers(int64_t layers, int64_t pp, int64_t i);
 // Index of the first layer of stage `i`.
 int64_t stage_begin(int64_t layers, int64_t pp, int64_t i);
+// Stages from `i` on with as many layers as stage `i` and, like it, neither first nor last; at
+// least one.
+int64_t equal_stages(int64_t layers, int64_t pp, int64_t i);
 
 // Time that stages stand idle while the pipeline fills and drains, given the time of one
 // micro-batch (forward + backward) in all stages together and in the slowest one:

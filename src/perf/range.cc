@@ -36,10 +36,10 @@ constexpr int64_t kSequenceSeen = 262144;
 // No run on any accelerator did better (README of the validation data: TPU v5p).
 constexpr double kBestShareSeen = 0.715;
 
-bool outside(const Setting& s, const Layout& l, const Ledger& g) {
+bool outside(const Setting& s, const Layout& l, double useful_share) {
   return l.ranks > kRanksSeen || l.tp > kTensorSeen || l.pp > kPipelineSeen || l.ep > kExpertSeen ||
          l.cp > kContextSeen || l.micro_batch > kMicroBatchSeen || l.vpp > kChunksSeen ||
-         s.workload.seq > kSequenceSeen || g[Account::kUseful] / g.paid() > kBestShareSeen ||
+         s.workload.seq > kSequenceSeen || useful_share > kBestShareSeen ||
          s.workload.model.kind != ModelKind::kTransformer;
 }
 
@@ -47,13 +47,14 @@ bool outside(const Setting& s, const Layout& l, const Ledger& g) {
 
 Range prediction_range(const Setting& s, const Plan& p, const Layout& l, const Ledger& g) {
   const double experts = s.workload.model.experts > 0 ? kExperts : 0;
-  const double host = kHost * (g[Account::kLaunch] / g.paid());
-  const double offload = kOffload * p.offload_optimizer * (g[Account::kOptimizer] / g.paid());
+  const Seconds paid = g.paid();
+  const double host = kHost * (g[Account::kLaunch] / paid);
+  const double offload = kOffload * p.offload_optimizer * (g[Account::kOptimizer] / paid);
   const double stack = s.stack.spread, kernels = s.kernels.spread;
   double q = std::sqrt(stack * stack + kernels * kernels + experts * experts + host * host +
                        offload * offload);
   Range r;
-  r.extrapolated = outside(s, l, g);
+  r.extrapolated = outside(s, l, g[Account::kUseful] / paid);
   if (r.extrapolated) q *= kOutside;
   q = std::min(q, kWidest);
   r.low = std::exp(-q);

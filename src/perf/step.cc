@@ -50,16 +50,13 @@ double race(double device, double host) {
   return std::pow(std::pow(device, kRace) + std::pow(host, kRace), 1 / kRace);
 }
 
-struct StageTime {
+struct StagePasses {
   PassCost forward, backward;  // backward includes what is recomputed
   PassCost again;
-  double forward_s = 0, backward_s = 0;  // wall time of a pass
-  double launch_wait = 0;                // device idle for the host
-  double total() const { return forward_s + backward_s; }
 };
 
-StageTime stage_cost(const MicrobatchCost& c, const StageContent& s) {
-  StageTime t;
+StagePasses stage_passes(const MicrobatchCost& c, const StageContent& s) {
+  StagePasses t;
   const auto add = [&](const LayerCost& layer, double count) {
     if (count <= 0) return;
     t.forward += layer.forward * count;
@@ -214,9 +211,8 @@ double optimizer_time(const Setting& s, const Plan& p, const Layout& l, const St
 
 // Reading the step's samples from shared storage, prefetched behind the step before: only what
 // takes longer than a step shows. Tokens are stored in 4 bytes; a recommendation sample holds its
-// indices.
+// indices. REQUIRES: a storage bandwidth.
 double storage_wait(const Setting& s, double step) {
-  if (s.cluster.storage_bandwidth.v <= 0) return 0;
   const Workload& w = s.workload;
   double bytes = 4.0 * static_cast<double>(w.seq) * static_cast<double>(w.global_batch);
   if (w.model.kind == ModelKind::kDlrm) {
@@ -247,64 +243,85 @@ void book_pass(Ledger& g, const PassCost& p, const PassCost& again, double share
       (p.matmul_peak - again.matmul_peak + p.attention_peak - again.attention_peak) * share;
 }
 
+// One stage's passes over one micro-batch, timed at the clock that it holds.
+struct StageTime {
+  PassCost both, again;                  // forward and backward together; what is recomputed
+  double forward_s = 0, backward_s = 0;  // wall time of a pass
+  double wait = 0;                       // device idle for the host
+  HeldClock held;
+  double total() const { return forward_s + backward_s; }
+};
+
+StageTime time_stage(const Setting& s, const Plan& p, const StagePasses& passes, double extra) {
+  const double launch = s.stack.launch.v / s.cluster.node.host_speed;
+  const double per_pass = s.stack.microbatch_overhead.v / s.cluster.node.host_speed / 2;
+  const double host_f = passes.forward.launches * launch + per_pass;
+  const double host_b = passes.backward.launches * launch + per_pass;
+  StageTime t;
+  t.both = passes.forward;
+  t.both += passes.backward;
+  t.again = passes.again;
+  const auto run = [&](double clock) {
+    t.wait = 0;
+    t.forward_s = pass_time(passes.forward, clock, host_f, t.wait);
+    t.backward_s = pass_time(passes.backward, clock, host_b, t.wait);
+  };
+  run(1);
+  t.held = held_clock(s, p.precision, t.both, t.total() + extra);
+  if (t.held.clock != 1) run(t.held.clock);
+  return t;
+}
+
 // All stages of the pipeline, timed; the sums that the step needs.
 struct PipelineTimes {
   double sum = 0, slowest = 0, wait = 0;
-  PassCost all, again;  // summed over stages
-  StageTime heavy;      // the slowest stage
-  StageContent heavy_content;
+  PassCost all, again;               // summed over stages
+  double forward = 0, backward = 0;  // passes of the slowest stage
+  double slowest_moe_layers = 0;     // its layers with experts
   StageContent large_content;  // the stage with most parameters: its traffic and optimizer count
   double large = -1;
   double clock = 1, draw = 0;     // of the slowest stage
   double capped = 0, heated = 0;  // what clocks below burst add, summed over stages, by cause
 };
 
+void add_stages(PipelineTimes& t, const StageTime& st, double count) {
+  t.sum += st.total() * count;
+  t.wait += st.wait * count;
+  const double work = st.both.clocked().v * count;
+  t.capped += work * (1 / st.held.cool - 1);
+  t.heated += work * (1 / st.held.clock - 1 / st.held.cool);
+  t.all += st.both * count;
+  t.again += st.again * count;
+}
+
 PipelineTimes time_stages(const Setting& s, const Plan& p, const Layout& l, const MicrobatchCost& c,
                           double extra) {
   PipelineTimes t;
   const Model& m = s.workload.model;
-  const double launch = s.stack.launch.v / s.cluster.node.host_speed;
-  const double per_pass = s.stack.microbatch_overhead.v / s.cluster.node.host_speed / 2;
-  const auto visit = [&](int64_t i, double count) {
-    const StageContent content = stage_content(m, l.pp, i);
-    StageTime st = stage_cost(c, content);
-    PassCost both = st.forward;
-    both += st.backward;
-    const double host_f = st.forward.launches * launch + per_pass;
-    const double host_b = st.backward.launches * launch + per_pass;
-    double wait = 0;
-    const double rough =
-        pass_time(st.forward, 1, host_f, wait) + pass_time(st.backward, 1, host_b, wait);
-    const HeldClock k = held_clock(s, p.precision, both, rough + extra);
-    wait = 0;
-    st.forward_s = pass_time(st.forward, k.clock, host_f, wait);
-    st.backward_s = pass_time(st.backward, k.clock, host_b, wait);
-    t.sum += st.total() * count;
-    t.wait += wait * count;
-    const double work = both.clocked().v * count;
-    t.capped += work * (1 / k.cool - 1);
-    t.heated += work * (1 / k.clock - 1 / k.cool);
-    t.all += both * count;
-    t.again += st.again * count;
-    const StageParameters q = stage_parameters(c, content, m);
+  // An even split adds up by multiplication, any other one stage by stage.
+  const bool even = m.experts == 0 && layer_count(m) % l.pp == 0;
+  StageRun run;
+  for (int64_t i = 0; i < l.pp; i += run.count) {
+    run = stage_run(m, l.pp, i);
+    const StageTime st = time_stage(s, p, stage_passes(c, run.content), extra);
+    if (even) {
+      add_stages(t, st, static_cast<double>(run.count));
+    } else {
+      for (int64_t k = 0; k < run.count; ++k) add_stages(t, st, 1);
+    }
+    const StageParameters q = stage_parameters(c, run.content, m);
     if (q.dense + q.expert > t.large) {
       t.large = q.dense + q.expert;
-      t.large_content = content;
+      t.large_content = run.content;
     }
     if (st.total() > t.slowest) {
       t.slowest = st.total();
-      t.heavy = st;
-      t.heavy_content = content;
-      t.clock = k.clock;
-      t.draw = k.draw;
+      t.forward = st.forward_s;
+      t.backward = st.backward_s;
+      t.slowest_moe_layers = run.content.moe_layers;
+      t.clock = st.held.clock;
+      t.draw = st.held.draw;
     }
-  };
-  if (m.experts == 0 && l.pp > 3 && layer_count(m) % l.pp == 0) {
-    visit(0, 1);
-    visit(1, static_cast<double>(l.pp - 2));
-    visit(l.pp - 1, 1);
-  } else {
-    for (int64_t i = 0; i < l.pp; ++i) visit(i, 1);
   }
   return t;
 }
@@ -348,25 +365,24 @@ Step assemble_step(const Setting& s, const Plan& p, const Layout& l, const Links
   const Seconds each(t.slowest + hop);
   g[Account::kBubble] += bubble_time(p.schedule, l.vpp, Seconds(t.sum) + Seconds(hop * pp), each);
   if (p.expert_skew > 1 && s.workload.model.experts > 0) {
-    const Seconds experts =
-        (c.moe.forward.matmul + c.moe.backward.matmul) * t.heavy_content.moe_layers;
+    const Seconds experts = (c.moe.forward.matmul + c.moe.backward.matmul) * t.slowest_moe_layers;
     g[Account::kExpertImbalance] += experts * (kExpertShare * (p.expert_skew - 1) * m);
   }
   g[Account::kMemoryBound] += Seconds(accumulate);
 
-  const double backward = t.heavy.backward_s, forward = t.heavy.forward_s;
   const Traffic traffic =
-      p.zero == 3 ? sharded_traffic(s, p, l, links, c, t.large_content, forward, backward)
-                  : replicated_traffic(s, p, l, links, q, backward, forward);
+      p.zero == 3 ? sharded_traffic(s, p, l, links, c, t.large_content, t.forward, t.backward)
+                  : replicated_traffic(s, p, l, links, q, t.backward, t.forward);
   g[Account::kMemoryBound] += Seconds(traffic.copies);
   g[Account::kCommGrad] += Seconds(traffic.gradient + traffic.contention / 2);
   g[Account::kCommParam] += Seconds(traffic.parameter + traffic.contention / 2);
   g[Account::kOptimizer] += Seconds(optimizer_time(s, p, l, q));
   g[Account::kSync] += st.step_overhead / s.cluster.node.host_speed;
-  g[Account::kSync] += g.paid() * (st.hand_loss / (1 - st.hand_loss));
-  g[Account::kStorage] += Seconds(storage_wait(s, g.paid().v));
+  if (st.hand_loss > 0) g[Account::kSync] += g.paid() * (st.hand_loss / (1 - st.hand_loss));
+  if (s.cluster.storage_bandwidth.v > 0) {
+    g[Account::kStorage] += Seconds(storage_wait(s, g.paid().v));
+  }
   g[Account::kStraggler] += g.paid() * (st.jitter * log2_nodes(s, l));
-  out.host_share = g[Account::kLaunch] / g.paid();
   return out;
 }
 

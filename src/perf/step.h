@@ -10,10 +10,9 @@
 namespace assay {
 
 struct Step {
-  Ledger ledger;          // one step, per accelerator; its sum is the step time
-  double clock = 1;       // held clock over burst clock
-  double draw = 0;        // mean power drawn, of (tdp - idle)
-  double host_share = 0;  // share of the step in which the device waits for launches
+  Ledger ledger;     // one step, per accelerator; its sum is the step time
+  double clock = 1;  // held clock over burst clock
+  double draw = 0;   // mean power drawn, of (tdp - idle)
 };
 
 Step assemble_step(const Setting&, const Plan&, const Layout&, const Links&, const MicrobatchCost&);
