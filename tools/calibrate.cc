@@ -73,8 +73,9 @@ double* numeric_field(T& t, const std::string& key) {
 struct Parameter {
   std::string kind, entry, key;  // stacks / megatron-core+megatron-core-r26 / launch
   double low = 0, high = 0, value = 0, prior = 0;
-  std::vector<size_t> rows;    // indices of the runs it touches
-  std::vector<double*> cells;  // where the constant lives in each of them
+  std::vector<size_t> rows;      // indices of the runs it touches
+  std::vector<double*> cells;    // where the constant lives in each of them
+  std::set<std::string> shared;  // the entries named, and those that inherit the constant from them
   std::string path() const { return kind + "." + entry + "." + key; }
   std::vector<std::string> entries() const {
     std::vector<std::string> out;
@@ -82,11 +83,55 @@ struct Parameter {
     for (std::string name; std::getline(in, name, '+');) out.push_back(name);
     return out;
   }
-  bool names(const std::string& name) const {
-    const std::vector<std::string> all = entries();
-    return std::find(all.begin(), all.end(), name) != all.end();
-  }
+  bool names(const std::string& name) const { return shared.count(name) > 0; }
 };
+
+// What a catalog file says about inheritance: each entry's base, and the keys that it states
+// itself.
+struct Stated {
+  std::string base;
+  std::set<std::string> keys;  // `launch`, `matmul.efficiency`
+};
+
+std::map<std::string, Stated> read_stated(const std::string& kind) {
+  std::map<std::string, Stated> out;
+  std::ifstream in(fmt::format("catalog/{}.yaml", kind));
+  std::string entry, parent;
+  for (std::string line; std::getline(in, line);) {
+    const size_t from = line.find_first_not_of(' ');
+    const size_t colon = line.find(':');
+    if (from == std::string::npos || line[from] == '#' || colon == std::string::npos) continue;
+    const std::string key = line.substr(from, colon - from);
+    if (from == 0) {
+      entry = key;
+    } else if (from == 2) {
+      parent = key;
+      out[entry].keys.insert(key);
+      if (key == "base") out[entry].base = line.substr(line.find_first_not_of(' ', colon + 1));
+    } else {
+      out[entry].keys.insert(parent + "." + key);
+    }
+    out[entry];
+  }
+  return out;
+}
+
+// The entries that take `key` from one of `roots`: themselves, and all whose base leads to one
+// before it leads to an entry that states its own.
+std::set<std::string> sharing(const std::vector<std::string>& roots, const std::string& key,
+                              const std::map<std::string, Stated>& stated) {
+  std::set<std::string> out(roots.begin(), roots.end());
+  for (const auto& [name, own] : stated) {
+    const std::string* at = &name;
+    while (out.count(*at) == 0) {
+      const auto found = stated.find(*at);
+      if (found == stated.end() || found->second.keys.count(key) > 0) break;
+      at = &found->second.base;
+    }
+    if (out.count(*at) > 0) out.insert(name);
+  }
+  return out;
+}
 
 struct Row {
   Setting setting;
@@ -366,6 +411,8 @@ void print_rows(const Problem& b) {
 bool read_parameters(const std::string& path, Problem& b) {
   std::ifstream in(path);
   if (!in) return false;
+  std::map<std::string, std::map<std::string, Stated>> stated;
+  for (const char* kind : {"stacks", "kernels", "collectives"}) stated[kind] = read_stated(kind);
   std::string line;
   while (std::getline(in, line)) {
     std::istringstream words(line.substr(0, line.find('#')));
@@ -376,6 +423,7 @@ bool read_parameters(const std::string& path, Problem& b) {
     p.kind = name.substr(0, a);
     p.entry = name.substr(a + 1, c - a - 1);
     p.key = name.substr(c + 1);
+    p.shared = sharing(p.entries(), p.key, stated[p.kind]);
     for (size_t i = 0; i < b.rows.size(); ++i) {
       if (double* v = target(b.rows[i], p)) {
         p.rows.push_back(i);
@@ -427,12 +475,6 @@ void write_value(const Parameter& p, const std::string& entry, const std::string
     lines[i] = head + text;
     replaced = true;
   }
-  // An entry whose base carries the same constant inherits it.
-  bool inherits = false;
-  for (const std::string& base : p.entries()) {
-    for (size_t i = begin; i < end; ++i) inherits |= lines[i] == "  base: " + base;
-  }
-  if (!replaced && inherits) return;
   if (!replaced) {
     while (end > begin + 1 && lines[end - 1].empty()) --end;
     lines.insert(lines.begin() + static_cast<long>(end), head + text);

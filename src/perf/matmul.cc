@@ -39,6 +39,7 @@ struct Path {
   double in_bytes;    // per element of an operand, scales included
   double out_bytes;   // per element of the result
   int64_t alignment;  // elements in 16 bytes; 0: rows of any length run alike
+  double demand = 1;  // bytes of operands asked for per second, over the 16-bit path's
 };
 
 constexpr double kFp4Bytes = 0.5 + 1.0 / 16;  // one 8-bit scale per 16 elements (NVFP4)
@@ -55,7 +56,12 @@ Path path16(const Accelerator& a, const MatmulParams& p, bool bf16) {
 }
 
 Path path_fp32(const Accelerator& a, const MatmulParams& p) {
-  if (a.fp32.v > 0) return {a.fp32.v, p.efficiency_fp32, 4, 4, 0};
+  if (a.fp32.v > 0) {
+    // Without tensor cores arithmetic is slow enough for small tiles to feed it.
+    const double half = std::max(a.bf16.v, a.fp16.v);
+    return {
+        a.fp32.v, p.efficiency_fp32, 4, 4, 0, std::min(1.0, 2 * a.fp32.v / std::max(half, 1.0))};
+  }
   if (a.tf32.v > 0) return {a.tf32.v, p.efficiency_tf32, 4, 4, 4};
   const Path narrow = path16(a, p, true);
   return {narrow.peak / kPassesOfFp32, narrow.efficiency, 4, 4, 0};
@@ -118,7 +124,7 @@ double round_up(double x) {
 
 // Arithmetic time over the time that the peak would need for one multiply-add on every unit.
 double wave_work(double m, double n, double k, double batch, double units, double in_bytes,
-                 const MatmulParams& p) {
+                 double tile_half, const MatmulParams& p) {
   const bool fp4 = in_bytes < 1;
   const Tile* const end = fp4 ? kTiles + kFp4Tiles : std::end(kTiles);
   const double fill = (fp4 ? p.fill_fp4 : p.fill) / in_bytes;
@@ -129,13 +135,13 @@ double wave_work(double m, double n, double k, double batch, double units, doubl
   for (const Tile* t = kTiles; t != end; ++t) {
     const Tile tile = *t;
     const double intensity = tile.m * tile.n / (tile.m + tile.n);
-    const double slower = (intensity + p.tile_half) / intensity;
+    const double slower = (intensity + tile_half) / intensity;
     const double waves = round_up(m / tile.m) * round_up(n / tile.n) * per_unit;
     const double rounded = waves + idle * (round_up(waves) - waves);
     const double steps = std::min(rounded * (k + fill), waves * (k + fill) + split);
     best = std::min(best, steps * (tile.m * tile.n * slower));
   }
-  return best * (kLargestIntensity / (kLargestIntensity + p.tile_half));
+  return best * (kLargestIntensity / (kLargestIntensity + tile_half));
 }
 
 }  // namespace
@@ -164,7 +170,9 @@ Seconds matmul_time(const MatmulShape& s, const Accelerator& a, const MatmulPara
   const double batch = static_cast<double>(s.batch);
   const double units = static_cast<double>(a.compute_units);
   const double unit_rate = path.peak * path.efficiency * rate / units;
-  const double arithmetic = 2 * wave_work(m, n, k, batch, units, path.in_bytes, p) / unit_rate;
+  const double half = p.tile_half * path.demand;
+  const double arithmetic =
+      2 * wave_work(m, n, k, batch, units, path.in_bytes, half, p) / unit_rate;
   const double bytes = batch * (path.in_bytes * k * (m + n) + path.out_bytes * m * n);
   const double memory = bytes / (a.memory_bandwidth.v * p.memory_efficiency) + p.memory_latency.v;
   return p.latency +

@@ -113,10 +113,10 @@ TEST(Validate, RunsOfOtherSources) {
   const ValidateReport report = run_validate(*table, catalog());
   const GroupStats& all = report.groups.front();
   EXPECT_GE(static_cast<double>(all.predicted), 0.98 * static_cast<double>(all.usable));
-  EXPECT_GE(all.sources, 34);
-  EXPECT_LT(*all.median, 0.135);
-  EXPECT_LT(*all.p90, 0.31);
-  EXPECT_LT(std::abs(*all.bias), 0.04);
+  EXPECT_GE(all.sources, 48);
+  EXPECT_LT(*all.median, 0.145);
+  EXPECT_LT(*all.p90, 0.305);
+  EXPECT_LT(std::abs(*all.bias), 0.042);
   for (const GroupStats& g : report.groups) {
     if (g.kind == "source" && g.name == "llm-foundry") {
       EXPECT_LT(*g.p90, 0.18);

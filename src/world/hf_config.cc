@@ -114,6 +114,7 @@ class ConfigReader {
     attention_heads(type);
     latent_attention();
     experts(type);
+    model_.expert_bias = type.starts_with("gpt_oss");
     windows(type);
     if (type.find("t5") != std::string::npos) encoder_decoder("num_layers", "num_decoder_layers");
     if (type.find("bart") != std::string::npos) encoder_decoder("encoder_layers", "decoder_layers");

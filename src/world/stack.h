@@ -81,6 +81,9 @@ struct Stack {
   bool expert_dedup = false;      // a token travels once to each rank or node, not to each expert
   double permute_passes = 2;      // times routed tokens are copied around the exchange
   double permute_local = 1;       // the same where every expert is at hand
+  // Bytes per routed token and element of an expert's width, all passes, where experts have biases
+  // and a clamped gate that no kernel fuses.
+  double expert_bias_traffic = 0;
 
   // Memory: docs/models/memory.md.
   double weight_bytes = 2;  // per parameter, resident
@@ -196,6 +199,8 @@ void fields(T& s, V&& visit) {
   visit("expert_dedup", s.expert_dedup, kAny, "a token travels once to each rank or node");
   visit("permute_passes", s.permute_passes, kNotNegative, "copies of routed tokens per exchange");
   visit("permute_local", s.permute_local, kNotNegative, "the same where experts are not spread");
+  visit("expert_bias_traffic", s.expert_bias_traffic, kNotNegative,
+        "bytes per element where experts have biases and a clamped gate");
   memory_fields(s, visit);
   visit("jitter", s.jitter, kFraction, "slow-down per doubling of nodes");
   visit("spread", s.spread, Limits{0, 2}, "90 % half-width of held-out errors, logarithm");
