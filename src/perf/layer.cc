@@ -335,19 +335,18 @@ void skip_closing(LayerCost& c, double layers) {
   c.again.tensor -= c.closing.tensor * layers;
 }
 
-// What the plan's recomputation runs again in the backward pass, and what it need not keep.
-void apply_recompute(const Rank& r, LayerCost& c) {
-  const Stack& st = r.s.stack;
+// What the plan's recomputation runs again in the backward pass, and what it need not keep: of a
+// layer that is recomputed whole, only its input.
+void apply_recompute(const Stack& st, const Plan& p, LayerCost& c, Bytes input) {
   const Bytes kept = c.kept, all = c.saved;
-  if (r.p.compiled) c.saved = std::max(kept, c.saved * st.saved_compiled);
-  const double f = r.p.recompute_layers;
-  const double h = static_cast<double>(r.s.workload.model.hidden);
-  if (r.p.recompute == Recompute::kFull) {
+  if (p.compiled) c.saved = std::max(kept, c.saved * st.saved_compiled);
+  const double f = p.recompute_layers;
+  if (p.recompute == Recompute::kFull) {
     c.again = c.forward * f;
-    if (r.p.early_stop) skip_closing(c, f);
+    if (p.early_stop) skip_closing(c, f);
     c.working = c.saved * (f > 0 ? 1.0 : 0.0);
-    c.saved = c.saved * (1 - f) + Bytes(r.own * h * r.word) * f;
-  } else if (r.p.recompute == Recompute::kSelective) {
+    c.saved = c.saved * (1 - f) + input * f;
+  } else if (p.recompute == Recompute::kSelective) {
     c.again.matmul = c.forward.matmul * (st.selective_matmul * f);
     c.again.attention = c.forward.attention * (st.selective_attention * f);
     c.again.scores = c.forward.scores * (st.selective_attention * f);
@@ -357,8 +356,8 @@ void apply_recompute(const Rank& r, LayerCost& c) {
     c.saved = c.saved * (1 - f) + kept * f;
   }
   // Two layers' worth are on their way to the host or back.
-  c.working += c.saved * (kOffloadFlight * r.p.offload_activations);
-  c.saved *= 1 - r.p.offload_activations;
+  c.working += c.saved * (kOffloadFlight * p.offload_activations);
+  c.saved *= 1 - p.offload_activations;
   if (all.v > 0) c.routed *= c.saved / all;
 }
 
@@ -407,35 +406,6 @@ LayerCost embedding_cost(const Rank& r) {
 
 }  // namespace
 
-PassCost& PassCost::operator+=(const PassCost& o) {
-  matmul += o.matmul;
-  attention += o.attention;
-  scores += o.scores;
-  memory += o.memory;
-  matmul_peak += o.matmul_peak;
-  attention_peak += o.attention_peak;
-  tensor += o.tensor;
-  context += o.context;
-  expert += o.expert;
-  launches += o.launches;
-  return *this;
-}
-
-PassCost PassCost::operator*(double f) const {
-  PassCost c = *this;
-  c.matmul *= f;
-  c.attention *= f;
-  c.scores *= f;
-  c.memory *= f;
-  c.matmul_peak *= f;
-  c.attention_peak *= f;
-  c.tensor *= f;
-  c.context *= f;
-  c.expert *= f;
-  c.launches *= f;
-  return c;
-}
-
 double head_dim(const Model& m) {
   if (m.head_dim > 0) return static_cast<double>(m.head_dim);
   return static_cast<double>(m.hidden) / static_cast<double>(std::max<int64_t>(1, m.heads));
@@ -445,8 +415,8 @@ bool is_moe_layer(const Model& m, int64_t i) {
   return m.experts > 0 && i >= m.dense_layers && (i - m.dense_layers) % m.moe_every == 0;
 }
 
-MicrobatchCost microbatch_cost(const Setting& s, const Plan& p, const Layout& l, const Links& links,
-                               std::vector<OpRecord>* record) {
+MicrobatchCost plain_cost(const Setting& s, const Plan& p, const Layout& l, const Links& links,
+                          std::vector<OpRecord>* record) {
   Rank r = make_rank(s, p, l, links);
   r.record = record;
   if (s.workload.model.kind == ModelKind::kDlrm) return dlrm_cost(r);
@@ -456,7 +426,6 @@ MicrobatchCost microbatch_cost(const Setting& s, const Plan& p, const Layout& l,
     if (s.workload.model.encoder_layers > 0) cross_attention(r, c.dense);
     dense_mlp(r, c.dense);
     finish_launches(r, c.dense);
-    apply_recompute(r, c.dense);
   }
   r.layer = "moe";
   if (s.workload.model.experts > 0) {
@@ -464,7 +433,6 @@ MicrobatchCost microbatch_cost(const Setting& s, const Plan& p, const Layout& l,
     expert_mlp(r, c.moe);
     finish_launches(r, c.moe);
     c.moe.closing = PassCost{};
-    apply_recompute(r, c.moe);
   }
   r.layer = "head";
   r.packed = false;  // embeddings and the head stay in 16 bits
@@ -474,6 +442,21 @@ MicrobatchCost microbatch_cost(const Setting& s, const Plan& p, const Layout& l,
   c.boundary = Bytes(r.tokens / static_cast<double>(l.tp) *
                      static_cast<double>(s.workload.model.hidden) * r.word);
   return c;
+}
+
+MicrobatchCost with_recompute(const Stack& stack, const Plan& p, const MicrobatchCost& plain) {
+  MicrobatchCost c = plain;
+  const Bytes input = c.embedding.saved;
+  for (LayerCost* layer : {&c.dense, &c.moe}) {
+    const bool present = layer->parameters > 0;
+    if (present) apply_recompute(stack, p, *layer, input);
+  }
+  return c;
+}
+
+MicrobatchCost microbatch_cost(const Setting& s, const Plan& p, const Layout& l, const Links& links,
+                               std::vector<OpRecord>* record) {
+  return with_recompute(s.stack, p, plain_cost(s, p, l, links, record));
 }
 
 }  // namespace assay

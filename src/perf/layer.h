@@ -20,9 +20,37 @@ struct PassCost {
   Seconds clocked() const { return matmul + attention - scores; }
   Seconds device() const { return matmul + attention + memory; }
   Seconds wire() const { return tensor + context + expert; }
-  PassCost& operator+=(const PassCost&);
-  PassCost operator*(double) const;
 };
+
+// In the header, the argument by value: a stage adds up a dozen of these, and inlined without
+// aliases they are vector instructions.
+inline PassCost& operator+=(PassCost& c, PassCost o) {
+  c.matmul += o.matmul;
+  c.attention += o.attention;
+  c.memory += o.memory;
+  c.scores += o.scores;
+  c.matmul_peak += o.matmul_peak;
+  c.attention_peak += o.attention_peak;
+  c.tensor += o.tensor;
+  c.context += o.context;
+  c.expert += o.expert;
+  c.launches += o.launches;
+  return c;
+}
+
+inline PassCost operator*(PassCost c, double f) {
+  c.matmul *= f;
+  c.attention *= f;
+  c.memory *= f;
+  c.scores *= f;
+  c.matmul_peak *= f;
+  c.attention_peak *= f;
+  c.tensor *= f;
+  c.context *= f;
+  c.expert *= f;
+  c.launches *= f;
+  return c;
+}
 
 struct LayerCost {
   PassCost forward, backward;
@@ -52,7 +80,13 @@ struct OpRecord {
   Seconds forward, backward;
 };
 
+// Before recomputation and the offload of activations: plans that differ in nothing else share it.
 // `record`, where given, receives every operation in order; the costs do not depend on it.
+MicrobatchCost plain_cost(const Setting&, const Plan&, const Layout&, const Links&,
+                          std::vector<OpRecord>* record = nullptr);
+// The plan's recomputation and offload on top of the `plain` cost.
+MicrobatchCost with_recompute(const Stack&, const Plan&, const MicrobatchCost& plain);
+// Both.
 MicrobatchCost microbatch_cost(const Setting&, const Plan&, const Layout&, const Links&,
                                std::vector<OpRecord>* record = nullptr);
 

@@ -17,39 +17,27 @@
 namespace assay {
 namespace {
 
-// The settings on which the cost of a micro-batch depends. Two plans that agree here share it.
+// The settings on which the plain cost of a micro-batch depends. Two plans that agree here share
+// it.
 struct CostKey {
-  int64_t tp, cp, ep, etp, dp, micro_batch, microbatches;
+  int64_t tp, cp, ep, etp, micro_batch, microbatches;
   int flags;
-  double recompute_layers, offload_activations;
   bool operator==(const CostKey&) const = default;
 };
 
 CostKey cost_key(const Plan& p, const Layout& l) {
   const bool quantised = p.precision >= Precision::kFp8;
-  const bool experts = l.ep > 1;
   int flags = static_cast<int>(p.precision);
   const auto bit = [&](int value, int width) { flags = flags << width | value; };
-  bit(static_cast<int>(p.recompute), 2);
   bit(static_cast<int>(p.context), 1);
   bit(p.sequence_parallel, 1);
-  bit(p.early_stop, 1);
   bit(p.compiled, 1);
   bit(p.cuda_graphs, 1);
   bit(p.flash_attention, 1);
   bit(p.overlap_tp, 1);
   bit(p.overlap_expert, 1);
   bit(p.zero == 3, 1);
-  return {l.tp,
-          l.cp,
-          l.ep,
-          l.etp,
-          experts ? l.dp : 0,
-          l.micro_batch,
-          quantised ? l.microbatches : 0,
-          flags,
-          p.recompute_layers,
-          p.offload_activations};
+  return {l.tp, l.cp, l.ep, l.etp, l.micro_batch, quantised ? l.microbatches : 0, flags};
 }
 
 size_t hash(const CostKey& k) {
@@ -59,11 +47,9 @@ size_t hash(const CostKey& k) {
   mix(static_cast<uint64_t>(k.cp));
   mix(static_cast<uint64_t>(k.ep));
   mix(static_cast<uint64_t>(k.etp));
-  mix(static_cast<uint64_t>(k.dp));
   mix(static_cast<uint64_t>(k.micro_batch));
   mix(static_cast<uint64_t>(k.microbatches));
   mix(static_cast<uint64_t>(k.flags));
-  mix(static_cast<uint64_t>(k.recompute_layers * 1024));
   return h ^ h >> 29;
 }
 
@@ -80,26 +66,30 @@ struct Predictor::State {
   Flops model_flops;
   struct Slot {
     CostKey key{};
-    MicrobatchCost cost;
+    MicrobatchCost plain;
     bool full = false;
   };
   std::vector<Slot> slots = std::vector<Slot>(kFirstSlots);
   size_t evictions = 0;
 
-  const MicrobatchCost& cost(const Plan& p, const Layout& l) {
+  const MicrobatchCost& plain(const Plan& p, const Layout& l) {
     const CostKey key = cost_key(p, l);
     Slot& slot = slots[hash(key) % slots.size()];
     if (!slot.full || !(slot.key == key)) {
       if (slot.full && ++evictions > slots.size() && slots.size() < kMostSlots) {
         slots = std::vector<Slot>(slots.size() * 4);
         evictions = 0;
-        return cost(p, l);
+        return plain(p, l);
       }
-      slot.cost = microbatch_cost(setting, p, l, links);
+      slot.plain = plain_cost(setting, p, l, links);
       slot.key = key;
       slot.full = true;
     }
-    return slot.cost;
+    return slot.plain;
+  }
+
+  MicrobatchCost cost(const Plan& p, const Layout& l) {
+    return with_recompute(setting.stack, p, plain(p, l));
   }
 };
 
@@ -127,7 +117,7 @@ MemoryUse Predictor::memory(const Plan& p) {
 Prediction Predictor::predict(const Plan& p) {
   const Setting& s = state_->setting;
   const Layout l = make_layout(s, p);
-  const MicrobatchCost& c = state_->cost(p, l);
+  const MicrobatchCost c = state_->cost(p, l);
   const Step step = assemble_step(s, p, l, state_->links, c);
   Prediction r;
   r.ledger = step.ledger;

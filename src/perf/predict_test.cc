@@ -226,12 +226,22 @@ TEST(Scores, AreNotClocked) {
 
 TEST_F(Everywhere, TheCacheChangesNothing) {
   std::mt19937 random(11);
-  const Setting s = setting("llama-3.1-70b", "h100-1024", "megatron-core", 256, 8192, 512);
-  Predictor kept(s);
-  for (int i = 0; i < 2000; ++i) {
-    const Plan p = random_plan(random, s);
-    if (kept.impossible(p)) continue;
-    EXPECT_EQ(kept.predict(p).step, Predictor(s).predict(p).step);
+  for (const char* model : {"llama-3.1-70b", "qwen3-235b-a22b"}) {
+    const Setting s = setting(model, "h100-1024", "megatron-core", 256, 8192, 512);
+    Predictor kept(s);
+    for (int i = 0; i < 1000; ++i) {
+      Plan p = random_plan(random, s);
+      p.recompute_layers = static_cast<double>(random() % 9) / 8;
+      p.offload_activations = random() % 4 == 0 ? 0.5 : 0;
+      p.early_stop = random() % 2 == 0;
+      p.compiled = random() % 2 == 0;
+      p.overlap_expert = random() % 2 == 0;
+      p.etp = p.ep > 1 && random() % 2 == 0 ? p.tp : 0;
+      if (kept.impossible(p)) continue;
+      const Prediction a = kept.predict(p), b = Predictor(s).predict(p);
+      EXPECT_EQ(a.ledger.leaf, b.ledger.leaf);
+      EXPECT_EQ(a.memory.reserved, b.memory.reserved);
+    }
   }
 }
 
