@@ -1,9 +1,13 @@
-# test/bench: run `build/bench` by hand for figures. The test only sees that the suite still works, on
-# everything that takes milliseconds.
+# test/bench: run `build/bench` by hand for figures. The test sees that the suite still works, on
+# everything that takes milliseconds, and that a prediction costs no more than so many rounds of plain
+# arithmetic on the same machine.
 add_executable(bench test/bench/bench.cc)
 target_link_libraries(bench PRIVATE assay_validate assay_plan benchmark::benchmark)
 target_compile_definitions(bench PRIVATE ASSAY_ROOT="${CMAKE_SOURCE_DIR}")
 add_test(NAME bench COMMAND bench --benchmark_min_time=0.001 --benchmark_filter=-search|validate)
+if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT ASSAY_SANITIZE)
+  add_test(NAME bench_check COMMAND bench --check)
+endif()
 
 # Reading a trace against the least that any reader pays, in CPU time; fails above twice that.
 add_library(trace_generator STATIC tools/trace_generator.cc)

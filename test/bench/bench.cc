@@ -2,13 +2,18 @@
 //
 //   build/bench                              everything, about half a minute
 //   build/bench --benchmark_filter=predict   one of them
+//   build/bench --check                      fails where a prediction costs too much, two seconds
 //
 // The last table sets each figure beside its bar. CI runs the suite for a few milliseconds only, to
-// see that it works: timings on shared machines say nothing.
+// see that it works, since timings on shared machines say nothing; and the check, which asks for a
+// ratio.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
+#include <cmath>
+#include <ctime>
 #include <map>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -208,10 +213,60 @@ class Reporter : public benchmark::ConsoleReporter {
   std::map<std::string, double> seconds_;  // CPU time of one iteration
 };
 
+// --- check
+// -----------------------------------------------------------------------------------------
+
+double cpu_s() {
+  timespec t{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
+}
+
+// CPU seconds of one prediction, over the whole space.
+double prediction_s() {
+  Predictor predictor(gpt3().setting);
+  const double begin = cpu_s();
+  for (const Plan& plan : space()) benchmark::DoNotOptimize(predictor.predict(plan));
+  return (cpu_s() - begin) / static_cast<double>(space().size());
+}
+
+// CPU seconds of one round of what a prediction is made of, a power, divisions and additions that
+// wait for each other, from the compiler and its library alone. No change of ours moves it, and
+// what slows a machine slows both.
+double yardstick_s() {
+  constexpr int kRounds = 2'000'000;
+  double x = 1;
+  const double begin = cpu_s();
+  for (int i = 0; i < kRounds; ++i) {
+    x = std::pow(x + 0.5, 0.9) / (1 + 1 / (x + 1));
+    benchmark::DoNotOptimize(x);
+  }
+  return (cpu_s() - begin) / kRounds;
+}
+
+// Rounds that a prediction may cost.
+constexpr double kMostRounds = 45;
+constexpr int kTurns = 9;
+
+// The two take turns and the least of each counts: other programs only ever add.
+bool check() {
+  double prediction = 1e9, yardstick = 1e9;
+  for (int i = 0; i < kTurns; ++i) {
+    yardstick = std::min(yardstick, yardstick_s());
+    prediction = std::min(prediction, prediction_s());
+  }
+  const double ratio = prediction / yardstick;
+  const bool met = ratio <= kMostRounds;
+  fmt::print("a prediction costs {:.3g} us, {:.1f} rounds of {:.3g} ns; at most {}: {}\n",
+             prediction * 1e6, ratio, yardstick * 1e9, kMostRounds, met ? "met" : "MISSED");
+  return met;
+}
+
 }  // namespace
 }  // namespace assay
 
 int main(int argc, char** argv) {
+  if (argc == 2 && std::string_view(argv[1]) == "--check") return assay::check() ? 0 : 1;
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
   assay::Reporter reporter;
