@@ -13,6 +13,7 @@
 #include <cmath>
 #include <ctime>
 #include <map>
+#include <numeric>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -222,43 +223,73 @@ double cpu_s() {
   return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
 }
 
-// CPU seconds of one prediction, over the whole space.
-double prediction_s() {
+// Least CPU seconds of each part of a job over several turns, added up. Other programs only ever
+// add, and a part of milliseconds finds a quiet moment where the whole would not.
+class Least {
+ public:
+  template <class F>
+  void part(size_t i, F&& work) {
+    const double begin = cpu_s();
+    work();
+    const double spent = cpu_s() - begin;
+    if (i == parts_.size()) parts_.push_back(spent);
+    parts_[i] = std::min(parts_[i], spent);
+  }
+  double sum() const { return std::accumulate(parts_.begin(), parts_.end(), 0.0); }
+
+ private:
+  std::vector<double> parts_;
+};
+
+// Predicts the whole space with a new predictor.
+void predict_turn(Least& least) {
+  constexpr size_t kPart = 2048;
   Predictor predictor(gpt3().setting);
-  const double begin = cpu_s();
-  for (const Plan& plan : space()) benchmark::DoNotOptimize(predictor.predict(plan));
-  return (cpu_s() - begin) / static_cast<double>(space().size());
+  const std::vector<Plan>& plans = space();
+  for (size_t begin = 0, i = 0; begin < plans.size(); begin += kPart, ++i) {
+    least.part(i, [&] {
+      const size_t end = std::min(begin + kPart, plans.size());
+      for (size_t k = begin; k < end; ++k) benchmark::DoNotOptimize(predictor.predict(plans[k]));
+    });
+  }
 }
 
-// CPU seconds of one round of what a prediction is made of, a power, divisions and additions that
-// wait for each other, from the compiler and its library alone. No change of ours moves it, and
-// what slows a machine slows both.
-double yardstick_s() {
-  constexpr int kRounds = 2'000'000;
-  double x = 1;
-  const double begin = cpu_s();
-  for (int i = 0; i < kRounds; ++i) {
-    x = std::pow(x + 0.5, 0.9) / (1 + 1 / (x + 1));
-    benchmark::DoNotOptimize(x);
+// The yardstick: rounds of what a prediction is made of, a power, divisions and additions, from the
+// compiler and its library alone. No change of ours moves it. Rounds do not wait for each other, so
+// that what else runs on the core slows it about as much as a prediction.
+constexpr size_t kYardParts = 32;
+constexpr int kYardRounds = 100'000;
+
+void yardstick_turn(Least& least) {
+  for (size_t i = 0; i < kYardParts; ++i) {
+    least.part(i, [] {
+      double x = 1, sum = 0;
+      for (int k = 0; k < kYardRounds; ++k) {
+        benchmark::DoNotOptimize(x);
+        sum += std::pow(x + 0.5, 0.9) / (1 + 1 / (x + 1));
+        x += 1e-5;
+      }
+      benchmark::DoNotOptimize(sum);
+    });
   }
-  return (cpu_s() - begin) / kRounds;
 }
 
 // Rounds that a prediction may cost.
-constexpr double kMostRounds = 45;
-constexpr int kTurns = 9;
+constexpr double kMostRounds = 110;
+constexpr int kTurns = 12;
 
-// The two take turns and the least of each counts: other programs only ever add.
 bool check() {
-  double prediction = 1e9, yardstick = 1e9;
+  Least predictions, yardstick;
   for (int i = 0; i < kTurns; ++i) {
-    yardstick = std::min(yardstick, yardstick_s());
-    prediction = std::min(prediction, prediction_s());
+    yardstick_turn(yardstick);
+    predict_turn(predictions);
   }
-  const double ratio = prediction / yardstick;
+  const double prediction = predictions.sum() / static_cast<double>(space().size());
+  const double round = yardstick.sum() / (kYardParts * kYardRounds);
+  const double ratio = prediction / round;
   const bool met = ratio <= kMostRounds;
   fmt::print("a prediction costs {:.3g} us, {:.1f} rounds of {:.3g} ns; at most {}: {}\n",
-             prediction * 1e6, ratio, yardstick * 1e9, kMostRounds, met ? "met" : "MISSED");
+             prediction * 1e6, ratio, round * 1e9, kMostRounds, met ? "met" : "MISSED");
   return met;
 }
 
