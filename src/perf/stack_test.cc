@@ -1,7 +1,7 @@
 // What the stacks' constants say against what was measured on one H200: the host's cost of a
 // Megatron layer (tools/measure/host_layer.py), memory traffic of torchtitan's block eager and
-// compiled (titan_block.py), quantisation per row (scaled.py); and what the capabilities that only
-// some stacks have must do to a step.
+// compiled (titan_block.py), quantisation per row (scaled.py), experts with biases and whole steps
+// of BERT (expert_bias.py); and what the capabilities that only some stacks have must do to a step.
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -95,6 +95,54 @@ TEST(Stacks, QuantisingByRow) {
   }
   ASSERT_EQ(bytes.size(), 5u);
   EXPECT_NEAR(find_stack(known, "pytorch-fsdp2")->quantize_blocks / median(bytes), 1, 0.3);
+}
+
+// Experts with biases and a clamped gate: what the operations move when each runs by itself, less
+// what every gate moves and the model counts anyway.
+TEST(Stacks, PlainExpertBiases) {
+  const Measured m("h200_plain.csv");
+  ASSERT_TRUE(m.table);
+  double forward = 0, all = 0;
+  for (const CsvRow& row : m.table->rows) {
+    const std::string what(m.table->cell(row, "case"));
+    if (m.table->cell(row, "detail") != "65536 tokens 2 experts") continue;
+    if (!what.starts_with("gate ") && !what.starts_with("biases ")) continue;
+    all += m.number(row, "bytes");
+    if (what.ends_with("forward")) forward += m.number(row, "bytes");
+  }
+  EXPECT_NEAR(forward / all, 1.0 / 3, 0.05);
+  const Stack& st = *find_stack(catalog(), "megatron-core");
+  const double counted = (3 + 5) * 2 * st.traffic;  // a gated activation, both passes, 16 bits
+  EXPECT_NEAR(st.expert_bias_traffic / (all - counted), 1, 0.05);
+}
+
+// BERT as Hugging Face writes it, whole steps under autocast, attention fused and not.
+TEST(Stacks, BertOfHuggingFace) {
+  const Measured m("h200_plain.csv");
+  ASSERT_TRUE(m.table);
+  const Catalog& known = catalog();
+  int seen = 0;
+  for (const CsvRow& row : m.table->rows) {
+    const std::string what(m.table->cell(row, "case"));
+    const std::string detail(m.table->cell(row, "detail"));
+    if (!what.starts_with("bert ")) continue;
+    Setting s;
+    s.workload.model = *find_model(known, "bert-base");
+    s.workload.model.vocab = 32000;
+    s.workload.seq = 512, s.workload.global_batch = std::stol(detail);
+    s.cluster.node = *find_node(known, "h200-1");
+    s.cluster.accelerator = *find_accelerator(known, s.cluster.node.accelerator);
+    s.stack = *find_stack(known, "transformers");
+    s.accelerators = 1;
+    resolve(s, known);
+    Plan p = s.stack.defaults;
+    p.precision = Precision::kFp16, p.micro_batch = s.workload.global_batch;
+    p.flash_attention = what == "bert sdpa";
+    const double predicted = Predictor(s).predict(p).step.v * 1e3;
+    EXPECT_NEAR(predicted / m.number(row, "ms"), 1, 0.15) << what << ", " << detail;
+    ++seen;
+  }
+  EXPECT_EQ(seen, 4);
 }
 
 Setting expert_setting() {
