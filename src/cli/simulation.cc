@@ -193,7 +193,11 @@ tl::expected<SimulateResult, int> simulate_description(const Context& context,
     return tl::unexpected(reject(context, impossible_problem(*r.plan.impossible)));
   if (!r.plan.fits) {
     options.what_ifs = true;  // what would make it fit
-    r.plan = study(Description(r.plan.description), catalog(), options);
+    {
+      Progress progress(context, "plan");
+      options.progress = progress.callback();
+      r.plan = study(Description(r.plan.description), catalog(), options);
+    }
     print_error("nothing to simulate: no plan fits this cluster\n");
     return tl::unexpected(deliver(context, plan_text(r.plan, context.style, context.stamp),
                                   plan_json(r.plan, context.stamp), kNo));

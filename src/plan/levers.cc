@@ -198,8 +198,13 @@ double time_change(const Attempt& a, const Prediction& p, const Setting& s, cons
 
 class FixList {
  public:
-  FixList(const Setting& s, const Plan& base, const std::set<std::string>& stated)
-      : setting_(s), base_(base), stated_(stated), search_(!fully_stated(s, base, stated)) {}
+  FixList(const Setting& s, const Plan& base, const std::set<std::string>& stated,
+          const std::function<void(double)>& progress)
+      : setting_(s),
+        base_(base),
+        stated_(stated),
+        search_(!fully_stated(s, base, stated)),
+        progress_(progress) {}
 
   // A plan that leaves nothing to choose is predicted, as it will be when the command is followed.
   Attempt start(std::string label, std::string command) const {
@@ -210,19 +215,38 @@ class FixList {
 
   // Whether it fits; then it is kept.
   bool attempt(const Attempt& a) {
-    std::optional<WhatIf> found = carry_out(a);
+    std::optional<WhatIf> found =
+        carry_out(a, progress_ ? [this](double f) { show(f); } : std::function<void(double)>());
+    show(1);
+    done_ += (1 - done_) / 2;
     if (!found) return false;
     list.push_back(std::move(*found));
     return true;
   }
 
+  // Four kinds of fixes, each a quarter of the way. How many attempts a kind takes is not known, so
+  // that each goes half of what is left of it.
+  void begin_kind(int index) {
+    kind_ = index;
+    done_ = 0;
+    show(0);
+  }
+  static constexpr int kKinds = 4;
+
   std::vector<WhatIf> list;
 
  private:
+  void show(double f) const {
+    if (progress_) progress_((kind_ + done_ + f * (1 - done_) / 2) / kKinds);
+  }
+
   const Setting& setting_;
   const Plan& base_;
   const std::set<std::string>& stated_;
   bool search_;
+  const std::function<void(double)>& progress_;
+  int kind_ = 0;
+  double done_ = 0;
 };
 
 void try_plan_fixes(FixList& fixes, const std::set<std::string>& stated, const Stack& stack) {
@@ -357,11 +381,14 @@ std::vector<WhatIf> levers(const Setting& setting, const Candidate& now,
 
 std::vector<WhatIf> fixes(const Setting& setting, const Plan& base,
                           const std::set<std::string>& stated, const Miss& miss,
-                          const Catalog& known) {
-  FixList list(setting, base, stated);
+                          const Catalog& known, const std::function<void(double)>& progress) {
+  FixList list(setting, base, stated, progress);
   try_plan_fixes(list, stated, setting.stack);
+  list.begin_kind(1);
   try_workload_fixes(list, setting);
+  list.begin_kind(2);
   try_more_nodes(list, setting, known);
+  list.begin_kind(3);
   try_accelerators(list, setting, miss, known);
   return std::move(list.list);
 }

@@ -24,6 +24,7 @@ std::vector<WhatIf> levers(const Setting&, const Candidate& now,
 
 // Ways to make it fit, each with the best plan it allows. `base` and `stated` as in search().
 std::vector<WhatIf> fixes(const Setting&, const Plan& base, const std::set<std::string>& stated,
-                          const Miss&, const Catalog&);
+                          const Miss&, const Catalog&,
+                          const std::function<void(double)>& progress = {});
 
 }  // namespace assay

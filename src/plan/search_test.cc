@@ -132,6 +132,15 @@ TEST(Search, ClosestMissIsTheOneThatNeedsLeast) {
       fixes(d.setting, d.plan, d.plan_keys, *found.nearest_miss, catalog());
   ASSERT_FALSE(ways.empty());
   for (const WhatIf& w : ways) EXPECT_TRUE(w.prediction.memory.fits()) << w.label;
+  // Looking for them takes as long as the search did: how far it has come is told.
+  std::vector<double> told;
+  fixes(d.setting, d.plan, d.plan_keys, *found.nearest_miss, catalog(),
+        [&](double f) { told.push_back(f); });
+  ASSERT_GE(told.size(), 4u);
+  EXPECT_TRUE(std::is_sorted(told.begin(), told.end()));
+  EXPECT_GT(told.front(), 0);
+  EXPECT_GE(told.back(), 0.75);
+  EXPECT_LE(told.back(), 1);
 }
 
 TEST(Search, LeversAreFasterFitAndSorted) {

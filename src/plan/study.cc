@@ -54,7 +54,10 @@ void fill_miss(PlanResult& r, const Catalog& known, const StudyOptions& options)
   r.plan = r.miss->plan;
   r.prediction.memory = r.miss->memory;
   r.prediction.dp = r.miss->dp;
-  if (options.what_ifs) r.fixes = fixes(d.setting, d.plan, d.plan_keys, *r.miss, known);
+  if (options.what_ifs) {
+    r.fixes = fixes(d.setting, d.plan, d.plan_keys, *r.miss, known,
+                    part(options, r.searched ? kSearchShare : 0, 1));
+  }
 }
 
 void predict_stated(PlanResult& r, Predictor& predictor) {
