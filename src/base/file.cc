@@ -52,6 +52,7 @@ std::string holds(const fs::path& folder, std::vector<std::string> names, const 
   if (!ending.empty())
     std::erase_if(names, [&](const std::string& n) { return fs::path(n).extension() != ending; });
   const std::string where = folder.empty() ? "this folder" : fmt::format("`{}`", folder.string());
+  if (names.empty() && ending.empty()) return where + " is empty";
   if (names.empty()) return fmt::format("{} holds no {} file", where, ending.string());
   const size_t more = names.size() - std::min(names.size(), kEntriesNamed);
   names.resize(names.size() - more);
@@ -168,6 +169,18 @@ Result<bool> write_file(const std::string& path, const std::string& text) {
   const int error = errno;
   if (std::fclose(file) != 0) return tl::unexpected(write_failure(path, errno));
   if (!written) return tl::unexpected(write_failure(path, error));
+  return true;
+}
+
+Result<bool> can_write(const std::string& path) {
+  std::error_code error;
+  if (fs::is_directory(path, error)) return tl::unexpected(write_failure(path, EISDIR));
+  const fs::path folder = fs::path(path).parent_path();
+  const bool there = fs::exists(path, error);
+  const std::string asked = there ? path : folder.empty() ? "." : folder.string();
+  if (::access(asked.c_str(), W_OK) != 0) return tl::unexpected(write_failure(path, errno));
+  if (!there && !fs::is_directory(asked, error))
+    return tl::unexpected(write_failure(path, ENOTDIR));
   return true;
 }
 

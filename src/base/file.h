@@ -22,6 +22,8 @@ Failure open_failure(const std::string& path, int error);
 
 // Writes a whole file; what was there before is gone. "-" is no standard output here.
 Result<bool> write_file(const std::string& path, const std::string& text);
+// Whether it probably will, without touching anything.
+Result<bool> can_write(const std::string& path);
 // Why `path` could not be written, and what to do.
 Failure write_failure(const std::string& path, int error);
 

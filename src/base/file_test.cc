@@ -109,6 +109,12 @@ TEST(File, EveryFailureToOpenOrWriteSaysWhatToDo) {
   EXPECT_EQ(failure.message, "cannot be written: No such file or directory");
   EXPECT_EQ(failure.file, f.path + "/no/x.json");
   EXPECT_EQ(failure.help, "create the folder first: mkdir -p " + f.path + "/no");
+  EXPECT_EQ(can_write(f.path + "/no/x.json").error().help, failure.help);
+  EXPECT_FALSE(can_write(f.path));
+  EXPECT_FALSE(can_write("/etc/hosts/x"));
+  EXPECT_TRUE(can_write(f.path + "/x.json"));
+  EXPECT_FALSE(std::filesystem::exists(f.path + "/x.json"));
+  EXPECT_TRUE(can_write("/dev/null"));
   EXPECT_FALSE(write_file("/dev/full", std::string(100'000, 'x')));
 }
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "base/file.h"
+
 namespace assay {
 namespace {
 
@@ -89,6 +91,14 @@ int run_command_line(const std::vector<std::string>& words) {
   if (args->has("version")) return run_command_line({"--version"});
   const tl::expected<Context, UsageError> context = make_context(*args);
   if (!context) return reject(bare_context(words), context.error());
+  // Work of minutes must not end in a file that cannot be written.
+  std::vector<Failure> unwritable;
+  for (const char* option : {"output", "trace"}) {
+    const std::string path = args->get(option);
+    if (path.empty() || path == "-") continue;
+    if (const Result<bool> can = can_write(path); !can) unwritable.push_back(can.error());
+  }
+  if (!unwritable.empty()) return fail(*context, unwritable);
   return command->run(*context, *args);
 }
 

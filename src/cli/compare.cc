@@ -27,7 +27,8 @@ struct Operand {
   }
 };
 
-Operand recognise(const std::string& text) {
+// What is wrong with a file goes to `problems`: it may hold what nobody can see.
+Operand recognise(const std::string& text, Diagnostics& problems) {
   Operand o;
   o.text = text;
   std::string content;
@@ -36,8 +37,7 @@ Operand recognise(const std::string& text) {
   Request request;
   request.inputs = {text};
   Inputs inputs;
-  Diagnostics ignored;  // describe() reports them again
-  gather_inputs(request, catalog(), inputs, ignored);
+  gather_inputs(request, catalog(), inputs, problems);
   o.workload = inputs.workload.given;
   o.cluster = inputs.cluster.given;
   o.stack = inputs.stack.given;
@@ -73,18 +73,33 @@ Parts split(const std::vector<Operand>& operands) {
   return parts;
 }
 
-tl::expected<Side, int> make_side(const Context& context, const Arguments& args,
-                                  const std::string& input,
-                                  const std::vector<std::string>& shared) {
-  std::vector<std::string> inputs{input};
-  std::string content;
-  if (!result_file(input, content)) inputs.insert(inputs.end(), shared.begin(), shared.end());
-  tl::expected<Description, InputRefusal> description = describe_inputs(args, inputs);
-  if (!description) return tl::unexpected(refuse(context, description.error()));
-  print_error(render(description->warnings));
+// The description of each side, or all that is wrong with any of them.
+tl::expected<std::vector<Description>, InputRefusal> describe_sides(const Arguments& args,
+                                                                    const Parts& parts) {
+  std::vector<Description> sides;
+  InputRefusal wrong;
+  for (const std::string& input : parts.sides) {
+    std::vector<std::string> inputs{input};
+    std::string content;
+    if (!result_file(input, content))
+      inputs.insert(inputs.end(), parts.shared.begin(), parts.shared.end());
+    tl::expected<Description, InputRefusal> description = describe_inputs(args, inputs);
+    if (description) {
+      sides.push_back(std::move(*description));
+    } else {
+      merge(wrong, description.error());
+    }
+  }
+  if (sides.size() < parts.sides.size()) return tl::unexpected(std::move(wrong));
+  return sides;
+}
+
+tl::expected<Side, int> make_side(const Context& context, const std::string& input,
+                                  Description description) {
+  print_error(render(description.warnings));
   StudyOptions options;
   options.what_ifs = false;
-  PlanResult result = study(std::move(*description), catalog(), options);
+  PlanResult result = study(std::move(description), catalog(), options);
   if (!result.fits && (result.searched || result.impossible)) {
     const Impossible why =
         result.impossible.value_or(Impossible{"plan", "no plan fits", "assay plan shows why"});
@@ -106,25 +121,27 @@ tl::expected<Side, int> make_side(const Context& context, const Arguments& args,
 int run(const Context& context, const Arguments& args) {
   if (args.operands.size() < 2)
     return reject(context, UsageError{"compare needs two descriptions", "assay compare -h"});
-  const auto gates = parse_gates(args);
-  if (!gates) return reject(context, gates.error());
   if (const std::vector<Failure> missing = missing_inputs(args.operands); !missing.empty())
     return fail(context, missing);
   std::vector<std::string> texts;
   if (all_diagnoses(args.operands, texts)) {
-    if (!gates->empty())
+    if (args.has("fail-if"))
       return reject(context, UsageError{"--fail-if knows no figure of a diagnosis",
                                         "`assay diagnose --fail-on SHARE` is its gate"});
     return compare_diagnoses(context, args.operands, texts);
   }
   std::vector<Operand> operands;
-  for (const std::string& text : args.operands) operands.push_back(recognise(text));
+  Diagnostics problems;
+  for (const std::string& text : args.operands) operands.push_back(recognise(text, problems));
+  if (has_errors(problems)) return reject(context, problems);
   if (std::count_if(operands.begin(), operands.end(), [](const Operand& o) { return o.site; }) >=
       2) {
     Parts offers;
     for (const Operand& o : operands) (o.site ? offers.sides : offers.shared).push_back(o.text);
     return compare_offers(context, args, offers.sides, offers.shared);
   }
+  const auto gates = parse_gates(args);
+  if (!gates) return reject(context, gates.error());
   const Parts parts = split(operands);
   if (parts.sides.size() < 2) {
     return reject(
@@ -133,9 +150,11 @@ int run(const Context& context, const Arguments& args) {
                    "give two files that each hold a workload and a cluster, or one workload and "
                    "two clusters"});
   }
+  tl::expected<std::vector<Description>, InputRefusal> described = describe_sides(args, parts);
+  if (!described) return refuse(context, described.error());
   std::vector<Side> sides;
-  for (const std::string& input : parts.sides) {
-    tl::expected<Side, int> side = make_side(context, args, input, parts.shared);
+  for (size_t i = 0; i < parts.sides.size(); ++i) {
+    tl::expected<Side, int> side = make_side(context, parts.sides[i], std::move((*described)[i]));
     if (!side) return side.error();
     sides.push_back(std::move(*side));
   }

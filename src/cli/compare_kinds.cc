@@ -25,40 +25,77 @@ RunFigures simulated_figures(const SimulateResult& r) {
   return figures;
 }
 
+struct OffersAsk {
+  SimulationAsk simulation;
+  double deadline_days = 0;  // zero: none
+  std::vector<Gate> gates;
+};
+
+tl::expected<OffersAsk, UsageErrors> read_offers_ask(const Context& context,
+                                                     const Arguments& args) {
+  OffersAsk ask;
+  UsageErrors wrong;
+  if (const auto simulation = read_simulation_ask(context, args)) {
+    ask.simulation = *simulation;
+  } else {
+    wrong = simulation.error();
+  }
+  ask.simulation.levers = false;
+  ask.simulation.to_target = !args.has("days");  // offers are compared by when the job is done
+  if (const auto gates = parse_gates(args)) {
+    ask.gates = *gates;
+  } else {
+    wrong.push_back(gates.error());
+  }
+  if (args.has("deadline")) {
+    const std::string text = args.get("deadline");
+    char* end = nullptr;
+    ask.deadline_days = std::strtod(text.c_str(), &end);
+    if (text.empty() || *end != 0 || !(ask.deadline_days > 0 && ask.deadline_days < 1e5)) {
+      wrong.push_back({fmt::format("--deadline: `{}` is not a number of days", sanitize(text, 40)),
+                       "as in --deadline 60"});
+    }
+  }
+  if (const auto request = make_request(args, {}); !request)
+    wrong.insert(wrong.end(), request.error().begin(), request.error().end());
+  if (!wrong.empty()) return tl::unexpected(std::move(wrong));
+  return ask;
+}
+
 }  // namespace
 
 int compare_offers(const Context& context, const Arguments& args,
                    const std::vector<std::string>& sides, const std::vector<std::string>& shared) {
-  const auto gates = parse_gates(args);
-  if (!gates) return reject(context, gates.error());
-  tl::expected<SimulationAsk, UsageError> ask = read_simulation_ask(context, args);
-  if (!ask) return reject(context, ask.error());
-  ask->levers = false;
-  ask->to_target = !args.has("days");  // offers are compared by when the job is done
+  tl::expected<OffersAsk, UsageErrors> asked = read_offers_ask(context, args);
+  if (!asked) return reject(context, asked.error());
+  const std::vector<Gate>& gates = asked->gates;
   OffersResult result;
-  if (args.has("deadline")) {
-    const std::string text = args.get("deadline");
-    char* end = nullptr;
-    result.deadline_days = std::strtod(text.c_str(), &end);
-    if (text.empty() || *end != 0 || !(result.deadline_days > 0 && result.deadline_days < 1e5))
-      return reject(context, UsageError{fmt::format("--deadline: `{}` is not a number of days",
-                                                    sanitize(text, 40)),
-                                        "as in --deadline 60"});
-  }
+  result.deadline_days = asked->deadline_days;
+  std::vector<Description> descriptions;
+  InputRefusal wrong;
   for (const std::string& side : sides) {
     std::vector<std::string> inputs{side};
     inputs.insert(inputs.end(), shared.begin(), shared.end());
-    tl::expected<Description, int> description = describe_run(context, args, inputs);
-    if (!description) return description.error();
+    tl::expected<Description, InputRefusal> description = describe_run(args, inputs);
+    if (!description) {
+      merge(wrong, description.error());
+      continue;
+    }
+    print_error(render(description->warnings));
+    descriptions.push_back(std::move(*description));
+  }
+  if (descriptions.size() < sides.size()) return refuse(context, wrong);
+  for (size_t i = 0; i < sides.size(); ++i) {
+    const std::string& side = sides[i];
     tl::expected<SimulateResult, int> run =
-        simulate_description(context, std::move(*description), *ask);
+        simulate_description(context, std::move(descriptions[i]), asked->simulation);
     if (!run) return run.error();
     if (run->many.done > 0) result.sides.push_back({file_name(side), std::move(*run)});
     if (interrupted()) break;
   }
   result.partial = interrupted();
   const bool failed =
-      !result.sides.empty() && any_tripped(*gates, result.sides.back().run.plan.prediction,
+      !result.sides.empty() && any_tripped(gates, result.sides.back().run.plan.prediction,
                                            simulated_figures(result.sides.back().run));
   return deliver(context, offers_text(result, context.style, context.stamp),
                  offers_json(result, context.stamp),

@@ -205,14 +205,20 @@ int reject(const Context& c, const Diagnostics& problems) {
 }
 
 int reject(const Context& c, const UsageError& e, const Diagnostics& told) {
-  if (c.json) {
-    Diagnostics all = told;
+  return reject(c, UsageErrors{e}, told);
+}
+
+int reject(const Context& c, const UsageErrors& errors, const Diagnostics& told) {
+  Diagnostics all = told;
+  for (const UsageError& e : errors) {
     all.emplace_back().message = e.message;
     all.back().help = e.help;
-    print_out(errors_json(all, c.stamp));
   }
-  print_error(fmt::format("error: {}\n", e.message));
-  if (!e.help.empty()) print_error(fmt::format("  = help: {}\n", e.help));
+  if (c.json) print_out(errors_json(all, c.stamp));
+  for (const UsageError& e : errors) {
+    print_error(fmt::format("error: {}\n", e.message));
+    if (!e.help.empty()) print_error(fmt::format("  = help: {}\n", e.help));
+  }
   return kInputWrong;
 }
 
@@ -225,22 +231,23 @@ int fail(const Context& c, const std::vector<Failure>& failures) {
   return failures.front().exit_code;
 }
 
-tl::expected<Request, UsageError> make_request(const Arguments& args,
-                                               const std::vector<std::string>& inputs) {
+tl::expected<Request, UsageErrors> make_request(const Arguments& args,
+                                                const std::vector<std::string>& inputs) {
+  UsageErrors wrong;
   Request r;
   r.inputs = inputs;
   r.sets = args.all("set");
   const std::string gpus = args.get("gpus");
   if (!gpus.empty() && (!parse_number(gpus, r.gpus) || r.gpus < 1 || r.gpus > 1'000'000)) {
-    return tl::unexpected(UsageError{
-        fmt::format("--gpus: `{}` is not a number from 1 to 1,000,000", sanitize(gpus, 40)), ""});
+    wrong.push_back(
+        {fmt::format("--gpus: `{}` is not a number from 1 to 1,000,000", sanitize(gpus, 40)), ""});
   }
   const std::string tokens = args.get("tokens");
   if (!tokens.empty() && !parse_tokens(tokens, r.tokens)) {
-    return tl::unexpected(
-        UsageError{fmt::format("--tokens: `{}` is not an amount of tokens", sanitize(tokens, 40)),
-                   "write 2e12, 2T or 300B"});
+    wrong.push_back({fmt::format("--tokens: `{}` is not an amount of tokens", sanitize(tokens, 40)),
+                     "write 2e12, 2T or 300B"});
   }
+  if (!wrong.empty()) return tl::unexpected(std::move(wrong));
   return r;
 }
 

@@ -38,12 +38,13 @@ int deliver(const Context&, const std::string& text, const std::string& json, in
 int reject(const Context&, const Diagnostics&);
 // `told` was printed before; the document has it, too.
 int reject(const Context&, const UsageError&, const Diagnostics& told = {});
+int reject(const Context&, const UsageErrors&, const Diagnostics& told = {});
 // The world is wrong: at least one failure, told like problems of the input; its exit code.
 int fail(const Context&, const std::vector<Failure>&);
 
 // Request from operands, --set, --gpus and --tokens.
-tl::expected<Request, UsageError> make_request(const Arguments&,
-                                               const std::vector<std::string>& inputs);
+tl::expected<Request, UsageErrors> make_request(const Arguments&,
+                                                const std::vector<std::string>& inputs);
 // Files that are named but cannot be read are failures of the world: all of them. Where a name of
 // the catalog may have been meant, the help says so.
 std::vector<Failure> missing_inputs(const std::vector<std::string>& inputs);

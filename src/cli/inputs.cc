@@ -1,5 +1,7 @@
 #include "cli/inputs.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "base/file.h"
@@ -19,11 +21,11 @@ tl::expected<Description, InputRefusal> from_result(const Arguments& args, const
                                                     const std::string& which) {
   for (const char* option : {"set", "gpus", "tokens"}) {
     if (!args.has(option)) continue;
-    return tl::unexpected(
-        InputRefusal{{fmt::format("--{} does not change a result that is already computed", option),
-                      "give the workload and the cluster again"},
-                     {},
-                     {}});
+    return tl::unexpected(InputRefusal{
+        {{fmt::format("--{} does not change a result that is already computed", option),
+          "give the workload and the cluster again"}},
+        {},
+        {}});
   }
   tl::expected<Description, Diagnostics> read = read_result(text, file, catalog(), which);
   if (!read) return tl::unexpected(InputRefusal{{}, read.error(), {}});
@@ -33,9 +35,20 @@ tl::expected<Description, InputRefusal> from_result(const Arguments& args, const
 }  // namespace
 
 int refuse(const Context& context, const InputRefusal& r) {
-  if (!r.usage.message.empty()) return reject(context, r.usage);
+  if (!r.usage.empty()) return reject(context, r.usage);
   if (!r.problems.empty()) return reject(context, r.problems);
   return fail(context, r.failures);
+}
+
+void merge(InputRefusal& into, const InputRefusal& more) {
+  if (into.usage.empty()) into.usage = more.usage;  // of the one command line
+  if (into.failures.empty()) into.failures = more.failures;
+  for (const Diagnostic& d : more.problems) {
+    const std::string text = render(d);
+    const bool told = std::any_of(into.problems.begin(), into.problems.end(),
+                                  [&](const Diagnostic& p) { return render(p) == text; });
+    if (!told) into.problems.push_back(d);
+  }
 }
 
 bool result_file(const std::string& input, std::string& text) {
@@ -55,7 +68,7 @@ tl::expected<Description, InputRefusal> describe_inputs(const Arguments& args,
   if (std::vector<Failure> missing = missing_inputs(inputs); !missing.empty()) {
     return tl::unexpected(InputRefusal{{}, {}, std::move(missing)});
   }
-  const tl::expected<Request, UsageError> request = make_request(args, inputs);
+  const tl::expected<Request, UsageErrors> request = make_request(args, inputs);
   if (!request) return tl::unexpected(InputRefusal{request.error(), {}, {}});
   tl::expected<Description, Diagnostics> described = describe(*request, catalog());
   if (!described) return tl::unexpected(InputRefusal{{}, described.error(), {}});

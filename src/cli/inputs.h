@@ -8,11 +8,13 @@ namespace assay {
 
 // Why a description was refused: the command line, the input, or the world.
 struct InputRefusal {
-  UsageError usage;               // where message is not empty
+  UsageErrors usage;              // where not empty
   Diagnostics problems;           // where not empty
   std::vector<Failure> failures;  // where not empty
 };
 int refuse(const Context&, const InputRefusal&);
+// Adds what another description was refused for; what both say is said once.
+void merge(InputRefusal& into, const InputRefusal& more);
 
 // A description from operands: one result file (or the part of it that `which` names), or names and
 // YAML files. --set, --gpus and --tokens apply to the latter.

@@ -19,7 +19,7 @@ SimulateResult simulated(const std::vector<std::string>& words) {
   EXPECT_TRUE(context);
   const auto ask = read_simulation_ask(*context, *args);
   EXPECT_TRUE(ask);
-  auto description = describe_run(*context, *args, args->operands);
+  auto description = describe_run(*args, args->operands);
   EXPECT_TRUE(description);
   auto result = simulate_description(*context, std::move(*description), *ask);
   EXPECT_TRUE(result);

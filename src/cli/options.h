@@ -48,6 +48,7 @@ struct UsageError {
   std::string message;  // `unknown option --gpu`
   std::string help;     // `did you mean --gpus?`
 };
+using UsageErrors = std::vector<UsageError>;
 
 // `words` are those after the command's name. Options and operands may come in any order; `--` ends
 // the options; `-` is an operand.

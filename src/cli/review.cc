@@ -20,7 +20,7 @@ tl::expected<Description, InputRefusal> describe_site(const Arguments& args) {
   if (std::vector<Failure> missing = missing_inputs(args.operands); !missing.empty()) {
     return tl::unexpected(InputRefusal{{}, {}, std::move(missing)});
   }
-  tl::expected<Request, UsageError> request = make_request(args, args.operands);
+  tl::expected<Request, UsageErrors> request = make_request(args, args.operands);
   if (!request) return tl::unexpected(InputRefusal{request.error(), {}, {}});
   request->needs_workload = false;
   request->needs_site = true;
@@ -33,17 +33,26 @@ tl::expected<Description, InputRefusal> describe_site(const Arguments& args) {
   return std::move(*described);
 }
 
-// What the workload's best plan reaches, and what a month of it keeps; nothing where none was given
-// or none fits.
-std::optional<JobFigures> job_figures(const Context& context, const Description& d) {
+// What the workload's best plan reaches, and what a month of it keeps; nothing where none was
+// given. The exit code where the description cannot be run at all.
+tl::expected<std::optional<JobFigures>, int> job_figures(const Context& context,
+                                                         const Description& d) {
   if (!d.has_workload) return std::nullopt;
   SimulationAsk ask;
   ask.days = kSimulatedDays;
   ask.runs = kSimulatedRuns;
   ask.levers = false;
+  ask.show_misfit = false;
   ask.seed = static_cast<uint64_t>(std::strtoll(context.stamp.seed.c_str(), nullptr, 10));
   const tl::expected<SimulateResult, int> r = simulate_description(context, d, ask);
-  if (!r || r->many.done == 0) return std::nullopt;
+  if (!r && r.error() != kNo) return tl::unexpected(r.error());
+  if (!r) {
+    JobFigures misfit;
+    misfit.name = d.workload_name;
+    misfit.fits = false;
+    return misfit;
+  }
+  if (r->many.done == 0) return std::nullopt;
   const ManyResult& many = r->many;
   JobFigures job;
   job.name = d.workload_name;
@@ -75,8 +84,9 @@ int run(const Context& context, const Arguments& args) {
   if (!description) return refuse(context, description.error());
   print_error(render(description->warnings));
   const Cluster& cluster = description->setting.cluster;
-  const std::optional<JobFigures> job = job_figures(context, *description);
-  const Review result = review(description->site, cluster, description->origins, job);
+  const tl::expected<std::optional<JobFigures>, int> job = job_figures(context, *description);
+  if (!job) return job.error();
+  const Review result = review(description->site, cluster, description->origins, *job);
   const int code = interrupted() ? kInterrupted : result.passes ? kYes : kNo;
   const ReviewInput input{&description->site, &cluster, &description->assumed};
   return deliver(context, review_text(result, input, context.style, context.stamp),

@@ -25,13 +25,17 @@ int run(const Context& context, const Arguments& args) {
   if (args.operands.empty())
     return reject(context,
                   UsageError{"simulate needs a workload and a cluster", "assay simulate -h"});
-  const tl::expected<SimulationAsk, UsageError> ask = read_simulation_ask(context, args);
-  if (!ask) return reject(context, ask.error());
+  const tl::expected<SimulationAsk, UsageErrors> ask = read_simulation_ask(context, args);
+  UsageErrors wrong = ask ? UsageErrors() : ask.error();
+  if (const auto request = make_request(args, {}); !request)
+    wrong.insert(wrong.end(), request.error().begin(), request.error().end());
+  if (!wrong.empty()) return reject(context, wrong);
   std::vector<std::string> inputs = args.operands;
   if (args.has("site")) inputs.push_back(args.get("site"));
   if (args.has("run")) inputs.push_back(args.get("run"));
-  tl::expected<Description, int> description = describe_run(context, args, inputs);
-  if (!description) return description.error();
+  tl::expected<Description, InputRefusal> description = describe_run(args, inputs);
+  if (!description) return refuse(context, description.error());
+  print_error(render(description->warnings));
   const tl::expected<SimulateResult, int> r =
       simulate_description(context, std::move(*description), *ask);
   if (!r) return r.error();

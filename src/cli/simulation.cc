@@ -115,44 +115,45 @@ void run_all(const Context& context, const SimulationAsk& ask, const std::vector
 
 }  // namespace
 
-tl::expected<SimulationAsk, UsageError> read_simulation_ask(const Context& context,
-                                                            const Arguments& args) {
+tl::expected<SimulationAsk, UsageErrors> read_simulation_ask(const Context& context,
+                                                             const Arguments& args) {
   SimulationAsk ask;
+  UsageErrors wrong;
   if (args.has("days") && args.has("tokens"))
-    return tl::unexpected(UsageError{"--days and --tokens contradict each other", "give one"});
+    wrong.push_back({"--days and --tokens contradict each other", "give one"});
   ask.to_target = args.has("tokens");
   if (args.has("days")) {
     const std::string text = args.get("days");
     char* end = nullptr;
     ask.days = std::strtod(text.c_str(), &end);
     if (text.empty() || *end != 0 || !(ask.days > 0 && ask.days <= kDaysMost))
-      return tl::unexpected(bad_number("days", text, "a number of days, above 0 and up to 3650"));
+      wrong.push_back(bad_number("days", text, "a number of days, above 0 and up to 3650"));
   }
   if (args.has("runs")) {
     const std::string text = args.get("runs");
     char* end = nullptr;
     ask.runs = std::strtoll(text.c_str(), &end, 10);
     if (text.empty() || *end != 0 || ask.runs < 1 || ask.runs > kRunsMost)
-      return tl::unexpected(bad_number("runs", text, "a whole number from 1 to 1000000"));
+      wrong.push_back(bad_number("runs", text, "a whole number from 1 to 1000000"));
   }
   ask.seed = static_cast<uint64_t>(std::strtoll(context.stamp.seed.c_str(), nullptr, 10));
   ask.levers = !args.has("no-what-ifs");
   ask.start = args.get("start");
   if (!ask.start.empty() && !is_date(ask.start))
-    return tl::unexpected(bad_number("start", ask.start, "a date like 2026-07 or 2026-07-15"));
+    wrong.push_back(bad_number("start", ask.start, "a date like 2026-07 or 2026-07-15"));
+  if (!wrong.empty()) return tl::unexpected(std::move(wrong));
   return ask;
 }
 
-tl::expected<Description, int> describe_run(const Context& context, const Arguments& args,
-                                            const std::vector<std::string>& inputs) {
-  tl::expected<Request, UsageError> request = make_request(args, inputs);
-  if (!request) return tl::unexpected(reject(context, request.error()));
-  if (const std::vector<Failure> missing = missing_inputs(inputs); !missing.empty())
-    return tl::unexpected(fail(context, missing));
+tl::expected<Description, InputRefusal> describe_run(const Arguments& args,
+                                                     const std::vector<std::string>& inputs) {
+  tl::expected<Request, UsageErrors> request = make_request(args, inputs);
+  if (!request) return tl::unexpected(InputRefusal{request.error(), {}, {}});
+  if (std::vector<Failure> missing = missing_inputs(inputs); !missing.empty())
+    return tl::unexpected(InputRefusal{{}, {}, std::move(missing)});
   request->needs_operations = true;
   tl::expected<Description, Diagnostics> description = describe(*request, catalog());
-  if (!description) return tl::unexpected(reject(context, description.error()));
-  print_error(render(description->warnings));
+  if (!description) return tl::unexpected(InputRefusal{{}, description.error(), {}});
   return std::move(*description);
 }
 
@@ -168,6 +169,27 @@ Diagnostics start_problems(Site& site, const std::string& start) {
   return {d};
 }
 
+// The plan that is run; or the exit code, with the reason told.
+tl::expected<PlanResult, int> plan_to_run(const Context& context, Description description,
+                                          const SimulationAsk& ask) {
+  const auto studied = [&](Description d, bool what_ifs) {
+    Progress progress(context, "plan");
+    StudyOptions options;
+    options.what_ifs = what_ifs;
+    options.progress = progress.callback();
+    return study(std::move(d), catalog(), options);
+  };
+  PlanResult plan = studied(std::move(description), false);
+  if (plan.impossible && !plan.miss)
+    return tl::unexpected(reject(context, impossible_problem(*plan.impossible)));
+  if (plan.fits) return plan;
+  if (!ask.show_misfit) return tl::unexpected(kNo);
+  print_error("nothing to simulate: no plan fits this cluster\n");
+  plan = studied(std::move(plan.description), true);  // what would make it fit
+  return tl::unexpected(deliver(context, plan_text(plan, context.style, context.stamp),
+                                plan_json(plan, context.stamp), kNo));
+}
+
 tl::expected<SimulateResult, int> simulate_description(const Context& context,
                                                        Description description,
                                                        const SimulationAsk& ask) {
@@ -176,32 +198,18 @@ tl::expected<SimulateResult, int> simulate_description(const Context& context,
   r.site_name = description.has_site ? description.site_name : "";
   const Operations operations = description.operations;
   Site site = description.site;
+  if (!description.has_site && !ask.start.empty()) {
+    return tl::unexpected(reject(context, UsageError{"--start changes nothing without a site",
+                                                     "weather and prices are a site's: --site S"}));
+  }
   if (description.has_site) {
     const Diagnostics problems = start_problems(site, ask.start);
     if (!problems.empty()) return tl::unexpected(reject(context, problems));
   }
   const bool has_site = description.has_site;
-  StudyOptions options;
-  options.what_ifs = false;
-  {
-    Progress progress(context, "plan");
-    options.progress = progress.callback();
-    r.plan = study(std::move(description), catalog(), options);
-    options.progress = nullptr;
-  }
-  if (r.plan.impossible && !r.plan.miss)
-    return tl::unexpected(reject(context, impossible_problem(*r.plan.impossible)));
-  if (!r.plan.fits) {
-    options.what_ifs = true;  // what would make it fit
-    {
-      Progress progress(context, "plan");
-      options.progress = progress.callback();
-      r.plan = study(Description(r.plan.description), catalog(), options);
-    }
-    print_error("nothing to simulate: no plan fits this cluster\n");
-    return tl::unexpected(deliver(context, plan_text(r.plan, context.style, context.stamp),
-                                  plan_json(r.plan, context.stamp), kNo));
-  }
+  tl::expected<PlanResult, int> plan = plan_to_run(context, std::move(description), ask);
+  if (!plan) return tl::unexpected(plan.error());
+  r.plan = std::move(*plan);
   SpecInput input;
   input.setting = &r.plan.description.setting;
   input.plan = &r.plan.plan;

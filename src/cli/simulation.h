@@ -1,7 +1,7 @@
 // From a description to a simulated run: shared by `simulate` and by `compare` of offers.
 #pragma once
 
-#include "cli/context.h"
+#include "cli/inputs.h"
 #include "report/simulate_report.h"
 
 namespace assay {
@@ -12,11 +12,12 @@ struct SimulationAsk {
   int64_t runs = 200;
   uint64_t seed = 1;
   bool levers = true;
+  bool show_misfit = true;  // where no plan fits, its screen or document is the answer
   std::string start;  // date at which the run begins, `2026-07`; empty: the offer's, or January
 };
 
-// Options --days, --tokens, --runs and --seed.
-tl::expected<SimulationAsk, UsageError> read_simulation_ask(const Context&, const Arguments&);
+// Options --days, --tokens, --runs, --start and --seed; all that is wrong with them.
+tl::expected<SimulationAsk, UsageErrors> read_simulation_ask(const Context&, const Arguments&);
 
 // Plans, prepares and runs; on failure the exit code, with the reason told. Ctrl-C ends it early
 // with the runs that are complete: none where another run was complete before.
@@ -24,7 +25,7 @@ tl::expected<SimulateResult, int> simulate_description(const Context&, Descripti
                                                        const SimulationAsk&);
 
 // A description for a run: like describe_inputs, with operations.
-tl::expected<Description, int> describe_run(const Context&, const Arguments&,
-                                            const std::vector<std::string>& inputs);
+tl::expected<Description, InputRefusal> describe_run(const Arguments&,
+                                                     const std::vector<std::string>& inputs);
 
 }  // namespace assay

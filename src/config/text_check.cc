@@ -42,7 +42,8 @@ std::optional<Diagnostic> check_characters(const Source& source) {
                         "YAML is expected; UTF-16 must be saved as UTF-8");
     }
     if ((c < 0x20 && c != '\t' && c != '\n' && c != '\r') || c == 0x7F) {
-      return problem_at({&source, i}, fmt::format("control character 0x{:02x}", c));
+      return problem_at({&source, i}, fmt::format("control character 0x{:02x}", c),
+                        "remove it; is this a text file at all?");
     }
     const size_t size = utf8_size(text, i);
     if (size == 0) {
@@ -90,7 +91,8 @@ std::optional<Diagnostic> check_nesting(const Source& source, const YamlLimits& 
     }
     if (c == '[' || c == '{') {
       if (++run > limits.depth) {
-        return problem_at({&source, i}, fmt::format("nested deeper than {} levels", limits.depth));
+        return problem_at({&source, i}, fmt::format("nested deeper than {} levels", limits.depth),
+                          "no description is: is it the right file?");
       }
     } else if (c != ' ' && c != '\n' && c != '\r' && c != '\t' && c != '-') {
       run = 0;

@@ -158,7 +158,8 @@ class Builder {
       return fail(where(mark, 1), "a key must be plain text", "quote it if it holds brackets");
     }
     if (stack_.size() >= static_cast<size_t>(limits_.depth)) {
-      return fail(where(mark, 1), fmt::format("nested deeper than {} levels", limits_.depth));
+      return fail(where(mark, 1), fmt::format("nested deeper than {} levels", limits_.depth),
+                  "no description is: is it the right file?");
     }
     Open next;
     next.value.kind = kind;
@@ -176,7 +177,8 @@ class Builder {
 
   bool add(Value value) {
     if (++nodes_ > limits_.nodes) {
-      return fail(value.at, fmt::format("more than {} values", limits_.nodes));
+      return fail(value.at, fmt::format("more than {} values", limits_.nodes),
+                  "no description has so many: is it the right file?");
     }
     if (stack_.empty()) {
       root_ = std::move(value);

@@ -201,6 +201,12 @@ void Reviewer::scale() {
       if (limit == b.limit) a.missing.emplace_back(key);
     }
   }
+  if (out_.job && !out_.job->fits) {
+    a.verdict = Verdict::kBad;
+    fact(a, 'c',
+         fmt::format("{} does not fit: no plan for {} accelerators; `assay plan` shows why",
+                     out_.job->name, cluster_.accelerators()));
+  }
   const Fabric& f = cluster_.fabric;
   if (cluster_.nodes > 1) {
     fact(a, 's', fmt::format("fabric {:g}:1 above {} nodes", f.oversubscription, f.nodes_per_leaf));

@@ -41,6 +41,7 @@ struct JobFigures {
   double days = 0;  // at full speed
   double accelerators = 0;
   std::string name;
+  bool fits = true;  // false: no plan does, and there are no figures
   // Simulated; zero runs: it could not be, and nothing is said about them.
   int64_t runs = 0;
   double simulated_days = 0;

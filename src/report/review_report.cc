@@ -143,7 +143,8 @@ Json bill_json(const Bill& b) {
 }
 
 Json job_json(const JobFigures& j) {
-  Json job{{"workload", j.name}, {"mfu", j.mfu}, {"days", j.days}};
+  if (!j.fits) return {{"workload", j.name}, {"fits", false}};
+  Json job{{"workload", j.name}, {"fits", true}, {"mfu", j.mfu}, {"days", j.days}};
   if (j.runs == 0) return job;
   job["simulated"] = {
       {"runs", j.runs},

@@ -32,7 +32,11 @@ class Checker {
     add(path, fmt::format("{:.6g} is outside {} to {}", value, least, most),
         value < least ? "raise it" : "lower it");
   }
-  void time(const std::string& path, Seconds value) { within(path, value.v, 0, kPeriodMost); }
+  void time(const std::string& path, Seconds value) {
+    if (value.v >= 0 && value.v <= kPeriodMost) return;
+    add(path, fmt::format("{:.3g} s is outside 0 to 100 years", value.v),
+        value.v < 0 ? "raise it" : "lower it");
+  }
   void share(const std::string& path, double value) { within(path, value, 0, 1); }
 };
 

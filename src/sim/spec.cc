@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -218,7 +219,7 @@ void Maker::storage() {
   if (in_.site != nullptr) out_.storage_capacity = in_.site->storage.capacity;
   if (in_.site != nullptr && in_.site->storage.write.v > 0) {
     write = in_.site->storage.write;
-    read = in_.site->storage.read.v > 0 ? in_.site->storage.read : write;
+    read = write;
   } else if (c.storage_bandwidth.v > 0) {
     write = read = c.storage_bandwidth;
   } else {
@@ -229,6 +230,7 @@ void Maker::storage() {
                           : fmt::format("{:.3g} TB/s write", write.v / 1e12),
            "1.9 GB/s a node, as large clusters are built");
   }
+  if (in_.site != nullptr && in_.site->storage.read.v > 0) read = in_.site->storage.read;
   if (in_.site != nullptr && in_.site->storage.requests_per_s > 0) {
     const Bandwidth requests(in_.site->storage.requests_per_s * kRequestBytes);
     write = std::min(write, requests);
@@ -486,6 +488,14 @@ std::string described(const std::string& path) {
   return path;
 }
 
+// The figure of the site's storage behind what was derived from it, or nothing.
+std::string_view storage_behind(const std::string& path) {
+  if (path.ends_with(".persist")) return "site.storage.write";
+  const bool read = path.ends_with(".restore") || path.ends_with(".starves") ||
+                    path == "data.starved" || path == "data.demand";
+  return read ? "site.storage.read" : "";
+}
+
 }  // namespace
 
 Bytes checkpoint_bytes(const Setting& setting) { return checkpoint_bytes(setting.workload); }
@@ -515,6 +525,18 @@ Diagnostics spec_problems(const SpecResult& r, const Origins& origins) {
                                   [&](const SpecProblem& f) { return f.path == p.path; });
     if (!said) found.push_back(p);
   }
+  // What follows from the site's storage is said of the storage, once for each way.
+  std::set<std::string> told;
+  std::erase_if(found, [&](const SpecProblem& p) {
+    const std::string_view storage = storage_behind(p.path);
+    const Origins::const_iterator stated = origins.find(std::string(storage));
+    if (storage.empty() || stated == origins.end()) return false;
+    if (told.insert(stated->first).second) {
+      add(fmt::format("{} is too little: run.{}: {}", storage, p.path, p.message), "raise it",
+          stated->first);
+    }
+    return true;
+  });
   for (const SpecProblem& p : found) {
     add(fmt::format("run.{}: {}", p.path, p.message), p.fix, "run." + p.path);
   }

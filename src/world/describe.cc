@@ -186,6 +186,15 @@ void Describer::read_operations() {
   result_.operations_name = take_name(value, run.name);
   result_.has_operations = inputs_.run.given;
   check_operations(run, value, problems_);
+  const Entry* saves = value.is_map() ? value.find("checkpoint") : nullptr;
+  const Entry* interval = saves && saves->value.is_map() ? saves->value.find("interval") : nullptr;
+  if (interval && run.checkpoint.rule != SaveRule::kFixed) {
+    Diagnostic d = problem_at(interval->key_at,
+                              "run.checkpoint.interval changes nothing: the rule chooses another",
+                              "add `rule: fixed` (--set run.checkpoint.rule=fixed), or remove it");
+    d.severity = Severity::kWarning;
+    result_.warnings.push_back(std::move(d));
+  }
 }
 
 // Prices that were asked for another part say little about this one.

@@ -93,6 +93,13 @@ bool Reader::in_limits(const Value& value, double number, Dimension d, const std
                   : fmt::format("{} must be at most {}", path, format_quantity(limits.max, d));
   }
   if (message.empty()) return true;
+  if (help.empty()) {
+    const bool bounded = limits.min > kPositive.min && limits.max < kPositive.max;
+    help = bounded               ? fmt::format("write {} to {}", format_quantity(limits.min, d),
+                                               format_quantity(limits.max, d))
+           : number > limits.max ? fmt::format("write at most {}", format_quantity(limits.max, d))
+                                 : fmt::format("write at least {}", format_quantity(limits.min, d));
+  }
   problem(value.at, message, help);
   return false;
 }
@@ -204,12 +211,8 @@ void Reader::unknown_key(const Entry& entry, const std::vector<std::string>& kno
                          const std::string& path) {
   if (problems_.size() >= kMaxProblems) return;  // a suggestion costs time, and nobody would see it
   const std::string near = nearest(entry.key, known);
-  std::string help;
-  if (!near.empty()) {
-    help = fmt::format("did you mean `{}`?", near);
-  } else if (known.size() <= 12) {
-    help = fmt::format("known keys are {}", fmt::join(known, ", "));
-  }
+  const std::string help = near.empty() ? fmt::format("known keys are {}", fmt::join(known, ", "))
+                                        : fmt::format("did you mean `{}`?", near);
   problem(entry.key_at, fmt::format("unknown key `{}` in {}", sanitize(entry.key, 60), path), help);
 }
 

@@ -110,6 +110,12 @@ void SiteCheck::power(const Power& p) {
     problem("power", "site.power.contracted is not stated",
             "write the power at the meter, as in `power: {contracted: 24 MW}`");
   }
+  // The largest campuses that are planned have some 5 to 10 GW.
+  constexpr Watts kContractedMost{100e9};
+  if (p.contracted > kContractedMost) {
+    problem("power.contracted", "site.power.contracted is more than any site has",
+            "write at most 100 GW; is the unit right?");
+  }
   if (p.cap.v > 0 && p.contracted.v > 0 && p.cap > p.contracted) {
     problem("power.cap", "site.power.cap is above the contracted power",
             "a cap only does something below it");
@@ -230,7 +236,10 @@ bool is_date(const std::string& text) {
   if (!year || text.size() == 4) return year;
   const bool month = text[4] == '-' && digits(5, 2) && within(5, 12);
   if (!month || text.size() == 7) return month;
-  return text[7] == '-' && digits(8, 2) && within(8, 31);
+  // 29 February in any year: prices and weather have no calendar of their own.
+  constexpr int kDays[] = {31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+  const int number = (text[5] - '0') * 10 + (text[6] - '0');
+  return text[7] == '-' && digits(8, 2) && within(8, kDays[number - 1]);
 }
 
 void check_site(const Site& site, const Value& value, Diagnostics& problems) {
