@@ -157,6 +157,8 @@ tl::expected<Description, InputRefusal> describe_run(const Arguments& args,
   return std::move(*description);
 }
 
+namespace {
+
 // A run that begins on a stated date pays the prices of that date, where the offer has any.
 Diagnostics start_problems(Site& site, const std::string& start) {
   if (start.empty() || site.offer.tenure != Tenure::kRented || site.offer.prices.empty()) return {};
@@ -189,6 +191,8 @@ tl::expected<PlanResult, int> plan_to_run(const Context& context, Description de
   return tl::unexpected(deliver(context, plan_text(plan, context.style, context.stamp),
                                 plan_json(plan, context.stamp), kNo));
 }
+
+}  // namespace
 
 tl::expected<SimulateResult, int> simulate_description(const Context& context,
                                                        Description description,
