@@ -275,7 +275,7 @@ void yardstick_turn(Least& least) {
 }
 
 // Rounds that a prediction may cost.
-constexpr double kMostRounds = 110;
+constexpr double kMostRounds = 130;
 constexpr int kTurns = 12;
 
 bool check() {
