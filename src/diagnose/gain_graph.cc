@@ -7,6 +7,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "base/text.h"
 #include "diagnose/gain_marks.h"
 #include "diagnose/gain_share.h"
 
@@ -234,8 +235,13 @@ bool holds_the_host(const Context& c, const RuntimeEvent& call, int32_t event) {
   const bool host = name.find("HtoD") != std::string_view::npos ||
                     name.find("DtoH") != std::string_view::npos ||
                     name.find("Host") != std::string_view::npos;
-  // The last piece may still be on its way when the call returns.
-  return host && end_of(call) + std::max(kReturns / 4, e.duration_ns / 8) >= end_of(e);
+  if (!host) return false;
+  // The last piece may still be on its way when the call returns; of a copy that fits the driver's
+  // buffer all of it: the call has then copied it there on the host.
+  const bool staged = e.bytes > kStagedBytes && contains(name, "Pageable") &&
+                      contains(name, "HtoD") && call.duration_ns > kBlockedTimes * c.usual;
+  const int64_t piece = staged ? e.duration_ns : e.duration_ns / 8;
+  return end_of(call) + std::max(kReturns / 4, piece + (staged ? kReturns : 0)) >= end_of(e);
 }
 
 HostCall make_call(const Context& c, size_t at, int32_t last_op) {
@@ -359,6 +365,7 @@ std::vector<HostCall> window_calls(const Context& c, int64_t from, int64_t to) {
       const HostSplit split = split_host(c.marks, frontier, call.start_ns);
       h.work_ns = split.work_ns;
       h.data_ns = split.data_ns;
+      h.read_ns = split.read_ns;
       h.pause_ns = split.pause_ns;
     }
     h.recorded = 1 + recorded_in(c, frontier, call.start_ns);
@@ -374,6 +381,7 @@ std::vector<HostCall> window_calls(const Context& c, int64_t from, int64_t to) {
   const HostSplit split = split_host(c.marks, frontier, std::max(to, frontier));
   end.work_ns = split.work_ns;
   end.data_ns = split.data_ns;
+  end.read_ns = split.read_ns;
   end.pause_ns = split.pause_ns;
   end.recorded = recorded_in(c, frontier, to);
   out.push_back(end);
@@ -441,6 +449,7 @@ void take_typical(const Context& c, const StepView& view, StepGraph& g) {
   }
   if (2 * steps.size() <= static_cast<size_t>(view.steps) || steps.size() < 2) return;
   spread_mean(whole, &HostCall::data_ns, g.calls);
+  spread_mean(whole, &HostCall::read_ns, g.calls);
   spread_mean(whole, &HostCall::pause_ns, g.calls);
   std::vector<int64_t> values(steps.size());
   auto typical = [&](size_t at, int64_t HostCall::*field) {
@@ -506,7 +515,13 @@ StepGraph graph_of(const Context& c, const StepView& view) {
     if (call.runtime < 0) continue;
     const int32_t begin = c.launch_from[static_cast<size_t>(call.runtime)];
     for (int32_t i = 0; i < call.ops; ++i) {
-      g.ops.push_back(make_op(c, c.launch_list[static_cast<size_t>(begin + i)]));
+      DeviceOp op = make_op(c, c.launch_list[static_cast<size_t>(begin + i)]);
+      if (const int64_t staging = op.latency_ns - c.latency;
+          call.kind == CallKind::kCopy && staging > 0) {
+        op.latency_ns -= staging;
+        op.late_ns += staging;
+      }
+      g.ops.push_back(op);
     }
   }
   share_busy_time(trace, g);

@@ -13,6 +13,9 @@ constexpr int64_t kPauseLeast = 1'000'000;
 // The framework's own bookkeeping around a backward pass (counting dependencies before it, giving
 // the graph back after it) goes with the number of its nodes: 0.6 to 1.3 us each on our own H200.
 constexpr int64_t kNodeCost = 1'500;
+// What Python takes for one value that it has in hand, at most: a look-up, a line of text.
+constexpr int64_t kValueCost = 10'000;
+constexpr int64_t kValueBytes = 8;
 // Memory of this size and more goes back to the system when it is freed, page by page.
 constexpr int64_t kMappedBytes = 32 << 20;
 
@@ -38,9 +41,11 @@ std::vector<char> launching_threads(const Trace& t) {
   return launching;
 }
 
-bool is_host_copy(const Trace& t, const DeviceEvent& e, std::string_view way) {
+// A copy one way, as CUDA and as HIP name it.
+bool is_host_copy(const Trace& t, const DeviceEvent& e, std::string_view way,
+                  std::string_view in_words) {
   const std::string_view name = t.text(e.name);
-  return e.kind == DeviceKind::kCopy && (contains(name, way) || contains(name, "Host -> Device"));
+  return e.kind == DeviceKind::kCopy && (contains(name, way) || contains(name, in_words));
 }
 
 // Device events by the time of their launch.
@@ -77,12 +82,20 @@ struct Launches {
     const size_t next = after(t, hole.end_ns);
     if (next == events.size()) return false;
     if (step_at(t, hole.start_ns + 1) != step_at(t, launched(t, next))) return false;
-    return is_host_copy(t, event(t, next), "HtoD");
+    return is_host_copy(t, event(t, next), "HtoD", "Host -> Device");
   }
   // Nothing was launched in the step before it.
   bool begins_step(const Trace& t, const Interval64& hole) const {
     const size_t next = after(t, hole.end_ns);
     return next == 0 || step_at(t, launched(t, next - 1)) < step_at(t, hole.start_ns + 1);
+  }
+  // The last work before it brought values to the host, so many that working on them takes as long.
+  bool works_on_values(const Trace& t, const Interval64& hole) const {
+    const size_t next = after(t, hole.end_ns);
+    if (next == 0) return false;
+    const DeviceEvent& last = event(t, next - 1);
+    if (!is_host_copy(t, last, "DtoH", "Device -> Host")) return false;
+    return last.bytes / kValueBytes * kValueCost >= hole.end_ns - hole.start_ns;
   }
   // The last work before it was a large copy to or from pageable memory: what it replaced goes
   // back to the system.
@@ -183,7 +196,7 @@ bool is_collection(std::string_view n) {
 
 HostMarks host_marks(const Trace& t) {
   HostMarks marks;
-  Intervals data, pauses;
+  Intervals data, reads, pauses;
   bool worker = false, single = false;
   for (const HostEvent& e : t.host) {
     if (e.duration_ns <= 0) continue;
@@ -213,7 +226,11 @@ HostMarks host_marks(const Trace& t) {
     if (overlap(data, hole.start_ns, hole.end_ns) * 2 > length) continue;
     if (marks.host_recorded && launches.leads_to_input(t, hole)) {
       data.push_back(hole);
-    } else if (length >= bookkeeping && !launches.frees_a_copy(t, hole)) {
+    } else if (launches.frees_a_copy(t, hole)) {
+      continue;
+    } else if (marks.host_recorded && !t.steps.empty() && launches.works_on_values(t, hole)) {
+      reads.push_back(hole);
+    } else if (length >= bookkeeping) {
       pauses.push_back(hole);
     }
   }
@@ -226,7 +243,8 @@ HostMarks host_marks(const Trace& t) {
     if (launches.begins_step(t, hole) && launches.leads_to_input(t, hole)) data.push_back(hole);
   }
   marks.data = union_of(std::move(data));
-  marks.pauses = subtract(union_of(std::move(pauses)), marks.data);
+  marks.reads = subtract(union_of(std::move(reads)), marks.data);
+  marks.pauses = subtract(subtract(union_of(std::move(pauses)), marks.data), marks.reads);
   return marks;
 }
 
@@ -234,8 +252,9 @@ HostSplit split_host(const HostMarks& marks, int64_t from, int64_t to) {
   HostSplit split;
   if (to <= from) return split;
   split.data_ns = overlap(marks.data, from, to);
+  split.read_ns = overlap(marks.reads, from, to);
   split.pause_ns = overlap(marks.pauses, from, to);
-  split.work_ns = to - from - split.data_ns - split.pause_ns;
+  split.work_ns = to - from - split.data_ns - split.read_ns - split.pause_ns;
   return split;
 }
 

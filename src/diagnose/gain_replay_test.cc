@@ -80,6 +80,18 @@ TEST(Replay, GraphsLeaveTheDeviceAndWhatCannotBeCaptured) {
   StepGraph g = plain(100, 20, 3);
   g.calls[0].data_ns = 900 * kUs;
   EXPECT_NEAR(us(replay(with_graphs(g))), 900, 25);
+  // A launch that took long to arrive is none any more.
+  StepGraph late = plain(100, 20, 3);
+  late.ops[50].late_ns = 400 * kUs;
+  EXPECT_NEAR(us(replay(with_graphs(late))), 100 * 3.6, 25);
+}
+
+TEST(Replay, TheAllocatorsOwnWorkGoesWithItsCalls) {
+  StepGraph g = plain(100, 20, 3);
+  for (size_t i : {50u, 51u, 52u}) g.calls[i].kind = CallKind::kAllocate;
+  for (size_t i : {50u, 51u, 52u}) g.calls[i].ops = 0;
+  // 97 launches, and the work before the first of the three.
+  EXPECT_NEAR(us(replay(without_allocation(g))), 97 * 25 + 20, 1);
 }
 
 TEST(Replay, AFileThatRanOnce) {

@@ -70,17 +70,30 @@ bool waits(const HostCall& call) {
 }
 
 StepGraph without_syncs(StepGraph g) {
-  for (HostCall& call : g.calls) {
+  for (size_t i = 0; i < g.calls.size(); ++i) {
+    HostCall& call = g.calls[i];
     if (waits(call)) call.wait_lane = kNoLane;
+    if (call.read_ns == 0) continue;
+    call.read_ns = 0;
+    // Nor does anything wait for the values that were worked on.
+    for (size_t before = i; before-- > 0;) {
+      HostCall& copy = g.calls[before];
+      if (copy.after_copy || copy.kind == CallKind::kCopy) copy.wait_lane = kNoLane;
+      if (copy.ops > 0) break;
+    }
   }
   return g;
 }
 
 StepGraph without_allocation(StepGraph g) {
+  bool again = false;  // the call before was one as well: between the two is the allocator's work
   for (HostCall& call : g.calls) {
-    if (call.kind != CallKind::kAllocate) continue;
+    const bool before = again;
+    again = call.kind == CallKind::kAllocate;
+    if (!again) continue;
     call.wait_lane = kNoLane;
     call.call_ns = 0;
+    if (before) call.work_ns = 0;
   }
   return g;
 }
@@ -125,13 +138,15 @@ StepGraph with_graphs(StepGraph g) {
     const bool captured = call.kind == CallKind::kLaunch || call.kind == CallKind::kOther;
     // Queries and the end of the step launch nothing: they neither start a graph nor break one.
     call.work_ns = 0;
-    if (!captured || call.data_ns > 0 || call.pause_ns > 0) in_graph = false;
+    if (!captured || call.data_ns > 0 || call.read_ns > 0 || call.pause_ns > 0) in_graph = false;
     if (!captured) continue;
     call.call_ns = !in_graph && call.ops > 0 ? kGraphLaunch : 0;
     for (int32_t i = 0; i < call.ops; ++i) {
       DeviceOp& op = g.ops[static_cast<size_t>(call.first_op + i)];
       if (op.gap_ns >= 0) op.gap_ns = kGraphGap;  // less than none: it overlaps the one before
-      if (in_graph) op.latency_ns = 0;
+      if (!in_graph) continue;
+      op.latency_ns = 0;
+      if (op.after < 0) op.late_ns = 0;  // the launch's, which is no more
     }
     if (call.ops > 0) in_graph = true;
   }
@@ -200,6 +215,12 @@ StepGraph with_hidden_communication(StepGraph g, const Trace& t, const KernelTab
 int64_t data_ns(const StepGraph& g) {
   int64_t sum = 0;
   for (const HostCall& call : g.calls) sum += call.data_ns;
+  return sum;
+}
+
+int64_t read_ns(const StepGraph& g) {
+  int64_t sum = 0;
+  for (const HostCall& call : g.calls) sum += call.read_ns;
   return sum;
 }
 

@@ -35,7 +35,8 @@ constexpr double kBesideWorkers = 1.10;
 constexpr int64_t kPageFault = 250;  // ns for a minor fault of Linux on shared memory
 constexpr int64_t kPageBytes = 4096;
 
-// No call waits for the device but copies of real size: results are read later, in bulk.
+// No call waits for the device but copies of real size: results are read later, in bulk. Nor does
+// the host work on values that it has read: they stay on the device, or wait.
 StepGraph without_syncs(StepGraph);
 // A call that waits for the device and need not: a synchronisation, or a copy of a few bytes.
 bool waits(const HostCall&);
@@ -76,6 +77,7 @@ bool is_point_to_point(const Trace&, const DeviceEvent&);
 
 // Share of a step that goes to waiting for data etc.: sums over the calls of a graph.
 int64_t data_ns(const StepGraph&);
+int64_t read_ns(const StepGraph&);
 int64_t pause_ns(const StepGraph&);
 
 }  // namespace assay

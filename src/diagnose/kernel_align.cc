@@ -5,6 +5,10 @@
 // portable kernel instead of the vendor's, and cuts the result; backward the same again. Padding
 // and cutting go, and the vendor's kernel comes, when the size is even. Convolutions do not either:
 // cuDNN clears a buffer and pads the channels of input, weight and output into and out of it.
+//
+// A compiler does the same by itself, and its kernels say so in their names, which list what they
+// were made of: `triton_poi_fused_addmm_t_3` holds nothing but a matmul's operand, so it pads it;
+// `triton_poi_fused_..._constant_pad_nd_..._6` before attention pads heads.
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -31,6 +35,27 @@ const HostEvent* inside(const Trace& t, const DeviceEvent& e, std::string_view n
     op = h.parent;
   }
   return nullptr;
+}
+
+// A compiled kernel made of nothing but a matmul and views of its operands.
+bool pads_a_matmul(std::string_view name) {
+  constexpr std::string_view kHead = "triton_poi_fused_";
+  if (name.substr(0, kHead.size()) != kHead) return false;
+  bool matmul = false;
+  for (size_t at = kHead.size(); at < name.size();) {
+    const size_t end = std::min(name.find('_', at), name.size());
+    const std::string_view word = name.substr(at, end - at);
+    const bool product = word == "mm" || word == "addmm" || word == "bmm" || word == "baddbmm";
+    const bool number = !word.empty() && word[0] >= '0' && word[0] <= '9';
+    matmul = matmul || product;
+    if (!product && !number && word != "t" && word != "view") return false;
+    at = end + 1;
+  }
+  return matmul;
+}
+
+bool is_backward_pass(std::string_view kernel) {
+  return contains(kernel, "bwd") || contains(kernel, "backward");
 }
 
 struct Rule {
@@ -77,6 +102,64 @@ struct Rule {
     }
   }
 
+  // The vendor's attention instead of the portable one, which takes any size.
+  void give_to_vendor(size_t i) {
+    const std::string_view name = t.text(event(i).name);
+    const bool vendor = !t.devices.empty() && t.devices.front().major >= 9;
+    if (!vendor || !contains(name, "flash")) return;
+    const Kernels& k = *d.kernels;
+    scale(i, is_backward_pass(name) ? k.attention_backward / k.attention_vendor_backward
+                                    : k.attention_forward / k.attention_vendor_forward);
+  }
+
+  std::string compiled_matmuls() {
+    bool any = false;
+    for (size_t i = 0; i < g.ops.size(); ++i) {
+      if (!kind(i).compiled || !pads_a_matmul(t.text(event(i).name))) continue;
+      any = true;
+      replace_op(g, w, i, 0, true);
+    }
+    return any ? "matmuls that the compiler pads" : "";
+  }
+
+  // Up to three kernels before the portable attention, that do nothing but pad what it takes.
+  bool pads_heads(size_t attention) {
+    bool any = false;
+    for (size_t i = attention; i-- > 0 && attention - i <= 3;) {
+      const std::string_view name = t.text(event(i).name);
+      if (!kind(i).compiled || !contains(name, "constant_pad_nd")) break;
+      if (contains(name, "clone") || contains(name, "stack")) break;
+      any = true;
+      replace_op(g, w, i, 0, true);
+    }
+    return any;
+  }
+
+  std::string compiled_heads() {
+    bool any = false;
+    const auto is_cut = [&](size_t i) {
+      return kind(i).compiled && contains(t.text(event(i).name), "slice");
+    };
+    const auto portable = [&](size_t i) {
+      return kind(i).kind == KernelKind::kAttention &&
+             contains(t.text(event(i).name), "pytorch_flash");
+    };
+    for (size_t i = 0; i < g.ops.size(); ++i) {
+      if (portable(i) && pads_heads(i)) any = true;
+    }
+    if (!any) return {};
+    for (size_t i = 0; i < g.ops.size(); ++i) {
+      // Padded gradients are copied into order before the backward pass.
+      const bool moves = is_memory_kind(kind(i).kind) &&
+                         inside(t, event(i), "aten::_flash_attention_backward") != nullptr;
+      if (moves) replace_op(g, w, i, 0, true);
+      if (!portable(i)) continue;
+      give_to_vendor(i);
+      if (i + 1 < g.ops.size() && is_cut(i + 1)) replace_op(g, w, i + 1, 0, true);
+    }
+    return "attention whose heads the compiler pads to a multiple of 8";
+  }
+
   std::string padded_heads() {
     const HostEvent* padded = nullptr;
     for (size_t i = 0; i < g.ops.size(); ++i) {
@@ -86,17 +169,11 @@ struct Rule {
       replace_op(g, w, i, 0, true);
     }
     if (padded == nullptr) return {};
-    const bool vendor = !t.devices.empty() && t.devices.front().major >= 9;
     for (size_t i = 0; i < g.ops.size(); ++i) {
       if (inside(t, event(i), "ConstantPadNdBackward0") != nullptr) replace_op(g, w, i, 0, true);
       if (kind(i).kind != KernelKind::kAttention) continue;
-      const std::string_view name = t.text(event(i).name);
-      const bool backward = contains(name, "bwd") || contains(name, "backward");
-      if (backward) widenings(i);
-      if (!vendor || !contains(name, "flash")) continue;
-      const Kernels& k = *d.kernels;
-      scale(i, backward ? k.attention_backward / k.attention_vendor_backward
-                        : k.attention_forward / k.attention_vendor_forward);
+      if (is_backward_pass(t.text(event(i).name))) widenings(i);
+      give_to_vendor(i);
     }
     const auto dims = parse_dims(t.text(padded->shapes));
     if (dims.empty() || dims[0].size() != 4)
@@ -124,7 +201,8 @@ Waste misaligned_shapes(const StepGraph& g, const Trace& t, const KernelTable& t
                         const DeviceModel& d) {
   Rule rule{g, t, table, d, waste_of(g, Cause::kMisalignedShapes)};
   if (d.kernels == nullptr) return rule.w;
-  for (const std::string& what : {rule.matmuls(), rule.padded_heads(), rule.padded_channels()}) {
+  for (const std::string& what : {rule.matmuls(), rule.compiled_matmuls(), rule.compiled_heads(),
+                                  rule.padded_heads(), rule.padded_channels()}) {
     if (what.empty()) continue;
     if (!rule.w.what.empty()) rule.w.what += " and to ";
     rule.w.what += what;

@@ -82,8 +82,10 @@ void set_path(std::string_view n, KernelClass& c) {
       contains(n, "s16816") || contains(n, "s1688")) {
     return path(Precision::kFp16, true);
   }
+  // CUTLASS's attention keeps fp32 on tensor cores, as three products in TF32, from Ampere on.
+  const bool thrice = contains(n, "fmha_cutlass") && !contains(n, "_sm5") && !contains(n, "_sm7");
   if (contains(n, "_f32_") || contains(n, "<float") || contains(n, "f32f32"))
-    path(Precision::kFp32, false);
+    path(Precision::kFp32, thrice);
 }
 
 // `align2`, `aligna4_alignc4`: the smallest that is stated.

@@ -32,7 +32,8 @@ enum class KernelKind {
 struct KernelClass {
   KernelKind kind = KernelKind::kOther;
   bool tensor_cores = false;  // of a matmul, convolution or attention
-  // Arithmetic of a matmul, convolution or attention; fp32 where tensor_cores is false.
+  // Arithmetic of a matmul, convolution or attention; fp32 where tensor_cores is false, and for
+  // attention that makes fp32 of three products in TF32.
   Precision precision = Precision::kBf16;
   bool precision_known = false;
   // In fp64, on whatever units: `precision` is fp32 and tensor_cores false, for so it is priced.

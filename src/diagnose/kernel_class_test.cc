@@ -45,6 +45,8 @@ TEST(KernelClass, NamesFromRealTraces) {
       {"cudnn_generated_fort_native_sdpa_sm90_flash_fprop_wgmma_f16_knob_7", "",
        KernelKind::kAttention, true, Precision::kFp16},
       {"fmha_cutlassB_f32_aligned_128x64_k128_sm80(PyTorchMemEffAttention", "",
+       KernelKind::kAttention, true, Precision::kFp32},
+      {"fmha_cutlassF_f32_notaligned_64x64_rf_sm70(PyTorchMemEffAttention", "",
        KernelKind::kAttention, false, Precision::kFp32},
       {"_ZN7ck_tile6kentryILi2ENS_38FmhaBatchPrefillWithPagedKVCacheKernel", "aiter::mha",
        KernelKind::kAttention},

@@ -16,8 +16,8 @@ namespace {
 // elements, data/h200/membound.csv: 5.32 against 8.18 ms; the element-wise kernels of a 1B Llama,
 // test/data/traces: 0.66).
 constexpr double kHalfBytes = 0.65;
-// Fused attention in fp32 reaches this share of the vector units' peak (1B Llama, 2048 tokens,
-// forward and backward on an H200).
+// Fused attention in fp32 reaches this share of the vector units' peak, on whatever units it runs
+// (1B Llama, 2048 tokens, forward and backward on an H200).
 constexpr double kVectorAttention = 0.49;
 
 double efficiency(const MatmulParams& m, Precision p) {
@@ -71,6 +71,9 @@ bool is_fp32(const Trace& t, const DeviceOp& op) {
   }
   return true;
 }
+
+// On vector units, or attention that makes fp32 of TF32 and is no faster.
+bool in_fp32(const KernelClass& k) { return k.precision_known && k.precision == Precision::kFp32; }
 
 bool is_batch_norm(const StepGraph& g, const Trace& t, size_t op) {
   const std::string_view name = t.text(t.device[static_cast<size_t>(g.ops[op].event)].name);
@@ -163,7 +166,7 @@ Waste no_tensor_cores(const StepGraph& g, const Trace& t, const KernelTable& tab
   Waste w = waste_of(g, Cause::kNoTensorCores);
   if (d.accelerator == nullptr || peak(*d.accelerator, to).v <= d.accelerator->fp32.v) return w;
   if (to == Precision::kTf32 && d.accelerator->tf32.v <= 0) return w;
-  int64_t vector_ns = 0, tensor_ns = 0, fp32_ns = 0, memory_ns = 0;
+  int64_t vector_ns = 0, tensor_ns = 0, tf32_ns = 0, fp32_ns = 0, memory_ns = 0;
   for (const DeviceOp& op : g.ops) {
     const KernelClass& k = table.of(static_cast<size_t>(op.event));
     if (is_memory_kind(k.kind)) {
@@ -171,8 +174,11 @@ Waste no_tensor_cores(const StepGraph& g, const Trace& t, const KernelTable& tab
       if (is_fp32(t, op)) fp32_ns += op.duration_ns;
     }
     if (!is_math_kind(k.kind)) continue;
-    (k.precision_known && !k.tensor_cores ? vector_ns : tensor_ns) += op.duration_ns;
+    (in_fp32(k) ? vector_ns : tensor_ns) += op.duration_ns;
+    if (k.precision_known && k.precision == Precision::kTf32) tf32_ns += op.duration_ns;
   }
+  // A model in TF32 keeps its tensors in fp32 by choice, and its attention with them.
+  const bool chosen = 2 * tf32_ns > tensor_ns;
   int64_t fp64_ns = 0;
   // Only where fp32 is the rule does everything else shrink with a change of format: most of the
   // arithmetic, not of its time, for a few matmuls in fp32 take as long as many in 16 bit.
@@ -183,7 +189,7 @@ Waste no_tensor_cores(const StepGraph& g, const Trace& t, const KernelTable& tab
     const DeviceOp& op = g.ops[i];
     const KernelClass& k = table.of(static_cast<size_t>(op.event));
     const double ns = static_cast<double>(op.duration_ns);
-    if (is_math_kind(k.kind) && k.precision_known && !k.tensor_cores) {
+    if (is_math_kind(k.kind) && in_fp32(k) && !(k.tensor_cores && chosen)) {
       if (to == Precision::kTf32 && k.kind == KernelKind::kAttention) continue;
       const auto shape = k.kind == KernelKind::kMatmul
                              ? recorded_matmul(t, t.device[static_cast<size_t>(op.event)])

@@ -74,6 +74,21 @@ class TraceBuilder {
     ops_.push_back(add_host("aten::copy_", begin, now_, HostKind::kOp));
   }
 
+  // A copy of pageable memory that fits the driver's buffer: the call waits for the stream, copies
+  // it there, and returns when the device begins with it.
+  void staged_copy(int64_t bytes, int64_t host_us, int64_t us) {
+    const int64_t begin = now_;
+    const int64_t waits_us = std::max<int64_t>(free_[kCompute] - now_, 0) / kUs;
+    const int32_t launch = call("cudaMemcpyAsync", waits_us + host_us);
+    DeviceEvent e = event("Memcpy HtoD (Pageable -> Device)", launch, us, kCompute);
+    e.kind = DeviceKind::kCopy;
+    e.role = Role::kMemory;
+    e.bytes = bytes;
+    free_[kCompute] = std::max(free_[kCompute], now_ - kUs);
+    run(e);
+    ops_.push_back(add_host("aten::copy_", begin, now_, HostKind::kOp));
+  }
+
   // Waits for everything launched so far.
   void sync(const std::string& op = "aten::_local_scalar_dense") {
     const int64_t begin = now_;

@@ -39,6 +39,7 @@ struct Hunt {
   std::vector<Priced> found;
   // What kernels beside those that were taken out gain: no replay of streams shows it.
   Seconds beside;
+  std::vector<std::string> notes;
 
   Seconds whole(const StepGraph& g) const { return replay(g, {scale}); }
   Seconds step(const StepGraph& g) const { return whole(g) - beside; }
@@ -89,6 +90,7 @@ struct Hunt {
     p.gain = std::min(before - after, base - alone);
     p.after = before - after <= base - alone ? after : alone;
     p.base = base;
+    p.alone = base - alone;
     p.confidence = confidence;
     p.waste = std::move(waste);
     found.push_back(std::move(p));
@@ -168,7 +170,7 @@ void hunt_tensor_cores(Hunt& h) {
 }
 
 // Less than a memory-bound step is what an eager framework costs every model; it is worth a note.
-void hunt_memory(Hunt& h, Analysis& analysis) {
+void hunt_memory(Hunt& h) {
   Waste waste = fusable_kernels(h.graph, h.in.trace, h.in.table);
   Waste optimizer = optimizer_passes(h.graph, h.in.trace);
   const bool passes =
@@ -184,7 +186,7 @@ void hunt_memory(Hunt& h, Analysis& analysis) {
   const Seconds before = h.step(h.graph);
   const Seconds after = h.step(with_durations(h.graph, waste.duration_ns));
   if (!h.worth(before - after)) return;
-  analysis.notes.push_back(fmt::format(
+  h.notes.push_back(fmt::format(
       "a compiler could fuse {:.1f} ms of memory-bound kernels a step: up to {:.0f} % of it",
       static_cast<double>(waste.before_ns) * 1e-6, (before - after) / h.base * 100));
 }
@@ -229,9 +231,8 @@ bool pauses_count(const Hunt& h) {
   return (h.step(g) - h.step(without_pauses(g))).v > kLarge * h.base.v;
 }
 
-// The host's causes, the one that idles the device most first. Launching comes last: a step that is
-// held cannot be captured, and what holds it makes launches look slow.
-void hunt_host(Hunt& h) {
+// What holds the host, the one that idles the device most first.
+void hunt_holds(Hunt& h) {
   struct Candidate {
     int64_t idle_ns;
     std::function<void()> hunt;
@@ -258,7 +259,40 @@ void hunt_host(Hunt& h) {
   std::stable_sort(candidates.begin(), candidates.end(),
                    [](const Candidate& a, const Candidate& b) { return a.idle_ns > b.idle_ns; });
   for (const Candidate& c : candidates) c.hunt();
+}
+
+void hunt_kernels(Hunt& h) {
+  const FindingInput& in = h.in;
+  hunt_waste(h, unfused_attention(h.graph, in.trace, in.table, in.device));
+  hunt_tensor_cores(h);
+  hunt_waste(h, misaligned_shapes(h.graph, in.trace, in.table, in.device));
+  hunt_memory(h);
+}
+
+// All causes. Launching comes after what holds the host: a step that is held cannot be captured,
+// and what holds it makes launches look slow.
+Hunt hunted(const FindingInput& in, bool holds_first) {
+  Hunt h{in, in.graph, 1, {}, {}, {}, {}};
+  h.base = replay(in.graph);
+  if (holds_first) hunt_holds(h);
+  hunt_kernels(h);
+  if (!holds_first) hunt_holds(h);
   hunt_launches(h);
+  hunt_communication(h, true);
+  hunt_communication(h, false);
+  return h;
+}
+
+// What is taken out later counts only what is left to it. So the larger of the two kinds goes
+// first: a hold that gives back more by itself than any kernels do.
+bool holds_weigh_more(const Hunt& h) {
+  Seconds kernels, holds;
+  for (const Priced& p : h.found) {
+    if (p.cause == Cause::kLaunchBound) continue;
+    Seconds& most = p.waste.cause == p.cause ? kernels : holds;
+    most = std::max(most, p.alone);
+  }
+  return kernels.v > 0 && holds > kernels;
 }
 
 void finish(Hunt& h, TraceDiagnosis& d) {
@@ -364,18 +398,12 @@ TraceDiagnosis diagnose_trace(const Trace& trace, const TraceContext& context) {
   d.unexplained = Seconds(static_cast<double>(idle.unexplained_ns) * 1e-9);
 
   const FindingInput in{trace, view, without_profiler(graph), table, idle, device};
-  Hunt hunt{in, in.graph, 1, {}, {}, {}};
-  hunt.base = d.replayed = replay(in.graph);
-  hunt_waste(hunt, unfused_attention(hunt.graph, trace, table, device));
-  hunt_tensor_cores(hunt);
-  hunt_waste(hunt, misaligned_shapes(hunt.graph, trace, table, device));
-  hunt_memory(hunt, d.analysis);
-  hunt_host(hunt);
-  hunt_communication(hunt, true);
-  hunt_communication(hunt, false);
+  Hunt first = hunted(in, false);
+  Hunt hunt = holds_weigh_more(first) ? hunted(in, true) : std::move(first);
+  d.analysis.notes = std::move(hunt.notes);
   // What was replayed is the median step; what is booked and measured is the mean.
   for (Priced& p : hunt.found) {
-    for (Seconds* s : {&p.gain, &p.after, &p.base, &p.alternative}) *s *= longer;
+    for (Seconds* s : {&p.gain, &p.after, &p.base, &p.alone, &p.alternative}) *s *= longer;
   }
   d.replayed = hunt.base * longer;
   finish(hunt, d);

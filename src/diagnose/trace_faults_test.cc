@@ -120,6 +120,96 @@ TEST(TraceFaults, PassesBesideASlowHost) {
   EXPECT_EQ(idle.analysis.findings.front().cause, Cause::kLaunchBound);
 }
 
+// The host counts what it has read. A single number explains no silence.
+TEST(TraceFaults, WorkOnValuesThatWereRead) {
+  const auto body = [](int64_t bytes) {
+    return [bytes](TraceBuilder& b, int) {
+      matmuls(b);
+      b.copy("Memcpy DtoH (Device -> Pageable)", bytes, 20, true);
+      b.pause(10'000);
+    };
+  };
+  const TraceDiagnosis d = diagnose_steps(body(196'608));
+  expect_only(d, Cause::kHostSync, 8.0, 8.2);
+  EXPECT_NE(d.analysis.findings.front().detail.find("values that it has read"), std::string::npos);
+  const TraceDiagnosis one = diagnose_steps(body(4));
+  EXPECT_EQ(one.analysis.findings.front().cause, Cause::kGarbageCollection);
+}
+
+// Images moved one by one: the host copies each into the driver's buffer, and the device takes it
+// from there while the host waits for it. Pinned, they are neither copied nor waited for.
+TEST(TraceFaults, StagedCopies) {
+  const TraceDiagnosis d = diagnose_steps([](TraceBuilder& b, int) {
+    for (int i = 0; i < 60; ++i) {
+      b.staged_copy(602'112, 90, 14);
+      b.sync("aten::copy_");
+    }
+    matmuls(b);
+  });
+  expect_only(d, Cause::kPageableCopies, 8.0, 8.8);
+  EXPECT_NE(d.analysis.findings.front().detail.find("60 copies"), std::string::npos);
+}
+
+// Attention has no path in TF32: a model that multiplies in TF32 has chosen, one in 16 bit has not.
+TEST(TraceFaults, AttentionInFp32) {
+  const auto body = [](const std::string& gemm) {
+    return [gemm](TraceBuilder& b, int) {
+      for (int i = 0; i < kLayers; ++i) {
+        b.kernel(gemm, "aten::mm", 300);
+        b.kernel("fmha_cutlassF_f32_aligned_64x64_rf_sm80(PyTorchMemEffAttention)",
+                 "aten::_efficient_attention_forward", 200);
+      }
+    };
+  };
+  const TraceDiagnosis tf32 = diagnose_steps(body("sm90_xmma_gemm_f32f32_tf32f32_f32_nt_n"));
+  EXPECT_EQ(tf32.analysis.findings.front().cause, Cause::kHealthy);
+  expect_only(diagnose_steps(body(kGemm)), Cause::kNoTensorCores, 6.0, 7.0);
+}
+
+// A compiler pads operands and heads by itself; its kernels say so in their names.
+TEST(TraceFaults, WhatTheCompilerPads) {
+  const auto body = [](const std::string& first, const std::string& second) {
+    return [=](TraceBuilder& b, int) {
+      for (int i = 0; i < kLayers; ++i) {
+        b.kernel(first, "aten::addmm", 60);
+        b.kernel(kGemm, "aten::addmm", 300);
+        b.kernel(second, "", 40);
+        b.kernel("void pytorch_flash::flash_fwd_kernel<x>", "aten::_flash_attention_forward", 100);
+      }
+    };
+  };
+  const TraceDiagnosis d =
+      diagnose_steps(body("triton_poi_fused_addmm_t_view_3",
+                          "triton_poi_fused_addmm_constant_pad_nd_permute_unbind_6"));
+  // The matmul, and attention by the vendor's kernel.
+  expect_only(d, Cause::kMisalignedShapes, kLayers * 0.35, kLayers * 0.40);
+  const TraceDiagnosis plain = diagnose_steps(
+      body("triton_poi_fused_addmm_gelu_view_3", "triton_poi_fused_clone_permute_6"));
+  EXPECT_EQ(plain.analysis.findings.front().cause, Cause::kHealthy);
+}
+
+// Memory is asked for and given back, for longer than fusing the passes would save: the smaller of
+// the two is what is left to the other.
+TEST(TraceFaults, TheLargerCauseIsTakenOutFirst) {
+  const auto body = [](int64_t free_us) {
+    return [free_us](TraceBuilder& b, int) {
+      for (int i = 0; i < kLayers; ++i) {
+        b.kernel(kGemm, "aten::mm", 300);
+        for (int k = 0; k < 8; ++k) b.kernel(kAdd, "aten::mul", 50);
+      }
+      b.sync();
+      b.allocate("cudaFree", free_us);
+    };
+  };
+  const auto first = [&](int64_t free_us) {
+    const TraceDiagnosis d = diagnose_steps(body(free_us));
+    EXPECT_EQ(d.analysis.findings.size(), 2u);
+    return d.analysis.findings.front().cause;
+  };
+  EXPECT_EQ(first(9'000), Cause::kAllocator);
+  EXPECT_EQ(first(2'000), Cause::kMemoryBound);
+}
+
 // One step is held for 30 ms. All whole ones are booked, in nanoseconds that sum: the second and
 // the third, for the first began before anything was recorded of the device.
 TEST(TraceFaults, UnevenStepsAreBookedTogether) {

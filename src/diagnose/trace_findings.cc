@@ -58,6 +58,10 @@ Words sync_words(const FindingInput& in) {
       "{} synchronisation{} a step empt{} the device's queue; until the host is ahead again the "
       "device runs dry after every kernel.",
       calls, calls == 1 ? "" : "s", calls == 1 ? "ies" : "y");
+  if (const int64_t reads = read_ns(in.graph); reads > 0) {
+    w.detail += fmt::format(
+        " For {} more the host works on values that it has read, and launches nothing.", ms(reads));
+  }
   w.fix =
       "keep values on the device: no .item(), .cpu(), print(tensor), nonzero() or "
       "torch.cuda.synchronize() inside the step; read the loss every N steps, or copy it with "
@@ -93,7 +97,7 @@ Words copy_words(const FindingInput& in) {
     for (int32_t i = 0; i < call.ops; ++i) {
       const DeviceOp& op = in.graph.ops[static_cast<size_t>(call.first_op + i)];
       bytes += in.trace.device[static_cast<size_t>(op.event)].bytes;
-      time += op.duration_ns;
+      time += op.duration_ns + op.late_ns;  // the driver stages before it moves
       ++copies;
     }
   }

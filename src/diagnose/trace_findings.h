@@ -22,6 +22,7 @@ struct Priced {
   Seconds gain;   // what no other finding counts
   Seconds after;  // the step without it (and without those found before it)
   Seconds base;   // of the step as it is
+  Seconds alone;  // what it gives back by itself
   Confidence confidence = Confidence::kMedium;
   Waste waste;          // of kernels; empty for the host's causes
   Seconds alternative;  // no-tensor-cores: the step with TF32; zero: no such path

@@ -133,6 +133,9 @@ TEST(TraceLabels, SlowHabitsNameTheirCauseFirst) { expect_first("habits.csv", 10
 // Networks of thirteen families: recurrent, graphs, convolutions, towers, decoding.
 TEST(TraceLabels, OtherNetworksNameTheirCauseFirst) { expect_first("seventh.csv", 8); }
 
+// Habits put into vision, language, diffusion and expert models by somebody who never saw a rule.
+TEST(TraceLabels, HabitsOfOthersNameTheirCauseFirst) { expect_first("eighth.csv", 8); }
+
 // Two ranks that were really run, over sockets: who is late, and what the job would take.
 TEST(TraceLabels, RanksThatWereReallyLate) {
   const auto job = [](const std::string& name) {
