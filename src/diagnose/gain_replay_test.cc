@@ -86,6 +86,20 @@ TEST(Replay, GraphsLeaveTheDeviceAndWhatCannotBeCaptured) {
   EXPECT_NEAR(us(replay(with_graphs(late))), 100 * 3.6, 25);
 }
 
+// Workers that are waited for set the pace: a host that got faster waits longer.
+TEST(Replay, LoaderWorkersKeepTheirPace) {
+  StepGraph g = plain(100, 20, 3);
+  g.calls[0].data_ns = 900 * kUs;
+  const Seconds measured(4000e-6);
+  EXPECT_NEAR(us(replay(g)), 100 * 25 + 900, 1);
+  EXPECT_NEAR(us(replay(paced_by_loader(g, measured))), 4000, 1);
+  g.loader_in_process = true;
+  EXPECT_NEAR(us(replay(paced_by_loader(g, measured))), 100 * 25 + 900, 1);
+  g.loader_in_process = false;
+  g.calls[0].data_ns = 100 * kUs;  // less than 3 %: a hiccup
+  EXPECT_NEAR(us(replay(paced_by_loader(g, measured))), 100 * 25 + 100, 1);
+}
+
 TEST(Replay, TheAllocatorsOwnWorkGoesWithItsCalls) {
   StepGraph g = plain(100, 20, 3);
   for (size_t i : {50u, 51u, 52u}) g.calls[i].kind = CallKind::kAllocate;

@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "base/units.h"
 #include "diagnose/gain_graph.h"
 #include "diagnose/kernel_table.h"
 #include "world/accelerator.h"
@@ -21,6 +22,13 @@ StepGraph without_profiler(StepGraph);
 constexpr int64_t kProfilerCost = 400;   // ns
 constexpr int64_t kLaunchUsual = 5'600;  // ns of a launch on a host that is not slowed
 constexpr double kProfiledMost = 1.5;    // times as slow
+
+// The same step at the pace of loader workers. Where the host has to wait for them they have
+// nothing in stock, and a host that is faster than the profiled one waits as much longer: the
+// period of the run stays what was measured. Steps whose loader runs inside the training process,
+// or that wait for less than kWaitLeast of the period, stay as they are.
+StepGraph paced_by_loader(StepGraph, Seconds measured);
+constexpr double kWaitLeast = 0.03;
 
 // Batches are ready when asked for. The loader's work does not vanish: it moves to worker
 // processes, and three things follow where it ran inside the training process.

@@ -397,7 +397,8 @@ TraceDiagnosis diagnose_trace(const Trace& trace, const TraceContext& context) {
   for (const IdleGap& g : idle.gaps) d.spans.push_back({g.start_ns, g.end_ns, g.cause});
   d.unexplained = Seconds(static_cast<double>(idle.unexplained_ns) * 1e-9);
 
-  const FindingInput in{trace, view, without_profiler(graph), table, idle, device};
+  const StepGraph usual = paced_by_loader(without_profiler(graph), d.step_time * (1 / longer));
+  const FindingInput in{trace, view, usual, table, idle, device};
   Hunt first = hunted(in, false);
   Hunt hunt = holds_weigh_more(first) ? hunted(in, true) : std::move(first);
   d.analysis.notes = std::move(hunt.notes);

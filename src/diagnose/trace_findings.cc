@@ -33,11 +33,16 @@ Words data_words(const Priced& p, const FindingInput& in) {
       std::clamp(static_cast<int>(std::ceil(static_cast<double>(data) * 1e-9 / step)) + 1, 2, 64);
   Words w;
   w.title = "The device waits for the next batch";
-  w.detail = fmt::format(
-      "Every step the host spends {} on input before it launches anything; the device idles {} of "
-      "it.{}",
-      ms(data), ms(idle_of(in, Cause::kDataStarved)),
-      in.graph.loader_in_process ? " The loader runs inside the training process." : "");
+  w.detail =
+      in.graph.loader_in_process
+          ? fmt::format(
+                "Every step the host spends {} on input before it launches anything; the device "
+                "idles {} of it. The loader runs inside the training process.",
+                ms(data), ms(idle_of(in, Cause::kDataStarved)))
+          : fmt::format(
+                "The host waits {} a step for its loader workers, which set the pace; the device "
+                "idled {} of it beside the profiler.",
+                ms(data), ms(idle_of(in, Cause::kDataStarved)));
   w.fix =
       in.graph.loader_in_process
           ? fmt::format("DataLoader(..., num_workers={}, pin_memory=True, persistent_workers=True)",
