@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 #include "base/text.h"
 #include "diagnose/gain_replay.h"
@@ -164,6 +165,26 @@ StepGraph with_graphs(StepGraph g) {
     if (call.ops > 0) in_graph = true;
   }
   g.queue_limit = std::max<int64_t>(g.queue_limit, static_cast<int64_t>(g.ops.size()));
+  return g;
+}
+
+StepGraph with_one_optimizer_call(StepGraph g, const KernelTable& table) {
+  std::vector<HostCall*> updates;
+  for (HostCall& call : g.calls) {
+    if (call.kind != CallKind::kLaunch || call.ops == 0) continue;
+    const DeviceOp& op = g.ops[static_cast<size_t>(call.first_op)];
+    if (table.of(static_cast<size_t>(op.event)).kind == KernelKind::kOptimizer) {
+      updates.push_back(&call);
+    }
+  }
+  if (updates.size() < kOptimizerCalls) return g;
+  for (HostCall* call : std::span(updates).subspan(1)) {
+    call->work_ns = call->call_ns = 0;
+    for (int32_t i = 0; i < call->ops; ++i) {
+      DeviceOp& op = g.ops[static_cast<size_t>(call->first_op + i)];
+      op.gap_ns = std::min<int64_t>(op.gap_ns, 0);
+    }
+  }
   return g;
 }
 

@@ -71,6 +71,11 @@ StepGraph with_graphs(StepGraph);
 constexpr int64_t kGraphGap = 600;        // ns
 constexpr int64_t kGraphLaunch = 10'000;  // ns of the host for one graph launch
 
+// The optimizer's kernels are launched by one call, as a fused optimizer is; the device does what
+// it did. Returns the step as it is where they are too few to matter (kOptimizerCalls).
+StepGraph with_one_optimizer_call(StepGraph, const KernelTable&);
+constexpr int kOptimizerCalls = 20;
+
 // Operations take the given times; -1 keeps the measured one. One entry per operation.
 StepGraph with_durations(StepGraph, const std::vector<int64_t>& duration_ns);
 // The host does not launch the operations whose time is 0: they are part of another one.

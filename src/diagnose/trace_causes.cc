@@ -147,7 +147,11 @@ void hunt_launches(Hunt& h) {
   };
   if (h.worth(gain())) hunt_passes(h);
   const bool plain = gain().v > 0.1 * h.base.v;
-  h.take(Cause::kLaunchBound, with_graphs, plain ? Confidence::kHigh : Confidence::kMedium);
+  const Seconds before = h.step(h.graph);
+  const Seconds fused = h.step(with_one_optimizer_call(h.graph, h.in.table));
+  const Confidence confidence = plain ? Confidence::kHigh : Confidence::kMedium;
+  if (!h.take(Cause::kLaunchBound, with_graphs, confidence)) return;
+  if (h.worth(before - fused)) h.found.back().alternative = fused;
 }
 
 void hunt_waste(Hunt& h, Waste waste) {
@@ -398,13 +402,17 @@ TraceDiagnosis diagnose_trace(const Trace& trace, const TraceContext& context) {
   d.unexplained = Seconds(static_cast<double>(idle.unexplained_ns) * 1e-9);
 
   const StepGraph usual = paced_by_loader(without_profiler(graph), d.step_time * (1 / longer));
-  const FindingInput in{trace, view, usual, table, idle, device};
+  const FindingInput in{trace, view, usual, table, idle, device, longer};
   Hunt first = hunted(in, false);
   Hunt hunt = holds_weigh_more(first) ? hunted(in, true) : std::move(first);
   d.analysis.notes = std::move(hunt.notes);
   // What was replayed is the median step; what is booked and measured is the mean.
   for (Priced& p : hunt.found) {
     for (Seconds* s : {&p.gain, &p.after, &p.base, &p.alone, &p.alternative}) *s *= longer;
+    for (int64_t* ns : {&p.waste.before_ns, &p.waste.saved_ns, &p.waste.optimizer_ns,
+                        &p.waste.memory_ns, &p.waste.math_ns}) {
+      *ns = of_the_mean(in, *ns);
+    }
   }
   d.replayed = hunt.base * longer;
   finish(hunt, d);

@@ -57,10 +57,10 @@ Evidence kernel_evidence(const FindingInput& in, const std::vector<int32_t>& ops
   auto add = [&](const DeviceOp& op) {
     const DeviceEvent& e = in.trace.device[static_cast<size_t>(op.event)];
     Sum& sum = sums[{in.trace.text(e.name), op_name(in.trace, e)}];
-    sum.time += op.duration_ns;
+    sum.time += op.busy_ns;
     ++sum.count;
   };
-  for (const DeviceOp& op : in.graph.ops) all += op.duration_ns;
+  for (const DeviceOp& op : in.graph.ops) all += op.busy_ns;
   if (ops.empty()) {
     for (const DeviceOp& op : in.graph.ops) add(op);
   } else {
@@ -71,7 +71,7 @@ Evidence kernel_evidence(const FindingInput& in, const std::vector<int32_t>& ops
   std::stable_sort(order.begin(), order.end(),
                    [](const auto& a, const auto& b) { return a.second.time > b.second.time; });
   Evidence e;
-  e.title = "kernels of the step by time";
+  e.title = "kernels of the step by their part of its busy time";
   e.file = in.trace.file;
   e.columns = {"time", "share", "count", "operator", "kernel"};
   for (const auto& [key, sum] : order) {

@@ -210,6 +210,22 @@ TEST(TraceFaults, TheLargerCauseIsTakenOutFirst) {
   EXPECT_EQ(first(2'000), Cause::kMemoryBound);
 }
 
+// Most launches are the optimizer's, one for every operation on every parameter: fusing it is the
+// smaller repair and does most of what graphs would.
+TEST(TraceFaults, AnOptimizerOfManyLaunches) {
+  const TraceDiagnosis d = diagnose_steps([](TraceBuilder& b, int) {
+    matmuls(b, 20);
+    b.inside("Optimizer.step#AdamW.step", [&] {
+      for (int i = 0; i < 20 * kLayers; ++i) b.kernel(kAdd, "aten::mul_", 2);
+    });
+  });
+  const Finding& f = d.analysis.findings.front();
+  EXPECT_EQ(f.cause, Cause::kLaunchBound);
+  EXPECT_NE(f.detail.find("launched once the step would take 1.2 ms"), std::string::npos)
+      << f.detail;
+  EXPECT_EQ(f.fix.find("torch.optim.AdamW(..., fused=True)"), 0u) << f.fix;
+}
+
 // One step is held for 30 ms. All whole ones are booked, in nanoseconds that sum: the second and
 // the third, for the first began before anything was recorded of the device.
 TEST(TraceFaults, UnevenStepsAreBookedTogether) {

@@ -14,7 +14,11 @@ struct FindingInput {
   const KernelTable& table;
   const IdleSplit& idle;
   const DeviceModel& device;
+  // The mean step over the one that was replayed: prices and kernels' times are of the mean.
+  double longer = 1;
 };
+// A time of the replayed step, of the mean one.
+int64_t of_the_mean(const FindingInput&, int64_t ns);
 
 // A cause with its price, as found by the replay.
 struct Priced {
@@ -24,8 +28,10 @@ struct Priced {
   Seconds base;   // of the step as it is
   Seconds alone;  // what it gives back by itself
   Confidence confidence = Confidence::kMedium;
-  Waste waste;          // of kernels; empty for the host's causes
-  Seconds alternative;  // no-tensor-cores: the step with TF32; zero: no such path
+  Waste waste;  // of kernels; empty for the host's causes
+  // Another, smaller repair; zero: none. no-tensor-cores: the step with TF32; launch-bound: with an
+  // optimizer of one call.
+  Seconds alternative;
 };
 
 // Title, detail, fix, gain, share, step_after and evidence.
