@@ -181,7 +181,8 @@ tl::expected<Number, ScalarError> lex_number(std::string_view text) {
   }
   const auto [end, error] = std::from_chars(plain.data(), plain.data() + plain.size(), n.value);
   if (error == std::errc::result_out_of_range || !std::isfinite(n.value)) {
-    return tl::unexpected(ScalarError{fmt::format("is out of range: `{}`", shown(s)), ""});
+    return tl::unexpected(ScalarError{fmt::format("is out of range: `{}`", shown(s)),
+                                      "no figure has so many digits; is it the right one?"});
   }
   if (n.rest.size() > 1 && n.rest[0] == ',' && is_digit(n.rest[1])) {
     return tl::unexpected(ScalarError{fmt::format("must be a number, not `{}`", shown(s)),
@@ -213,6 +214,7 @@ ScalarError wrong_unit(const Number& n, const Family& f) {
   ScalarError e;
   if (f.example.empty()) {
     e.message = fmt::format("must be a plain number, `{}` is no unit for it", shown(n.rest));
+    e.help = fmt::format("leave the unit out: `{}`", shown(n.written));
     return e;
   }
   e.message = fmt::format("has the wrong unit `{}`", shown(n.rest));
@@ -240,6 +242,8 @@ const Unit* find_unit(std::string_view name, const Family& f, Dimension d) {
   return nullptr;
 }
 
+constexpr const char* kPlainNumber = "write one, as in `8` or `1.5e12`";
+
 // `2:1`, the way oversubscription is spoken of.
 bool is_ratio(const Number& n) {
   return n.rest.size() > 1 && n.rest[0] == ':' && number_length(n.rest.substr(1)) > 0;
@@ -250,7 +254,7 @@ tl::expected<double, ScalarError> parse_ratio(const Number& n) {
   if (!below) return tl::unexpected(below.error());
   const double ratio = n.value / below->value;
   if (!below->rest.empty() || !std::isfinite(ratio)) {
-    return tl::unexpected(ScalarError{"is not a ratio such as 2:1", ""});
+    return tl::unexpected(ScalarError{"is not a ratio such as 2:1", "write it so, or as a number"});
   }
   return ratio;
 }
@@ -268,6 +272,7 @@ tl::expected<double, ScalarError> parse_quantity(std::string_view text, Dimensio
   if (!n) {
     ScalarError error = n.error();
     if (error.help.empty()) error.help = written_like(f);
+    if (error.help.empty()) error.help = kPlainNumber;
     return tl::unexpected(std::move(error));
   }
   if (n->rest.empty()) {
@@ -283,14 +288,19 @@ tl::expected<double, ScalarError> parse_quantity(std::string_view text, Dimensio
     return tl::unexpected(wrong_unit(*n, f));
   }
   const double value = n->value * unit->scale;
-  if (!std::isfinite(value)) return tl::unexpected(ScalarError{"is out of range", ""});
+  if (!std::isfinite(value))
+    return tl::unexpected(ScalarError{"is out of range", "is the unit right?"});
   return value;
 }
 
 tl::expected<double, ScalarError> parse_whole(std::string_view text) {
   constexpr double kExact = 9007199254740992.0;  // 2^53
   const tl::expected<Number, ScalarError> n = lex_number(text);
-  if (!n) return tl::unexpected(n.error());
+  if (!n) {
+    ScalarError error = n.error();
+    if (error.help.empty()) error.help = kPlainNumber;
+    return tl::unexpected(std::move(error));
+  }
   if (n->rest == "k" || n->rest == "K") {
     return tl::unexpected(
         ScalarError{fmt::format("must be a whole number, `{}` is ambiguous", shown(trimmed(text))),
@@ -298,11 +308,13 @@ tl::expected<double, ScalarError> parse_whole(std::string_view text) {
   }
   if (!n->rest.empty()) {
     return tl::unexpected(
-        ScalarError{fmt::format("must be a whole number, not `{}`", shown(trimmed(text))), ""});
+        ScalarError{fmt::format("must be a whole number, not `{}`", shown(trimmed(text))),
+                    fmt::format("write digits alone, as in `{}`", shown(n->written))});
   }
   if (n->value != std::floor(n->value)) {
-    return tl::unexpected(
-        ScalarError{fmt::format("must be a whole number, not {}", shown(n->written)), ""});
+    return tl::unexpected(ScalarError{
+        fmt::format("must be a whole number, not {}", shown(n->written)),
+        fmt::format("write {:.0f} or {:.0f}", std::floor(n->value), std::ceil(n->value))});
   }
   return std::clamp(n->value, -kExact, kExact);  // the limits of any field refuse such an extreme
 }
@@ -312,7 +324,8 @@ tl::expected<bool, ScalarError> parse_bool(std::string_view text) {
   if (s == "true" || s == "on" || s == "yes") return true;
   if (s == "false" || s == "off" || s == "no") return false;
   return tl::unexpected(
-      ScalarError{fmt::format("must be true or false, not `{}`", shown(trimmed(text))), ""});
+      ScalarError{fmt::format("must be true or false, not `{}`", shown(trimmed(text))),
+                  "write `true` or `false`"});
 }
 
 namespace {

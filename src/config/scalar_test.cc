@@ -63,11 +63,21 @@ TEST(Scalar, MissingAndWrongUnits) {
   EXPECT_EQ(help("450 GB", Dimension::kBandwidth), "a bandwidth is written like `450 GB/s`");
   EXPECT_EQ(help("400 gb/s", Dimension::kBandwidth), "did you mean `GB/s` or `Gb/s`?");
   EXPECT_EQ(error("5 k", Dimension::kBytes), "has the wrong unit `k`");
+  for (const char* text : {"x", "nan", "8 W", "1e999", "1:x", "0.5.5"}) {
+    const auto number = parse_quantity(text, Dimension::kNumber);
+    ASSERT_FALSE(number) << text;
+    EXPECT_FALSE(number.error().help.empty()) << text;
+    const auto whole = parse_whole(text);
+    ASSERT_FALSE(whole) << text;
+    EXPECT_FALSE(whole.error().help.empty()) << text;
+  }
+  EXPECT_EQ(parse_whole("2.5").error().help, "write 2 or 3");
+  EXPECT_EQ(parse_bool("2").error().help, "write `true` or `false`");
   EXPECT_EQ(error("$$5/h", Dimension::kDollarRate), "must be a number, not `$5/h`");
   EXPECT_NE(help("soon", Dimension::kSeconds).find("is written like `10 "), std::string::npos);
   EXPECT_NE(help("cheap", Dimension::kDollarRate).find("is written like `$2/h`"),
             std::string::npos);
-  EXPECT_EQ(help("many", Dimension::kNumber), "");
+  EXPECT_EQ(help("many", Dimension::kNumber), "write one, as in `8` or `1.5e12`");
   EXPECT_EQ(error("5/h", Dimension::kDollarRate), "has the wrong unit `/h`");
 }
 

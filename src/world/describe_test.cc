@@ -241,6 +241,8 @@ TEST(Describe, BadSets) {
             "cluster.accelerator.memory_bandwidth must be more than zero");
   EXPECT_EQ(error(set("workload.model.layers=1e30")),
             "workload.model.layers must be at most 100000");
+  EXPECT_EQ(error(set("cluster.price=$1e30/h")), "cluster.price is too large");
+  EXPECT_EQ(help(set("cluster.nodes=0")), "write 1 or more");
   EXPECT_EQ(error(set("workload.tokens=nan")), "workload.tokens must be a number, not `nan`");
   EXPECT_EQ(error(set("workload.seq=8k")),
             "workload.seq must be a whole number, `8k` is ambiguous");

@@ -77,29 +77,59 @@ bool Reader::want_map(const Value& value, const std::string& path) {
   return false;
 }
 
+namespace {
+
+// Far beyond anything that is built or paid. More is a slip of a unit or of a key, and would show
+// as figures that no screen can hold.
+double largest_sane(Dimension d) {
+  switch (d) {
+    case Dimension::kNumber:
+      return kPositive.max;  // counts have limits of their own
+    case Dimension::kSeconds:
+      return 1e12;  // 30,000 years
+    case Dimension::kDollars:
+      return 1e15;
+    case Dimension::kDollarRate:
+      return 1e6;  // a second
+    case Dimension::kEnergyPrice:
+      return 1;  // a joule
+    case Dimension::kWatts:
+    case Dimension::kHertz:
+      return 1e15;
+    case Dimension::kBytes:
+    case Dimension::kBandwidth:
+    case Dimension::kJoules:
+      return 1e24;
+    case Dimension::kFlopRate:
+    case Dimension::kFlops:
+      return 1e36;
+  }
+  return kPositive.max;
+}
+
+}  // namespace
+
 bool Reader::in_limits(const Value& value, double number, Dimension d, const std::string& path,
                        const Limits& limits) {
   std::string message, help;
+  const double most = std::min(limits.max, largest_sane(d));
   if (number < limits.min) {
-    if (limits.min == 0) help = "write zero or more";
-    if (limits.min == kPositive.min) help = "write more than zero, or remove the key";
+    const bool positive = limits.min == kPositive.min;
+    const std::string least = format_quantity(limits.min, d);
     message = limits.min == 0 ? fmt::format("{} must not be negative", path)
-              : limits.min == kPositive.min
-                  ? fmt::format("{} must be more than zero", path)
-                  : fmt::format("{} must be at least {}", path, format_quantity(limits.min, d));
-  } else if (number > limits.max) {
-    message = limits.max >= kPositive.max
-                  ? fmt::format("{} is too large", path)
-                  : fmt::format("{} must be at most {}", path, format_quantity(limits.max, d));
+              : positive      ? fmt::format("{} must be more than zero", path)
+                              : fmt::format("{} must be at least {}", path, least);
+    help = limits.min == 0 ? "write zero or more"
+           : positive      ? "write more than zero, or remove the key"
+                           : fmt::format("write {} or more", least);
+  } else if (number > most) {
+    const std::string limit = format_quantity(most, d);
+    message = most < limits.max ? fmt::format("{} is too large", path)
+                                : fmt::format("{} must be at most {}", path, limit);
+    help = fmt::format("write {} or less{}", limit,
+                       d == Dimension::kNumber ? "" : "; is the unit right?");
   }
   if (message.empty()) return true;
-  if (help.empty()) {
-    const bool bounded = limits.min > kPositive.min && limits.max < kPositive.max;
-    help = bounded               ? fmt::format("write {} to {}", format_quantity(limits.min, d),
-                                               format_quantity(limits.max, d))
-           : number > limits.max ? fmt::format("write at most {}", format_quantity(limits.max, d))
-                                 : fmt::format("write at least {}", format_quantity(limits.min, d));
-  }
   problem(value.at, message, help);
   return false;
 }

@@ -103,14 +103,17 @@ class ModelCheck {
       : path_(path), at_(at), problems_(problems) {}
 
   void need(int64_t value, const char* key) {
-    if (value <= 0) problem(fmt::format("{}.{} is not stated", path_, key));
+    if (value <= 0)
+      problem(fmt::format("{}.{} is not stated", path_, key),
+              fmt::format("add `{}: N`, or name a model (`assay catalog list models`)", key));
   }
-  void refuse(bool wrong, const std::string& message, const std::string& help = "") {
+  void refuse(bool wrong, const std::string& message,
+              const std::string& help = "write what the model's config.json says") {
     if (wrong) problem(fmt::format("{}: {}", path_, message), help);
   }
 
  private:
-  void problem(std::string message, std::string help = "") {
+  void problem(std::string message, std::string help) {
     problems_.push_back(problem_at(at_, std::move(message), std::move(help)));
   }
 
