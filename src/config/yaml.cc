@@ -53,7 +53,8 @@ std::string advice(std::string_view problem) {
   for (const Known& k : kKnown) {
     if (k.problem == problem) return std::string(k.help);
   }
-  return "";
+  return "look for an unquoted `{ } [ ] , : # & *` or a wrong indent here; quote text that has "
+         "them";
 }
 
 // Builds the tree from the library's events: depth and number are checked while it parses, and

@@ -83,7 +83,11 @@ TEST(Yaml, RefusesWhatADescriptionNeverNeeds) {
   EXPECT_EQ(Parsed("x: 1\na: [1, 2\nb: 3\n").error(),
             "not valid YAML: did not find expected ',' or ']' while parsing a flow sequence that "
             "opens in line 2");
-  EXPECT_NE(Parsed("a: b: c\n").error(), "");
+  for (const char* text : {"a: b: c\n", "a: ,\n", "a: }\n", "- a\nb: 1\n", "a: [1}\n", "a: @x\n"}) {
+    const Parsed wrong(text);
+    ASSERT_FALSE(wrong.problems.empty()) << text;
+    EXPECT_FALSE(wrong.problems[0].help.empty()) << text;
+  }
 }
 
 TEST(Yaml, BinaryAndBadEncoding) {

@@ -531,6 +531,8 @@ Diagnostics spec_problems(const SpecResult& r, const Origins& origins) {
     const std::string_view storage = storage_behind(p.path);
     const Origins::const_iterator stated = origins.find(std::string(storage));
     if (storage.empty() || stated == origins.end()) return false;
+    const std::string& file = stated->second.file;  // the catalog's storage is possible
+    if (file.empty() || file.starts_with("catalog/")) return false;
     if (told.insert(stated->first).second) {
       add(fmt::format("{} is too little: run.{}: {}", storage, p.path, p.message), "raise it",
           stated->first);

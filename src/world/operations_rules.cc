@@ -52,7 +52,8 @@ void check_operations(const Operations& run, const Value& value, Diagnostics& pr
             "state a mean of at least the median");
   }
   if ((run.maintenance_every.v > 0) != (run.maintenance.v > 0)) {
-    problem("maintenance_every", "planned stops need both `maintenance_every` and `maintenance`",
+    problem(run.maintenance.v > 0 ? "maintenance" : "maintenance_every",
+            "planned stops need both `maintenance_every` and `maintenance`",
             "state both, or neither");
   }
   if (run.container_memory.v > 0 && run.memory_demand.v <= 0) {

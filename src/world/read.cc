@@ -179,7 +179,8 @@ void Reader::read(const Value& value, std::string& into, const std::string& path
   if (!want_scalar(value, path)) return;
   // Text ends up on terminals and in reports; an escape sequence has no business in a name.
   if (sanitize(value.text, kLongestString) != value.text) {
-    problem(value.at, fmt::format("{} has characters that cannot be shown, or is too long", path));
+    problem(value.at, fmt::format("{} has characters that cannot be shown, or is too long", path),
+            fmt::format("write plain text of at most {} characters", kLongestString));
     return;
   }
   into = value.text;

@@ -145,7 +145,8 @@ void SiteCheck::cooling(const Cooling& c) {
 
 void SiteCheck::storage(const Storage& s) {
   if (s.latency_p99.v > 0 && s.latency_p99 < s.latency_p50) {
-    problem("storage.latency_p99", "site.storage.latency_p99 is below the median", "");
+    problem("storage.latency_p99", "site.storage.latency_p99 is below the median",
+            "state a 99th percentile of at least `latency_p50`");
   }
 }
 
