@@ -95,7 +95,7 @@ struct Launches {
     if (next == 0) return false;
     const DeviceEvent& last = event(t, next - 1);
     if (!is_host_copy(t, last, "DtoH", "Device -> Host")) return false;
-    return last.bytes / kValueBytes * kValueCost >= hole.end_ns - hole.start_ns;
+    return last.bytes / kValueBytes >= (hole.end_ns - hole.start_ns) / kValueCost;
   }
   // The last work before it was a large copy to or from pageable memory: what it replaced goes
   // back to the system.

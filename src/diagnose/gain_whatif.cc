@@ -53,7 +53,7 @@ StepGraph paced_by_loader(StepGraph g, Seconds measured) {
   const double waited = static_cast<double>(data_ns(g)) * 1e-9;
   if (g.loader_in_process || !g.repeats || waited < kWaitLeast * measured.v) return g;
   const Seconds faster = measured - replay(g);
-  if (faster.v <= 0) return g;
+  if (faster.v <= 0 || measured.v > kPeriodMost) return g;
   HostCall& longest =
       *std::max_element(g.calls.begin(), g.calls.end(),
                         [](const HostCall& a, const HostCall& b) { return a.data_ns < b.data_ns; });
@@ -84,17 +84,19 @@ bool waits(const HostCall& call) {
 }
 
 StepGraph without_syncs(StepGraph g) {
+  size_t since = 0;  // the last call that started work, or the last that was looked at
   for (size_t i = 0; i < g.calls.size(); ++i) {
     HostCall& call = g.calls[i];
     if (waits(call)) call.wait_lane = kNoLane;
-    if (call.read_ns == 0) continue;
-    call.read_ns = 0;
-    // Nor does anything wait for the values that were worked on.
-    for (size_t before = i; before-- > 0;) {
-      HostCall& copy = g.calls[before];
-      if (copy.after_copy || copy.kind == CallKind::kCopy) copy.wait_lane = kNoLane;
-      if (copy.ops > 0) break;
+    if (call.read_ns > 0) {
+      call.read_ns = 0;
+      // Nor does anything wait for the values that were worked on.
+      for (; since < i; ++since) {
+        HostCall& copy = g.calls[since];
+        if (copy.after_copy || copy.kind == CallKind::kCopy) copy.wait_lane = kNoLane;
+      }
     }
+    if (call.ops > 0) since = i;
   }
   return g;
 }

@@ -29,6 +29,7 @@ constexpr double kProfiledMost = 1.5;    // times as slow
 // or that wait for less than kWaitLeast of the period, stay as they are.
 StepGraph paced_by_loader(StepGraph, Seconds measured);
 constexpr double kWaitLeast = 0.03;
+constexpr double kPeriodMost = 3600;  // s; a longer step is some profiler's mistake
 
 // Batches are ready when asked for. The loader's work does not vanish: it moves to worker
 // processes, and three things follow where it ran inside the training process.
