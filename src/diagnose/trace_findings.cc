@@ -168,7 +168,7 @@ Words tensor_core_words(const Priced& p) {
   const bool fp64 = p.waste.what == "fp64";
   w.detail = fmt::format("{} a step go to {}.", ms(p.waste.before_ns),
                          fp64 ? "matmuls in double precision: somewhere a tensor became float64"
-                              : "fp32 kernels on vector units");
+                              : "matmuls, convolutions and attention in fp32");
   if (p.alternative.v > 0) {
     w.detail += fmt::format(" With TF32 alone the step would take {}, in 16 bit {}.",
                             ms(p.alternative), ms(p.after));
