@@ -240,8 +240,8 @@ double distinct_places(double places, double copies) {
 // Biases and a clamped gate beside the experts' matmuls, operation by operation: a third of the
 // bytes in the forward pass, two thirds in backward.
 void expert_biases(const Rank& r, LayerCost& c, double tokens) {
-  const double bytes = tokens * static_cast<double>(r.s.workload.model.expert_ffn) *
-                       r.s.stack.expert_bias_traffic;
+  const double bytes =
+      tokens * static_cast<double>(r.s.workload.model.expert_ffn) * r.s.stack.expert_bias_traffic;
   c.forward.memory += Bytes(bytes / 3) / r.memory;
   c.backward.memory += Bytes(bytes * 2 / 3) / r.memory;
   if (r.record) {
@@ -365,11 +365,18 @@ void apply_recompute(const Stack& st, const Plan& p, LayerCost& c, Bytes input) 
 // of magnitude, once per micro-batch, so it never binds.
 constexpr double kHeadLaunches = 11;
 
+// One tensor rank's share of the vocabulary, padded as the stack pads it.
+double own_vocab(const Rank& r) {
+  const double share = static_cast<double>(r.s.workload.model.vocab) / static_cast<double>(r.l.tp);
+  const double multiple = static_cast<double>(r.s.stack.vocab_multiple);
+  return multiple > 1 ? std::ceil(share / multiple) * multiple : share;
+}
+
 LayerCost head_cost(const Rank& r) {
   const Model& m = r.s.workload.model;
   LayerCost c;
   const double h = static_cast<double>(m.hidden);
-  const double v = static_cast<double>(m.vocab) / static_cast<double>(r.l.tp);
+  const double v = own_vocab(r);
   linear(r, c, r.tokens, v, h, 1, unquantised(r.p.precision));
   const double logits = r.tokens * v;
   const double half = r.s.stack.loss_traffic * (r.p.compiled ? r.s.stack.loss_compiled : 1) / 2;
@@ -397,7 +404,7 @@ LayerCost embedding_cost(const Rank& r) {
   const double h = static_cast<double>(m.hidden);
   stream(r, c, r.tokens * h * 2 * r.word, r.frozen ? 0 : r.tokens * h * 4 * r.word);
   const double positions = m.learned_positions ? static_cast<double>(m.max_positions) : 0;
-  c.parameters = h * (static_cast<double>(m.vocab) / static_cast<double>(r.l.tp) + positions);
+  c.parameters = h * (own_vocab(r) + positions);
   c.saved = Bytes(r.own * h * r.word);
   c.forward.launches = 4 * r.launches;
   c.backward.launches = 4 * r.launches;

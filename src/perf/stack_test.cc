@@ -145,6 +145,26 @@ TEST(Stacks, BertOfHuggingFace) {
   EXPECT_EQ(seen, 4);
 }
 
+// A stack that pads the vocabulary takes 50,257 entries for 50,304; another pays for the odd rows.
+TEST(Stacks, VocabularyIsPaddedWhereTheStackDoes) {
+  const Catalog& known = catalog();
+  const auto step = [&](const char* stack, int64_t vocab) {
+    Setting s;
+    s.workload.model = *find_model(known, "gpt-2-xl");
+    s.workload.model.vocab = vocab;
+    s.workload.seq = 1024, s.workload.global_batch = 64;
+    s.cluster = *find_cluster(known, "h100-8");
+    s.stack = *find_stack(known, stack);
+    s.accelerators = 8;
+    resolve(s, known);
+    Plan p = s.stack.defaults;
+    p.dp = 8, p.micro_batch = 8;
+    return Predictor(s).predict(p).step.v;
+  };
+  EXPECT_NEAR(step("megatron-core", 50257) / step("megatron-core", 50304), 1, 1e-3);
+  EXPECT_GT(step("nanotron", 50257) / step("nanotron", 50304), 1.05);
+}
+
 Setting expert_setting() {
   const Catalog& known = catalog();
   Setting s;
