@@ -14,27 +14,26 @@ namespace {
 
 constexpr size_t kRowsTold = 20;
 
-// Why a table of which not one row can be predicted is of no use, row by row.
-Diagnostics useless(const CsvTable& table, const ValidateReport& report) {
-  Diagnostics all = table.problems;
-  Diagnostic whole;
+// Why a table of which not one row can be predicted is of no use: the first rows' reasons with
+// their lines, then the whole.
+void add_useless(const CsvTable& table, const ValidateReport& report, Diagnostics& problems) {
+  const size_t told = std::min(report.rows.size(), kRowsTold);
+  for (size_t i = 0; i < told; ++i) {
+    Diagnostic& d = problems.emplace_back();
+    d.at.file = sanitize(table.file);
+    d.at.line = table.rows[i].line;
+    d.message = report.rows[i].reason;
+  }
+  Diagnostic& whole = problems.emplace_back();
   whole.at.file = sanitize(table.file);
   whole.message = report.rows.empty()
                       ? "holds no row of a measured run"
                       : fmt::format("not one of {} rows can be predicted", report.rows.size());
+  if (told < report.rows.size())
+    whole.message += fmt::format("; the reasons of the first {} are above", told);
   whole.help =
       "columns are those of data/training_runs.csv, by name: at least model_name, gpu, n_gpus, "
       "seq_len";
-  for (size_t i = 0; i < std::min(report.rows.size(), kRowsTold); ++i) {
-    Diagnostic& d = all.emplace_back();
-    d.at.file = whole.at.file;
-    d.at.line = table.rows[i].line;
-    d.message = report.rows[i].reason;
-  }
-  if (report.rows.size() > kRowsTold)
-    whole.message += fmt::format("; the reasons of the first {} are above", kRowsTold);
-  all.push_back(whole);
-  return all;
 }
 
 int run(const Context& context, const Arguments& args) {
@@ -52,9 +51,12 @@ int run(const Context& context, const Arguments& args) {
   const bool any = std::any_of(report.rows.begin(), report.rows.end(), [](const RowResult& r) {
     return r.status == RunStatus::kOk || r.status == RunStatus::kOom;
   });
-  if (!any) return reject(context, useless(*table, report));
-  if (!table->problems.empty()) print_error(render(table->problems));
-  return deliver(context, to_text(report, context.style.width), to_json(report), kYes);
+  Diagnostics problems = table->problems;
+  if (!any) add_useless(*table, report, problems);
+  if (report.rows.empty()) return reject(context, problems);  // else the report has every row
+  if (!problems.empty()) print_error(render(problems));
+  return deliver(context, to_text(report, context.style.width), to_json(report),
+                 any ? kYes : kInputWrong);
 }
 
 }  // namespace

@@ -115,7 +115,7 @@ Family family(Dimension d) {
     case Dimension::kJoules:
       return {"an energy", "kWh", kJouleUnits};
     case Dimension::kSeconds:
-      return {"a time", "us", kSecondUnits};
+      return {"a time", "s", kSecondUnits};
     case Dimension::kHertz:
       return {"a frequency", "GHz", kHertzUnits};
     case Dimension::kDollars:
