@@ -13,7 +13,8 @@ constexpr int64_t kPauseLeast = 1'000'000;
 // The framework's own bookkeeping around a backward pass (counting dependencies before it, giving
 // the graph back after it) goes with the number of its nodes: 0.6 to 1.3 us each on our own H200.
 constexpr int64_t kNodeCost = 1'500;
-// What Python takes for one value that it has in hand, at most: a look-up, a line of text.
+// Nanoseconds that Python takes for one value that it has in hand, at most: a look-up, a line of
+// text. Assumed.
 constexpr int64_t kValueCost = 10'000;
 constexpr int64_t kValueBytes = 8;
 // Memory of this size and more goes back to the system when it is freed, page by page.
