@@ -61,15 +61,16 @@ bool result_file(const std::string& input, std::string& text) {
 
 tl::expected<Description, InputRefusal> describe_inputs(const Arguments& args,
                                                         const std::vector<std::string>& inputs,
-                                                        const std::string& which) {
+                                                        const std::string& which, bool over_weeks) {
   std::string text;
   if (inputs.size() == 1 && result_file(inputs[0], text))
     return from_result(args, text, inputs[0], which);
   if (std::vector<Failure> missing = missing_inputs(inputs); !missing.empty()) {
     return tl::unexpected(InputRefusal{{}, {}, std::move(missing)});
   }
-  const tl::expected<Request, UsageErrors> request = make_request(args, inputs);
+  tl::expected<Request, UsageErrors> request = make_request(args, inputs);
   if (!request) return tl::unexpected(InputRefusal{request.error(), {}, {}});
+  request->needs_operations = over_weeks;
   tl::expected<Description, Diagnostics> described = describe(*request, catalog());
   if (!described) return tl::unexpected(InputRefusal{{}, described.error(), {}});
   return std::move(*described);

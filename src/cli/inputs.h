@@ -17,10 +17,12 @@ int refuse(const Context&, const InputRefusal&);
 void merge(InputRefusal& into, const InputRefusal& more);
 
 // A description from operands: one result file (or the part of it that `which` names), or names and
-// YAML files. --set, --gpus and --tokens apply to the latter.
+// YAML files. --set, --gpus and --tokens apply to the latter. `over_weeks`: operations and a
+// site matter, too.
 tl::expected<Description, InputRefusal> describe_inputs(const Arguments&,
                                                         const std::vector<std::string>& inputs,
-                                                        const std::string& which = "");
+                                                        const std::string& which = "",
+                                                        bool over_weeks = false);
 
 // Whether this operand is a result of an earlier command; its text then.
 bool result_file(const std::string& input, std::string& text);

@@ -4,6 +4,7 @@
 #include "cli/commands.h"
 #include "cli/gate.h"
 #include "cli/inputs.h"
+#include "cli/outlook.h"
 #include "cli/progress.h"
 #include "plan/study.h"
 #include "report/plan_report.h"
@@ -17,7 +18,8 @@ int run(const Context& context, const Arguments& args) {
   const auto gates = parse_gates(args);
   if (!gates) return reject(context, gates.error());
 
-  tl::expected<Description, InputRefusal> description = describe_inputs(args, args.operands);
+  tl::expected<Description, InputRefusal> description =
+      describe_inputs(args, args.operands, "", true);
   if (!description) return refuse(context, description.error());
   print_error(render(description->warnings));
 
@@ -31,8 +33,9 @@ int run(const Context& context, const Arguments& args) {
 
   int code = result.fits ? kYes : kNo;
   if (result.fits && any_tripped(*gates, result.prediction, result.run)) code = kNo;
-  return deliver(context, plan_text(result, context.style, context.stamp),
-                 plan_json(result, context.stamp), code);
+  const PlanOutlook outlook = plan_outlook(result, context.stamp.seed);
+  return deliver(context, plan_text(result, context.style, context.stamp, outlook),
+                 plan_json(result, context.stamp, outlook), code);
 }
 
 }  // namespace
@@ -40,7 +43,7 @@ int run(const Context& context, const Arguments& args) {
 Command plan_command() {
   return {
       "plan",
-      "WORKLOAD CLUSTER [STACK] [PLAN]",
+      "WORKLOAD CLUSTER [STACK] [PLAN] [RUN] [SITE]",
       "best plan for a workload on a cluster: fit, MFU, days, dollars, and why",
       "Inputs are catalog names (`assay catalog list`) or YAML files with the sections workload, "
       "cluster, stack, plan, in any order; a Hugging Face config.json stands for a model.\n"
@@ -51,7 +54,10 @@ Command plan_command() {
       "three stated, that plan is predicted as it is.\n"
       "Plans are ranked half-way from the median to the slow end of their 90 % range; plans "
       "outside "
-      "what was ever measured at the slow end.",
+      "what was ever measured at the slow end.\n"
+      "What a run over weeks makes of the plan (goodput, days and dollars with failures) is "
+      "estimated by closed forms from RUN and SITE as `assay simulate` has them; it simulates "
+      "them.",
       {{"gpus", 0, "N", "use N accelerators of the cluster", "Default: all of them."},
        {"tokens", 0, "T", "tokens to train on, e.g. 2T",
         "Default: the workload's, or 20 per parameter."},

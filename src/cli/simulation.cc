@@ -19,7 +19,6 @@ namespace {
 
 constexpr int64_t kRunsMost = 1'000'000;
 constexpr double kDaysUsual = 30;
-constexpr double kDaysMost = 3650;
 // Levers are differences with the same luck: they need fewer runs than the run itself.
 constexpr int64_t kLeverRuns = 40;
 
@@ -42,31 +41,6 @@ void add_weather(const Bill& b, double weathers, RunMoney& m) {
   m.kwh_per_gpu_hour += b.kwh / hours;
   m.kg_co2_per_gpu_hour += b.carbon_kg / hours;
   m.water_l_per_gpu_hour += b.water_l / hours;
-}
-
-RunMoney money(const SimulateResult& r, const Site& site) {
-  RunMoney m;
-  const double gpus = static_cast<double>(accelerators_used(r.plan.description.setting));
-  if (r.plan.run.price_known) m.usd_per_gpu_hour = r.plan.run.price_per_hour;
-  m.kwh_per_gpu_hour = r.plan.run.power_w / 1000 / gpus;
-  if (!r.site) return m;
-  const Cluster& cluster = r.plan.description.setting.cluster;
-  const Bill b = bill(site, cluster, *r.site);
-  if (b.price_known && b.accelerator_hours > 0) m.usd_per_gpu_hour = b.per_hour.v * kSecondsPerHour;
-  if (b.accelerator_hours > 0) {
-    const double weathers = static_cast<double>(r.other_weather.size() + 1);
-    m.kwh_per_gpu_hour = 0;
-    add_weather(b, weathers, m);
-    for (const SiteSeries& s : r.other_weather) add_weather(bill(site, cluster, s), weathers, m);
-  }
-  m.rented = b.rented;
-  m.people_unknown = !b.rented && site.offer.staff <= 0;
-  if (b.rented && b.total.v > 0) m.energy_in_rent = totals(*r.site).energy_cost / b.total;
-  m.shares = {{"rent", b.share(b.rent)},       {"hardware", b.share(b.hardware)},
-              {"network", b.share(b.network)}, {"energy", b.share(b.energy)},
-              {"space", b.share(b.space)},     {"maintenance", b.share(b.maintenance)},
-              {"people", b.share(b.people)}};
-  return m;
 }
 
 // Hours of weather for a run: its period, or for a token target twice what the step alone would
@@ -114,6 +88,59 @@ void run_all(const Context& context, const SimulationAsk& ask, const std::vector
 }
 
 }  // namespace
+
+std::unique_ptr<RunParts> run_parts(const Setting& setting, const Plan& plan,
+                                    const Prediction& prediction, const Operations& operations,
+                                    const Site* site, const RunAsk& ask) {
+  auto parts = std::make_unique<RunParts>();
+  SpecInput& input = parts->input;
+  input.setting = &setting;
+  input.plan = &plan;
+  input.prediction = &prediction;
+  input.operations = &operations;
+  input.tokens = ask.tokens;
+  const double days = ask.days > 0 ? ask.days : ask.tokens > 0 ? kDaysMost : kDaysUsual;
+  input.period = Seconds(days * kSecondsPerDay);
+  if (site == nullptr) return parts;
+  FacilityOptions& facility = parts->facility;
+  facility.start_hour = start_hour(ask.start.empty() ? site->offer.start : ask.start);
+  facility.hours = weather_hours(days, input, prediction.tokens_per_s);
+  facility.seed = ask.seed;
+  const int64_t weathers = ask.weathers > 0 ? ask.weathers : weather_count(facility.hours);
+  parts->other_weather = facility_weather(*site, setting.cluster, facility, weathers);
+  parts->site = std::move(parts->other_weather.back());
+  parts->other_weather.pop_back();
+  input.site = site;
+  input.series = &*parts->site;
+  input.other_weather = &parts->other_weather;
+  return parts;
+}
+
+RunMoney run_money(const PlanResult& plan, const RunParts& r) {
+  RunMoney m;
+  const double gpus = static_cast<double>(accelerators_used(plan.description.setting));
+  if (plan.run.price_known) m.usd_per_gpu_hour = plan.run.price_per_hour;
+  m.kwh_per_gpu_hour = plan.run.power_w / 1000 / gpus;
+  if (!r.site) return m;
+  const Site& site = *r.input.site;
+  const Cluster& cluster = plan.description.setting.cluster;
+  const Bill b = bill(site, cluster, *r.site);
+  if (b.price_known && b.accelerator_hours > 0) m.usd_per_gpu_hour = b.per_hour.v * kSecondsPerHour;
+  if (b.accelerator_hours > 0) {
+    const double weathers = static_cast<double>(r.other_weather.size() + 1);
+    m.kwh_per_gpu_hour = 0;
+    add_weather(b, weathers, m);
+    for (const SiteSeries& s : r.other_weather) add_weather(bill(site, cluster, s), weathers, m);
+  }
+  m.rented = b.rented;
+  m.people_unknown = !b.rented && site.offer.staff <= 0;
+  if (b.rented && b.total.v > 0) m.energy_in_rent = totals(*r.site).energy_cost / b.total;
+  m.shares = {{"rent", b.share(b.rent)},       {"hardware", b.share(b.hardware)},
+              {"network", b.share(b.network)}, {"energy", b.share(b.energy)},
+              {"space", b.share(b.space)},     {"maintenance", b.share(b.maintenance)},
+              {"people", b.share(b.people)}};
+  return m;
+}
 
 tl::expected<SimulationAsk, UsageErrors> read_simulation_ask(const Context& context,
                                                              const Arguments& args) {
@@ -214,37 +241,24 @@ tl::expected<SimulateResult, int> simulate_description(const Context& context,
   tl::expected<PlanResult, int> plan = plan_to_run(context, std::move(description), ask);
   if (!plan) return tl::unexpected(plan.error());
   r.plan = std::move(*plan);
-  SpecInput input;
-  input.setting = &r.plan.description.setting;
-  input.plan = &r.plan.plan;
-  input.prediction = &r.plan.prediction;
-  input.operations = &operations;
-  input.tokens = ask.to_target ? r.plan.description.setting.workload.tokens : 0;
-  const double days = ask.days > 0 ? ask.days : input.tokens > 0 ? kDaysMost : kDaysUsual;
-  input.period = Seconds(days * kSecondsPerDay);
-  FacilityOptions facility;
-  if (has_site) {
-    facility.start_hour = start_hour(ask.start.empty() ? site.offer.start : ask.start);
-    facility.hours = weather_hours(days, input, r.plan.prediction.tokens_per_s);
-    facility.seed = ask.seed;
-    r.other_weather = facility_weather(site, r.plan.description.setting.cluster, facility,
-                                       weather_count(facility.hours));
-    r.site = std::move(r.other_weather.back());
-    r.other_weather.pop_back();
-    input.site = &site;
-    input.series = &*r.site;
-    input.other_weather = &r.other_weather;
-  }
-  r.spec = make_spec(input);
+  RunAsk what{ask.days, 0, ask.start, ask.seed, 0};
+  if (ask.to_target) what.tokens = r.plan.description.setting.workload.tokens;
+  const std::unique_ptr<RunParts> parts =
+      run_parts(r.plan.description.setting, r.plan.plan, r.plan.prediction, operations,
+                has_site ? &site : nullptr, what);
+  r.spec = make_spec(parts->input);
   if (const Diagnostics problems = spec_problems(r.spec, r.plan.description.origins);
       !problems.empty())
     return tl::unexpected(reject(context, problems));
-  r.money = money(r, site);
+  r.money = run_money(r.plan, *parts);
   std::vector<Lever> levers;
-  if (ask.levers) levers = run_levers(input);
+  if (ask.levers) levers = run_levers(parts->input);
   if (has_site && ask.levers) {
-    for (Lever& lever : site_levers(input, facility)) levers.push_back(std::move(lever));
+    for (Lever& lever : site_levers(parts->input, parts->facility))
+      levers.push_back(std::move(lever));
   }
+  r.site = std::move(parts->site);
+  r.other_weather = std::move(parts->other_weather);
   run_all(context, ask, levers, r);
   return r;
 }

@@ -24,6 +24,30 @@ tl::expected<SimulationAsk, UsageErrors> read_simulation_ask(const Context&, con
 tl::expected<SimulateResult, int> simulate_description(const Context&, Description,
                                                        const SimulationAsk&);
 
+// How long a run to a token target is waited for.
+constexpr double kDaysMost = 3650;
+
+// A run's numbers before it is run: what a plan, its operations and its site come to.
+struct RunParts {
+  SpecInput input;  // points into the plan, the operations and the site that it was made from
+  FacilityOptions facility;
+  std::optional<SiteSeries> site;
+  std::vector<SiteSeries> other_weather;
+};
+// `days` zero: until the tokens are done, else the usual month. `site` null: none given; its
+// weather begins at `start`, or with its offer. Other weather is as much as the luck of runs needs;
+// none where `weathers` is 1.
+struct RunAsk {
+  double days = 0, tokens = 0;
+  std::string start;
+  uint64_t seed = 1;
+  int64_t weathers = 0;  // zero: as many as a run's luck is drawn from
+};
+std::unique_ptr<RunParts> run_parts(const Setting&, const Plan&, const Prediction&,
+                                    const Operations&, const Site*, const RunAsk&);
+// What an accelerator-hour of it costs.
+RunMoney run_money(const PlanResult&, const RunParts&);
+
 // A description for a run: like describe_inputs, with operations.
 tl::expected<Description, InputRefusal> describe_run(const Arguments&,
                                                      const std::vector<std::string>& inputs);

@@ -1,6 +1,7 @@
 #include "report/plan_report.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -88,6 +89,33 @@ std::string figures(const PlanResult& r) {
   return out;
 }
 
+std::string outlook_money(const Outlook& o) {
+  return duration(o.expected.time.v) + (o.usd > 0 ? ", " + dollars(o.usd) : "");
+}
+
+// Over weeks: goodput, and what the run then takes.
+std::string outlook_text(const PlanOutlook& outlook, const Style& style) {
+  if (!outlook.why_not.empty())
+    return wrap("  goodput            not estimated: " + outlook.why_not, style.width, 21) + "\n";
+  if (!outlook.best) return "";
+  const Outlook& o = *outlook.best;
+  const Expectation& e = o.expected;
+  std::string out =
+      figure_row("goodput", percent(e.goodput) + (outlook.stated ? " c" : " a"), "by closed form",
+                 "with failures", o.ends() ? outlook_money(o) : "does not end");
+  std::string why = std::isfinite(e.mtbf.v) ? fmt::format("a failure every {}", duration(e.mtbf.v))
+                                            : std::string("nothing fails");
+  if (e.interval.v > 0 && e.interval < e.time)
+    why += fmt::format(", a checkpoint every {}", duration(e.interval.v));
+  if (e.slowdown > 1.0005) why += fmt::format(", steps {} slower", percent(e.slowdown - 1));
+  if (o.spares > 0) {
+    why += fmt::format(", {} spare {}", count(o.spares), o.spares == 1 ? "node" : "nodes");
+    if (o.ends() && o.spares_usd > 0) why += fmt::format(" ({} more)", dollars(o.spares_usd));
+  }
+  why += fmt::format("; run: {}", outlook.operations_name);
+  return out + wrap("                     " + why, style.width, 21) + "\n";
+}
+
 // One unit and one number of decimals for the whole ledger, so that the column reads as a sum.
 struct LedgerUnit {
   const char* name;
@@ -146,14 +174,28 @@ std::string levers_text(const PlanResult& r, const Style& style) {
   return out;
 }
 
-std::string runner_up_text(const PlanResult& r, const Style& style) {
+// The faster step need not be the sooner end; ranked as the search ranks.
+std::string runner_up_outlook(const PlanResult& r, const PlanOutlook& outlook) {
+  if (!outlook.best || !outlook.runner_up) return "";
+  const auto weeks = [](const Prediction& p, const Outlook& o) {
+    return cautious(p) / p.step * o.expected.time.v;
+  };
+  const double other = weeks(r.runner_up->prediction, *outlook.runner_up);
+  if (!(other < weeks(r.prediction, *outlook.best))) return "";
+  return fmt::format(" With failures it would be done sooner: {} goodput, {}.",
+                     percent(outlook.runner_up->expected.goodput),
+                     outlook_money(*outlook.runner_up));
+}
+
+std::string runner_up_text(const PlanResult& r, const PlanOutlook& outlook, const Style& style) {
   if (!r.runner_up) return "";
   const Prediction& p = r.runner_up->prediction;
   const double slower = p.step / r.prediction.step - 1;
   std::string text = fmt::format("Runner-up: {}; {} step time.", layout(r.runner_up->plan, p.dp),
                                  signed_percent(slower));
   return "\n" + wrap(text, style.width, 2) + "\n" +
-         wrap("  It lost by: " + r.why_lost + ".", style.width, 4) + "\n";
+         wrap("  It lost by: " + r.why_lost + "." + runner_up_outlook(r, outlook), style.width, 4) +
+         "\n";
 }
 
 std::string assumptions(const PlanResult& r, const Style& style) {
@@ -181,16 +223,20 @@ std::string legend(const PlanResult& r, const Style& style, const Stamp& stamp) 
   return out;
 }
 
-std::string verdict(const PlanResult& r) {
+std::string verdict(const PlanResult& r, const PlanOutlook& outlook) {
   std::string text =
       fmt::format("{} MFU, {}", percent(r.prediction.mfu), duration(r.run.time_s.value));
   if (r.run.price_known) text += ", " + dollars(r.run.cost_usd.value);
+  if (outlook.best && outlook.best->ends())
+    text += fmt::format("; with failures {}", outlook_money(*outlook.best));
   return text + ". " + limit_sentence(r.prediction);
 }
 
-std::string found_text(const PlanResult& r, const Style& style, const Stamp& stamp) {
-  std::string out = heading(r, style) + best_plan(r, style) + "\n" + figures(r) + "\n";
-  out += ledger_text(r, style) + levers_text(r, style) + runner_up_text(r, style);
+std::string found_text(const PlanResult& r, const Style& style, const Stamp& stamp,
+                       const PlanOutlook& outlook) {
+  std::string out = heading(r, style) + best_plan(r, style) + "\n" + figures(r);
+  out += outlook_text(outlook, style) + "\n";
+  out += ledger_text(r, style) + levers_text(r, style) + runner_up_text(r, outlook, style);
   if (r.prediction.extrapolated) {
     out += "\n" + warning("This lies outside what was ever measured; trust the slow end.", style) +
            "\n";
@@ -200,7 +246,7 @@ std::string found_text(const PlanResult& r, const Style& style, const Stamp& sta
     out += fmt::format("Next:  assay explain {0} mfu\n       assay scale {0} --gpus 16..8192\n",
                        stamp.inputs);
   }
-  return out + "\n" + bold(wrap(verdict(r), style.width), style) + "\n";
+  return out + "\n" + bold(wrap(verdict(r, outlook), style.width), style) + "\n";
 }
 
 std::string memory_sum(const MemoryUse& m) {
@@ -262,10 +308,31 @@ Json what_if_json(const WhatIf& w, const Setting& s) {
   return j;
 }
 
-void add_best(Json& doc, const PlanResult& r) {
+Json outlook_json(const std::optional<Outlook>& o, const PlanOutlook& of) {
+  if (!o) return nullptr;
+  const Expectation& e = o->expected;
+  const auto finite = [](double v) { return std::isfinite(v) ? Json(v) : Json(nullptr); };
+  Json j;
+  j["goodput"] = e.goodput;
+  j["slowdown"] = e.slowdown;
+  j["days"] = o->ends() ? Json(e.time.v / kSecondsPerDay) : Json(nullptr);
+  j["gpu_hours"] = o->ends() ? Json(o->gpu_hours) : Json(nullptr);
+  j["cost_usd"] = o->ends() && o->usd > 0 ? Json(o->usd) : Json(nullptr);
+  j["spare_nodes"] = o->spares;
+  j["spares_usd"] = o->ends() && o->spares_usd > 0 ? Json(o->spares_usd) : Json(nullptr);
+  j["mtbf_s"] = finite(e.mtbf.v);
+  j["checkpoint_interval_s"] = finite(e.interval.v);
+  j["run"] = of.operations_name;
+  j["mark"] = of.stated ? "c" : "a";
+  j["method"] = "closed form (docs/models/goodput.md); `assay simulate` has its ledger and ranges";
+  return j;
+}
+
+void add_best(Json& doc, const PlanResult& r, const PlanOutlook& outlook) {
   const Setting& s = r.description.setting;
   Json best = candidate_json(r.plan, r.prediction, s);
   best["run"] = run_json(r.run);
+  best["over_weeks"] = outlook_json(outlook.best, outlook);
   Json ledger = Json::array();
   for (const LedgerLine& line : r.ledger) {
     ledger.push_back({{"account", info(line.account).key},
@@ -279,6 +346,7 @@ void add_best(Json& doc, const PlanResult& r) {
   if (r.runner_up) {
     runner_up = candidate_json(r.runner_up->plan, r.runner_up->prediction, s);
     runner_up["why_lost"] = r.why_lost;
+    runner_up["over_weeks"] = outlook_json(outlook.runner_up, outlook);
   }
   doc["runner_up"] = std::move(runner_up);
   Json levers = Json::array();
@@ -366,13 +434,14 @@ std::string limit_sentence(const Prediction& p) {
   return fmt::format("Held back by {}.", limit);
 }
 
-std::string plan_text(const PlanResult& r, const Style& style, const Stamp& stamp) {
-  if (r.fits) return found_text(r, style, stamp);
+std::string plan_text(const PlanResult& r, const Style& style, const Stamp& stamp,
+                      const PlanOutlook& outlook) {
+  if (r.fits) return found_text(r, style, stamp, outlook);
   if (r.miss) return missed_text(r, style, stamp);
   return impossible_text(r, style);
 }
 
-std::string plan_json(const PlanResult& r, const Stamp& stamp) {
+std::string plan_json(const PlanResult& r, const Stamp& stamp, const PlanOutlook& outlook) {
   const Description& d = r.description;
   Json doc = start_document("assay.plan/1", stamp);
   doc["names"] = {
@@ -383,7 +452,7 @@ std::string plan_json(const PlanResult& r, const Stamp& stamp) {
   doc["plans"] = {
       {"possible", r.search.possible}, {"tried", r.search.tried}, {"fitting", r.search.fitting}};
   if (r.fits) {
-    add_best(doc, r);
+    add_best(doc, r, outlook);
   } else {
     add_miss(doc, r);
   }

@@ -3,11 +3,30 @@
 
 #include "plan/study.h"
 #include "report/screen.h"
+#include "sim/expect.h"
 
 namespace assay {
 
-std::string plan_text(const PlanResult&, const Style&, const Stamp&);
-std::string plan_json(const PlanResult&, const Stamp&);
+// What a run of a plan delivers over weeks.
+struct Outlook {
+  Expectation expected;
+  double gpu_hours = 0, usd = 0;  // of the job until the tokens are done; usd zero: no price known
+  int64_t spares = 0;             // nodes
+  double spares_usd = 0;          // what they cost meanwhile
+
+  // Whether it ends within what anybody would wait for.
+  bool ends() const { return expected.time.v < 100 * kSecondsPerYear; }
+};
+
+struct PlanOutlook {
+  std::string operations_name;
+  bool stated = false;  // the operations; else they are the catalog's usual ones
+  std::optional<Outlook> best, runner_up;
+  std::string why_not;  // in words, where there is none
+};
+
+std::string plan_text(const PlanResult&, const Style&, const Stamp&, const PlanOutlook& = {});
+std::string plan_json(const PlanResult&, const Stamp&, const PlanOutlook& = {});
 
 // The first two lines of several screens: what is trained, and on what.
 std::string workload_line(const Setting&);

@@ -1,0 +1,41 @@
+// What a run delivers on average, without running it: the closed forms of closed_form.h put
+// together for a whole spec. Costs less than a millisecond beside what preparing the spec
+// costs; `Simulator` is what it is tested against.
+//
+//   goodput = places x pool x planned stops x hours      (start-up aside)
+//
+//   places   the product, over the places where checkpoints are kept, of the exact effective time
+//            under the failures that this place and no more frequent one survives. What has to be
+//            done again because it was not yet persisted, or because a corruption had gone
+//            unnoticed, is part of the restart.
+//   elastic  instead of restarts, stalls of everyone and replicas that are away. Both begin at
+//            random and share their time where they overlap: e^(-rate x duration). Only what takes
+//            every replica down goes back to a checkpoint.
+//   pool     machines in repair are Poisson whatever the repairs' distribution (M/G/infinity), with
+//            the mean that has come up since the start; the job waits while there are more of them
+//            than spares.
+//   hours    the share of the accelerators that the site lets run.
+//
+// Steps are slower than nominal by jitter, data stalls, replays, the site's clocks, and the largest
+// excess of the machines that are slow at a time, whose number is Poisson.
+//
+// To first order only: causes that overlap, spares that are gone together with a rack, jobs that
+// wait for a least number of replicas.
+#pragma once
+
+#include "sim/run.h"
+
+namespace assay {
+
+struct Expectation {
+  double goodput = 1;   // as RunResult::goodput, over `time`
+  double slowdown = 1;  // a step over its nominal time, while stepping
+  Seconds time{0};      // until the tokens are done, or the period; infinite: never
+  Seconds mtbf{0};      // of the job; infinite: nothing fails
+  Seconds interval{0};  // work between saves in the safest place; zero: no saves
+};
+
+// REQUIRES: check(spec) is empty.
+Expectation expect_run(const RunSpec&);
+
+}  // namespace assay
