@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/file.h"
+#include "cli/inputs.h"
 
 namespace assay {
 namespace {
@@ -66,6 +67,25 @@ const std::vector<Command>& commands() {
   return all;
 }
 
+namespace {
+
+// Tells what is wrong with the options together with all that is wrong beside them. Where an option
+// is unknown, nobody knows which words are operands: of these nothing is said.
+int refuse_line(const Command& command, const Context& context, const Arguments& args,
+                UsageErrors wrong, bool unread) {
+  InputRefusal all{std::move(wrong), {}, {}};
+  if (command.check != nullptr) {
+    InputRefusal more = command.check(context, args);
+    if (unread) more.problems.clear(), more.failures.clear();
+    all.usage.insert(all.usage.end(), more.usage.begin(), more.usage.end());
+    all.problems = std::move(more.problems);
+    all.failures = std::move(more.failures);
+  }
+  return refuse(context, all);
+}
+
+}  // namespace
+
 int run_command_line(const std::vector<std::string>& words) {
   if (words.empty()) {
     print_error(overview(commands()));
@@ -81,25 +101,25 @@ int run_command_line(const std::vector<std::string>& words) {
   }
   const Command* command = find_command(words[0]);
   if (!command) return unknown_command(bare_context(words), words[0]);
-  const tl::expected<Arguments, UsageError> args =
-      parse(*command, {words.begin() + 1, words.end()});
-  if (!args) return reject(bare_context(words), args.error());
-  if (args->has("help")) {
+  UsageErrors wrong;
+  const Arguments args = parse(*command, {words.begin() + 1, words.end()}, wrong);
+  const bool unread = !wrong.empty();
+  if (!unread && args.has("help")) {
     print_out(wants_long(words) ? long_help(*command) : short_help(*command));
     return kYes;
   }
-  if (args->has("version")) return run_command_line({"--version"});
-  const tl::expected<Context, UsageError> context = make_context(*args);
-  if (!context) return reject(bare_context(words), context.error());
+  if (!unread && args.has("version")) return run_command_line({"--version"});
+  const Context context = make_context(args, wrong);
+  if (!wrong.empty()) return refuse_line(*command, context, args, std::move(wrong), unread);
   // Work of minutes must not end in a file that cannot be written.
   std::vector<Failure> unwritable;
   for (const char* option : {"output", "trace"}) {
-    const std::string path = args->get(option);
+    const std::string path = args.get(option);
     if (path.empty() || path == "-") continue;
     if (const Result<bool> can = can_write(path); !can) unwritable.push_back(can.error());
   }
-  if (!unwritable.empty()) return fail(*context, unwritable);
-  return command->run(*context, *args);
+  if (!unwritable.empty()) return fail(context, unwritable);
+  return command->run(context, args);
 }
 
 }  // namespace assay

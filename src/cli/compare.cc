@@ -118,6 +118,13 @@ tl::expected<Side, int> make_side(const Context& context, const std::string& inp
   return side;
 }
 
+InputRefusal check(const Context& context, const Arguments& args) {
+  InputRefusal refusal{offers_usage(context, args), {}, {}};
+  if (args.operands.size() < 2)
+    refusal.usage.push_back({"compare needs two descriptions", "assay compare -h"});
+  return refusal;
+}
+
 int run(const Context& context, const Arguments& args) {
   if (args.operands.size() < 2)
     return reject(context, UsageError{"compare needs two descriptions", "assay compare -h"});
@@ -197,7 +204,8 @@ Command compare_command() {
       {"assay compare examples/lambda-before.yaml examples/lambda-after.yaml",
        "assay compare examples/llama-70b.yaml examples/h100-128.yaml examples/offer-cheap.yaml",
        "assay compare last-week.json today.json --fail-if 'mfu < 0.40'"},
-      run};
+      run,
+      check};
 }
 
 }  // namespace assay

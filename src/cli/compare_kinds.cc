@@ -45,7 +45,7 @@ tl::expected<OffersAsk, UsageErrors> read_offers_ask(const Context& context,
   if (const auto gates = parse_gates(args)) {
     ask.gates = *gates;
   } else {
-    wrong.push_back(gates.error());
+    wrong.insert(wrong.end(), gates.error().begin(), gates.error().end());
   }
   if (args.has("deadline")) {
     const std::string text = args.get("deadline");
@@ -64,27 +64,32 @@ tl::expected<OffersAsk, UsageErrors> read_offers_ask(const Context& context,
 
 }  // namespace
 
+UsageErrors offers_usage(const Context& context, const Arguments& args) {
+  const tl::expected<OffersAsk, UsageErrors> asked = read_offers_ask(context, args);
+  return asked ? UsageErrors() : asked.error();
+}
+
 int compare_offers(const Context& context, const Arguments& args,
                    const std::vector<std::string>& sides, const std::vector<std::string>& shared) {
   tl::expected<OffersAsk, UsageErrors> asked = read_offers_ask(context, args);
-  if (!asked) return reject(context, asked.error());
-  const std::vector<Gate>& gates = asked->gates;
-  OffersResult result;
-  result.deadline_days = asked->deadline_days;
   std::vector<Description> descriptions;
   InputRefusal wrong;
+  if (!asked) wrong.usage = asked.error();
   for (const std::string& side : sides) {
     std::vector<std::string> inputs{side};
     inputs.insert(inputs.end(), shared.begin(), shared.end());
     tl::expected<Description, InputRefusal> description = describe_run(args, inputs);
     if (!description) {
-      merge(wrong, description.error());
+      merge(wrong,
+            description_refusal(args, inputs, [](Request& r) { r.needs_operations = true; }));
       continue;
     }
     print_error(render(description->warnings));
     descriptions.push_back(std::move(*description));
   }
-  if (descriptions.size() < sides.size()) return refuse(context, wrong);
+  if (wrong.any()) return refuse(context, wrong);
+  OffersResult result;
+  result.deadline_days = asked->deadline_days;
   for (size_t i = 0; i < sides.size(); ++i) {
     const std::string& side = sides[i];
     tl::expected<SimulateResult, int> run =
@@ -95,7 +100,7 @@ int compare_offers(const Context& context, const Arguments& args,
   }
   result.partial = interrupted();
   const bool failed =
-      !result.sides.empty() && any_tripped(gates, result.sides.back().run.plan.prediction,
+      !result.sides.empty() && any_tripped(asked->gates, result.sides.back().run.plan.prediction,
                                            simulated_figures(result.sides.back().run));
   return deliver(context, offers_text(result, context.style, context.stamp),
                  offers_json(result, context.stamp),

@@ -9,6 +9,9 @@ namespace assay {
 int compare_offers(const Context&, const Arguments&, const std::vector<std::string>& sides,
                    const std::vector<std::string>& shared);
 
+// What is wrong with its options.
+UsageErrors offers_usage(const Context&, const Arguments&);
+
 // Whether every operand is a document of `assay diagnose`; their texts then.
 bool all_diagnoses(const std::vector<std::string>& operands, std::vector<std::string>& texts);
 int compare_diagnoses(const Context&, const std::vector<std::string>& operands,

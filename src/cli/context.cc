@@ -140,7 +140,7 @@ Context bare_context(const std::vector<std::string>& words) {
   return c;
 }
 
-tl::expected<Context, UsageError> make_context(const Arguments& args) {
+Context make_context(const Arguments& args, UsageErrors& wrong) {
   Context c = bare_context({});
   c.json = args.has("json");
   c.output = args.get("output");
@@ -152,23 +152,28 @@ tl::expected<Context, UsageError> make_context(const Arguments& args) {
   if (args.has("width")) {
     int width = 0;
     if (!parse_number(args.get("width"), width) || width < kWidthLeast || width > kWidthMost) {
-      return tl::unexpected(
-          UsageError{fmt::format("--width: `{}` is not a number from {} to {}",
-                                 sanitize(args.get("width"), 40), kWidthLeast, kWidthMost),
-                     ""});
+      wrong.push_back({fmt::format("--width: `{}` is not a number from {} to {}",
+                                   sanitize(args.get("width"), 40), kWidthLeast, kWidthMost),
+                       "leave it out, and the screen is as wide as the terminal"});
+    } else {
+      c.style.width = width;
     }
-    c.style.width = width;
   }
   const std::string when = args.get("color", "auto");
   if (when != "auto" && when != "always" && when != "never") {
-    return tl::unexpected(UsageError{
-        fmt::format("--color: `{}` is none of auto, always, never", sanitize(when, 40)), ""});
+    const std::string near = nearest(when, {"auto", "always", "never"});
+    wrong.push_back(
+        {fmt::format("--color: `{}` is none of auto, always, never", sanitize(when, 40)),
+         near.empty() ? "write `--color never` for none"
+                      : fmt::format("did you mean `{}`?", near)});
   }
   c.style.color = color_wanted(when);
   int64_t seed = 1;
   if (args.has("seed") && !parse_number(args.get("seed"), seed)) {
-    return tl::unexpected(UsageError{
-        fmt::format("--seed: `{}` is not a whole number", sanitize(args.get("seed"), 40)), ""});
+    wrong.push_back(
+        {fmt::format("--seed: `{}` is not a whole number", sanitize(args.get("seed"), 40)),
+         "as in --seed 7"});
+    seed = 1;
   }
   c.stamp.seed = fmt::format("{}", seed);
   c.stamp.inputs = fmt::format("{}", fmt::join(args.operands, " "));
@@ -240,7 +245,8 @@ tl::expected<Request, UsageErrors> make_request(const Arguments& args,
   const std::string gpus = args.get("gpus");
   if (!gpus.empty() && (!parse_number(gpus, r.gpus) || r.gpus < 1 || r.gpus > 1'000'000)) {
     wrong.push_back(
-        {fmt::format("--gpus: `{}` is not a number from 1 to 1,000,000", sanitize(gpus, 40)), ""});
+        {fmt::format("--gpus: `{}` is not a number from 1 to 1,000,000", sanitize(gpus, 40)),
+         "as in --gpus 1024"});
   }
   const std::string tokens = args.get("tokens");
   if (!tokens.empty() && !parse_tokens(tokens, r.tokens)) {

@@ -24,8 +24,9 @@ struct Context {
 
 // As far as it is known before the options are: enough to refuse them.
 Context bare_context(const std::vector<std::string>& words);
-// Global options -> context, after the environment. Fails on a bad --width, --seed or --color.
-tl::expected<Context, UsageError> make_context(const Arguments&);
+// Global options -> context, after the environment. A bad --width, --seed and --color are added to
+// `wrong`, and the usual ones stand for them.
+Context make_context(const Arguments&, UsageErrors& wrong);
 
 // Writes to standard output; a broken pipe ends the program with success.
 void print_out(const std::string&);

@@ -35,9 +35,35 @@ tl::expected<Description, InputRefusal> from_result(const Arguments& args, const
 }  // namespace
 
 int refuse(const Context& context, const InputRefusal& r) {
-  if (!r.usage.empty()) return reject(context, r.usage);
-  if (!r.problems.empty()) return reject(context, r.problems);
-  return fail(context, r.failures);
+  if (r.problems.empty() && r.failures.empty()) return reject(context, r.usage);
+  if (r.usage.empty() && r.problems.empty()) return fail(context, r.failures);
+  Diagnostics all;
+  for (const UsageError& e : r.usage) {
+    all.emplace_back().message = e.message;
+    all.back().help = e.help;
+  }
+  all.insert(all.end(), r.problems.begin(), r.problems.end());
+  for (const Failure& f : r.failures) all.push_back(to_diagnostic(f));
+  return reject(context, all);
+}
+
+InputRefusal description_refusal(const Arguments& args, const std::vector<std::string>& inputs,
+                                 const std::function<void(Request&)>& needs) {
+  InputRefusal refusal;
+  if (inputs.empty()) return refusal;
+  if (std::string ignored; inputs.size() == 1 && result_file(inputs[0], ignored)) return refusal;
+  if (refusal.failures = missing_inputs(inputs); !refusal.failures.empty()) return refusal;
+  Arguments readable = args;
+  if (tl::expected<Request, UsageErrors> request = make_request(args, inputs); !request) {
+    refusal.usage = request.error();
+    std::erase_if(readable.options,
+                  [](const auto& o) { return o.first == "gpus" || o.first == "tokens"; });
+  }
+  Request request = *make_request(readable, inputs);
+  needs(request);
+  const tl::expected<Description, Diagnostics> described = describe(request, catalog());
+  if (!described) refusal.problems = described.error();
+  return refusal;
 }
 
 void merge(InputRefusal& into, const InputRefusal& more) {
@@ -76,16 +102,19 @@ tl::expected<Description, InputRefusal> describe_inputs(const Arguments& args,
   return std::move(*described);
 }
 
-tl::expected<std::vector<Gate>, UsageError> parse_gates(const Arguments& args) {
+tl::expected<std::vector<Gate>, UsageErrors> parse_gates(const Arguments& args) {
   std::vector<Gate> gates;
+  UsageErrors wrong;
   for (const std::string& text : args.all("fail-if")) {
     const tl::expected<Gate, std::string> gate = parse_gate(text);
     if (!gate) {
-      return tl::unexpected(UsageError{
-          fmt::format("--fail-if: `{}` is not a condition", sanitize(text, 80)), gate.error()});
+      wrong.push_back(
+          {fmt::format("--fail-if: `{}` is not a condition", sanitize(text, 80)), gate.error()});
+    } else {
+      gates.push_back(*gate);
     }
-    gates.push_back(*gate);
   }
+  if (!wrong.empty()) return tl::unexpected(std::move(wrong));
   return gates;
 }
 

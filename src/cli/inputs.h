@@ -1,6 +1,8 @@
 // From operands to descriptions: names, YAML files, results of earlier commands.
 #pragma once
 
+#include <functional>
+
 #include "cli/context.h"
 #include "cli/gate.h"
 
@@ -11,8 +13,14 @@ struct InputRefusal {
   UsageErrors usage;              // where not empty
   Diagnostics problems;           // where not empty
   std::vector<Failure> failures;  // where not empty
+
+  bool any() const { return !usage.empty() || !problems.empty() || !failures.empty(); }
 };
+// All of it, at once.
 int refuse(const Context&, const InputRefusal&);
+// What is wrong with a description, although other words of the command line may be wrong, too.
+InputRefusal description_refusal(const Arguments&, const std::vector<std::string>& inputs,
+                                 const std::function<void(Request&)>& needs);
 // Adds what another description was refused for; what both say is said once.
 void merge(InputRefusal& into, const InputRefusal& more);
 
@@ -27,7 +35,7 @@ tl::expected<Description, InputRefusal> describe_inputs(const Arguments&,
 // Whether this operand is a result of an earlier command; its text then.
 bool result_file(const std::string& input, std::string& text);
 
-tl::expected<std::vector<Gate>, UsageError> parse_gates(const Arguments&);
+tl::expected<std::vector<Gate>, UsageErrors> parse_gates(const Arguments&);
 // Says on standard error which gates failed.
 bool any_tripped(const std::vector<Gate>&, const Prediction&, const RunFigures&);
 

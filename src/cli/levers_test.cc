@@ -13,15 +13,15 @@ namespace {
 constexpr int64_t kRuns = 6;
 
 SimulateResult simulated(const std::vector<std::string>& words) {
-  const auto args = parse(simulate_command(), words);
-  EXPECT_TRUE(args);
-  const auto context = make_context(*args);
-  EXPECT_TRUE(context);
-  const auto ask = read_simulation_ask(*context, *args);
+  UsageErrors wrong;
+  const Arguments args = parse(simulate_command(), words, wrong);
+  const Context context = make_context(args, wrong);
+  EXPECT_TRUE(wrong.empty());
+  const auto ask = read_simulation_ask(context, args);
   EXPECT_TRUE(ask);
-  auto description = describe_run(*args, args->operands);
+  auto description = describe_run(args, args.operands);
   EXPECT_TRUE(description);
-  auto result = simulate_description(*context, std::move(*description), *ask);
+  auto result = simulate_description(context, std::move(*description), *ask);
   EXPECT_TRUE(result);
   return std::move(*result);
 }

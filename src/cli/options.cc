@@ -92,7 +92,8 @@ tl::expected<size_t, UsageError> parse_option(const Command& command, Arguments&
   if (!option) return tl::unexpected(unknown_option(command, word));
   if (option->value.empty()) {
     if (equals != std::string::npos || (!is_long && word.size() > 2)) {
-      return tl::unexpected(UsageError{fmt::format("--{} takes no value", option->name), ""});
+      return tl::unexpected(UsageError{fmt::format("--{} takes no value", option->name),
+                                       fmt::format("write `--{}` alone", option->name)});
     }
     args.options.emplace_back(option->name, "");
     return i;
@@ -178,8 +179,7 @@ std::vector<std::string> Arguments::all(std::string_view name) const {
   return found;
 }
 
-tl::expected<Arguments, UsageError> parse(const Command& command,
-                                          const std::vector<std::string>& words) {
+Arguments parse(const Command& command, const std::vector<std::string>& words, UsageErrors& wrong) {
   Arguments args;
   bool options_ended = false;
   for (size_t i = 0; i < words.size(); ++i) {
@@ -190,8 +190,10 @@ tl::expected<Arguments, UsageError> parse(const Command& command,
       options_ended = true;
     } else {
       const tl::expected<size_t, UsageError> last = parse_option(command, args, words, i);
-      if (!last) return tl::unexpected(last.error());
-      i = *last;
+      if (last)
+        i = *last;
+      else
+        wrong.push_back(last.error());
     }
   }
   return args;

@@ -12,6 +12,7 @@ namespace assay {
 
 struct Context;
 struct Arguments;
+struct InputRefusal;
 
 struct Option {
   std::string_view name;   // `gpus`, written `--gpus`
@@ -29,6 +30,9 @@ struct Command {
   std::vector<Option> options;
   std::vector<std::string_view> examples;
   int (*run)(const Context&, const Arguments&);
+  // What else is wrong with a command line that is refused anyway, so that all is told at once;
+  // null: nothing more is looked for.
+  InputRefusal (*check)(const Context&, const Arguments&) = nullptr;
 };
 
 // Options that every command takes.
@@ -51,8 +55,8 @@ struct UsageError {
 using UsageErrors = std::vector<UsageError>;
 
 // `words` are those after the command's name. Options and operands may come in any order; `--` ends
-// the options; `-` is an operand.
-tl::expected<Arguments, UsageError> parse(const Command&, const std::vector<std::string>& words);
+// the options; `-` is an operand. All that cannot be read is added to `wrong`.
+Arguments parse(const Command&, const std::vector<std::string>& words, UsageErrors& wrong);
 
 std::string short_help(const Command&);
 std::string long_help(const Command&);

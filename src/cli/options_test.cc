@@ -10,28 +10,47 @@ namespace assay {
 namespace {
 
 TEST(Options, AnyOrderAndBothForms) {
-  const auto args =
-      parse(plan_command(), {"w", "--gpus", "8", "--set=a=b", "c", "-q", "-ofile", "--set", "d=e"});
-  ASSERT_TRUE(args);
-  EXPECT_EQ(args->operands, (std::vector<std::string>{"w", "c"}));
-  EXPECT_EQ(args->get("gpus"), "8");
-  EXPECT_EQ(args->get("output"), "file");
-  EXPECT_EQ(args->all("set"), (std::vector<std::string>{"a=b", "d=e"}));
-  EXPECT_TRUE(args->has("quiet"));
+  UsageErrors wrong;
+  const Arguments args =
+      parse(plan_command(), {"w", "--gpus", "8", "--set=a=b", "c", "-q", "-ofile", "--set", "d=e"},
+            wrong);
+  ASSERT_TRUE(wrong.empty());
+  EXPECT_EQ(args.operands, (std::vector<std::string>{"w", "c"}));
+  EXPECT_EQ(args.get("gpus"), "8");
+  EXPECT_EQ(args.get("output"), "file");
+  EXPECT_EQ(args.all("set"), (std::vector<std::string>{"a=b", "d=e"}));
+  EXPECT_TRUE(args.has("quiet"));
 }
 
 TEST(Options, DashAndDoubleDash) {
-  const auto args = parse(plan_command(), {"-", "--", "--gpus"});
-  ASSERT_TRUE(args);
-  EXPECT_EQ(args->operands, (std::vector<std::string>{"-", "--gpus"}));
+  UsageErrors wrong;
+  const Arguments args = parse(plan_command(), {"-", "--", "--gpus"}, wrong);
+  ASSERT_TRUE(wrong.empty());
+  EXPECT_EQ(args.operands, (std::vector<std::string>{"-", "--gpus"}));
 }
 
 TEST(Options, MistakesAreNamed) {
-  EXPECT_EQ(parse(plan_command(), {"--gpu", "8"}).error().help, "did you mean `--gpus`?");
-  EXPECT_FALSE(parse(plan_command(), {"--gpus"}));
-  EXPECT_FALSE(parse(plan_command(), {"--json=1"}));
-  EXPECT_FALSE(parse(plan_command(), {"-qx"}));
-  EXPECT_FALSE(parse(plan_command(), {"-Z"}));
+  UsageErrors wrong;
+  parse(plan_command(), {"--gpu", "8"}, wrong);
+  ASSERT_EQ(wrong.size(), 1u);
+  EXPECT_EQ(wrong[0].help, "did you mean `--gpus`?");
+  for (const char* word : {"--gpus", "--json=1", "-qx", "-Z"}) {
+    wrong.clear();
+    parse(plan_command(), {word}, wrong);
+    EXPECT_EQ(wrong.size(), 1u) << word;
+  }
+}
+
+TEST(Options, AllMistakesAreToldTogether) {
+  UsageErrors wrong;
+  const Arguments args =
+      parse(plan_command(),
+            {"w", "--gpu", "--width", "7", "--json=1", "--color=blue", "--seed", "x", "--nonsense"},
+            wrong);
+  EXPECT_EQ(wrong.size(), 3u);
+  const Context context = make_context(args, wrong);
+  EXPECT_EQ(wrong.size(), 6u);
+  EXPECT_EQ(context.stamp.seed, "1");
 }
 
 TEST(Options, EveryOptionHasOneNameAndHelpFits) {

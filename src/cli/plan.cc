@@ -12,11 +12,21 @@
 namespace assay {
 namespace {
 
-int run(const Context& context, const Arguments& args) {
+InputRefusal check(const Context&, const Arguments& args) {
+  UsageErrors wrong;
   if (args.operands.empty())
-    return reject(context, UsageError{"plan needs a workload and a cluster", "assay plan -h"});
+    wrong.push_back({"plan needs a workload and a cluster", "assay plan -h"});
+  if (const auto gates = parse_gates(args); !gates)
+    wrong.insert(wrong.end(), gates.error().begin(), gates.error().end());
+  InputRefusal refusal = description_refusal(
+      args, args.operands, [](Request& request) { request.needs_operations = true; });
+  refusal.usage.insert(refusal.usage.begin(), wrong.begin(), wrong.end());
+  return refusal;
+}
+
+int run(const Context& context, const Arguments& args) {
   const auto gates = parse_gates(args);
-  if (!gates) return reject(context, gates.error());
+  if (!gates || args.operands.empty()) return refuse(context, check(context, args));
 
   tl::expected<Description, InputRefusal> description =
       describe_inputs(args, args.operands, "", true);
@@ -67,7 +77,8 @@ Command plan_command() {
       {"assay plan llama-3.1-70b examples/h100-128.yaml",
        "assay plan examples/llama-70b.yaml examples/h100-128.yaml --set plan.tp=8 -o plan.json",
        "assay plan gpt3-175b a100-4096 --json | jq .best.mfu"},
-      run};
+      run,
+      check};
 }
 
 }  // namespace assay

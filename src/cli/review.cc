@@ -77,11 +77,18 @@ tl::expected<std::optional<JobFigures>, int> job_figures(const Context& context,
   return job;
 }
 
+InputRefusal check(const Context&, const Arguments& args) {
+  return description_refusal(args, args.operands, [](Request& request) {
+    request.needs_workload = false;
+    request.needs_site = request.needs_operations = true;
+  });
+}
+
 int run(const Context& context, const Arguments& args) {
   if (args.operands.empty())
     return reject(context, UsageError{"review needs a site and a cluster", "assay review -h"});
   tl::expected<Description, InputRefusal> description = describe_site(args);
-  if (!description) return refuse(context, description.error());
+  if (!description) return refuse(context, check(context, args));
   print_error(render(description->warnings));
   const Cluster& cluster = description->setting.cluster;
   const tl::expected<std::optional<JobFigures>, int> job = job_figures(context, *description);
@@ -112,7 +119,8 @@ Command review_command() {
           {"assay review examples/site-24mw.yaml h100-8192",
            "assay review phoenix h100-1024 llama-3.1-70b --json",
            "assay review examples/site-24mw.yaml h100-8192 --set site.hall.floor_kg_m2=1220"},
-          run};
+          run,
+          check};
 }
 
 }  // namespace assay

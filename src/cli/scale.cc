@@ -22,22 +22,32 @@ bool grow_fabric(Setting& setting, const std::vector<int64_t>& sizes) {
   return true;
 }
 
-int run(const Context& context, const Arguments& args) {
+Arguments without_sizes(Arguments args) {
+  std::erase_if(args.options, [](const auto& o) { return o.first == "gpus"; });
+  return args;
+}
+
+InputRefusal check(const Context&, const Arguments& args) {
+  UsageErrors wrong;
   if (args.operands.empty())
-    return reject(context, UsageError{"scale needs a workload and a cluster", "assay scale -h"});
+    wrong.push_back({"scale needs a workload and a cluster", "assay scale -h"});
   const std::string sizes = args.get("gpus", "16..8192");
-  ScaleOptions options;
-  options.sizes = parse_sizes(sizes);
-  options.fix_plan = args.has("fix-plan");
-  if (options.sizes.empty()) {
-    return reject(context, UsageError{fmt::format("--gpus: `{}` is not a range of sizes",
-                                                  sanitize(sizes, 40)),
-                                      "write 16..8192 (doubling) or 16,64,128"});
+  if (parse_sizes(sizes).empty()) {
+    wrong.push_back({fmt::format("--gpus: `{}` is not a range of sizes", sanitize(sizes, 40)),
+                     "write 16..8192 (doubling) or 16,64,128"});
   }
-  Arguments without_gpus = args;
-  std::erase_if(without_gpus.options, [](const auto& o) { return o.first == "gpus"; });
+  InputRefusal refusal = description_refusal(without_sizes(args), args.operands, [](Request&) {});
+  refusal.usage.insert(refusal.usage.begin(), wrong.begin(), wrong.end());
+  return refusal;
+}
+
+int run(const Context& context, const Arguments& args) {
+  ScaleOptions options;
+  options.sizes = parse_sizes(args.get("gpus", "16..8192"));
+  options.fix_plan = args.has("fix-plan");
+  if (options.sizes.empty() || args.operands.empty()) return refuse(context, check(context, args));
   tl::expected<Description, InputRefusal> description =
-      describe_inputs(without_gpus, args.operands);
+      describe_inputs(without_sizes(args), args.operands);
   if (!description) return refuse(context, description.error());
   print_error(render(description->warnings));
 
@@ -81,7 +91,8 @@ Command scale_command() {
        {"fix-plan", 0, "", "keep one plan, let only data parallelism grow", ""}},
       {"assay scale llama-3.1-70b examples/h100-128.yaml --gpus 64..8192",
        "assay scale examples/stories/sixteen.yaml --gpus 16..128 --fix-plan"},
-      run};
+      run,
+      check};
 }
 
 }  // namespace assay

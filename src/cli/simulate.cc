@@ -21,20 +21,30 @@ Result<bool> write_trace(SimulateResult r, const SimulationAsk& ask, const std::
                                          fmt::format("assay simulate, seed {}", ask.seed)));
 }
 
-int run(const Context& context, const Arguments& args) {
-  if (args.operands.empty())
-    return reject(context,
-                  UsageError{"simulate needs a workload and a cluster", "assay simulate -h"});
-  const tl::expected<SimulationAsk, UsageErrors> ask = read_simulation_ask(context, args);
-  UsageErrors wrong = ask ? UsageErrors() : ask.error();
-  if (const auto request = make_request(args, {}); !request)
-    wrong.insert(wrong.end(), request.error().begin(), request.error().end());
-  if (!wrong.empty()) return reject(context, wrong);
+std::vector<std::string> inputs_of(const Arguments& args) {
   std::vector<std::string> inputs = args.operands;
   if (args.has("site")) inputs.push_back(args.get("site"));
   if (args.has("run")) inputs.push_back(args.get("run"));
-  tl::expected<Description, InputRefusal> description = describe_run(args, inputs);
-  if (!description) return refuse(context, description.error());
+  return inputs;
+}
+
+InputRefusal check(const Context& context, const Arguments& args) {
+  UsageErrors wrong;
+  if (args.operands.empty())
+    wrong.push_back({"simulate needs a workload and a cluster", "assay simulate -h"});
+  const tl::expected<SimulationAsk, UsageErrors> ask = read_simulation_ask(context, args);
+  if (!ask) wrong.insert(wrong.end(), ask.error().begin(), ask.error().end());
+  InputRefusal refusal = description_refusal(
+      args, inputs_of(args), [](Request& request) { request.needs_operations = true; });
+  refusal.usage.insert(refusal.usage.begin(), wrong.begin(), wrong.end());
+  return refusal;
+}
+
+int run(const Context& context, const Arguments& args) {
+  const tl::expected<SimulationAsk, UsageErrors> ask = read_simulation_ask(context, args);
+  if (!ask || args.operands.empty()) return refuse(context, check(context, args));
+  tl::expected<Description, InputRefusal> description = describe_run(args, inputs_of(args));
+  if (!description) return refuse(context, check(context, args));
   print_error(render(description->warnings));
   const tl::expected<SimulateResult, int> r =
       simulate_description(context, std::move(*description), *ask);
@@ -75,7 +85,8 @@ Command simulate_command() {
       {"assay simulate llama-3.1-405b h100-24k-meta --gpus 16384 --run meta-llama3 --days 54",
        "assay simulate llama-3.1-70b h100-1024 --site phoenix --tokens 2T --json",
        "assay simulate llama-3.1-70b h100-1024 --set run.spares=8 --trace run.json"},
-      run};
+      run,
+      check};
 }
 
 }  // namespace assay

@@ -22,8 +22,10 @@ constexpr double kDaysUsual = 30;
 // Levers are differences with the same luck: they need fewer runs than the run itself.
 constexpr int64_t kLeverRuns = 40;
 
-UsageError bad_number(const char* option, const std::string& text, const char* wanted) {
-  return {fmt::format("--{}: `{}` is not {}", option, sanitize(text, 40), wanted), ""};
+UsageError bad_number(const char* option, const std::string& text, const char* wanted,
+                      const char* example) {
+  return {fmt::format("--{}: `{}` is not {}", option, sanitize(text, 40), wanted),
+          fmt::format("as in --{} {}", option, example)};
 }
 
 // The first hour of a date `2026-07` or `2026-07-15`; of January where no month is stated.
@@ -154,20 +156,20 @@ tl::expected<SimulationAsk, UsageErrors> read_simulation_ask(const Context& cont
     char* end = nullptr;
     ask.days = std::strtod(text.c_str(), &end);
     if (text.empty() || *end != 0 || !(ask.days > 0 && ask.days <= kDaysMost))
-      wrong.push_back(bad_number("days", text, "a number of days, above 0 and up to 3650"));
+      wrong.push_back(bad_number("days", text, "a number of days, above 0 and up to 3650", "30"));
   }
   if (args.has("runs")) {
     const std::string text = args.get("runs");
     char* end = nullptr;
     ask.runs = std::strtoll(text.c_str(), &end, 10);
     if (text.empty() || *end != 0 || ask.runs < 1 || ask.runs > kRunsMost)
-      wrong.push_back(bad_number("runs", text, "a whole number from 1 to 1000000"));
+      wrong.push_back(bad_number("runs", text, "a whole number from 1 to 1000000", "200"));
   }
   ask.seed = static_cast<uint64_t>(std::strtoll(context.stamp.seed.c_str(), nullptr, 10));
   ask.levers = !args.has("no-what-ifs");
   ask.start = args.get("start");
   if (!ask.start.empty() && !is_date(ask.start))
-    wrong.push_back(bad_number("start", ask.start, "a date like 2026-07 or 2026-07-15"));
+    wrong.push_back(bad_number("start", ask.start, "a date like 2026-07 or 2026-07-15", "2026-07"));
   if (!wrong.empty()) return tl::unexpected(std::move(wrong));
   return ask;
 }

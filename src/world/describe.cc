@@ -32,6 +32,7 @@ class Describer {
   void read_plan();
   // What no section can know alone.
   void check_together();
+  void check_storage();
   void check_offer();
   void finish() { resolve(result_.setting, catalog_); }
 
@@ -43,6 +44,7 @@ class Describer {
   }
   bool clean_since(size_t before) const { return problems_.size() == before; }
   int64_t take_gpus(Value& cluster);
+  Mark storage_place(const char* key) const;
   void size_cluster(int64_t gpus, bool nodes_stated, const Mark& at);
   std::string take_name(const Value& section, const std::string& otherwise);
   void move_warnings();
@@ -211,24 +213,47 @@ void Describer::check_offer() {
   result_.warnings.push_back(std::move(d));
 }
 
-void Describer::check_together() {
-  const Bytes capacity = result_.site.storage.capacity;
-  if (!workload_known_ || !result_.has_site || capacity.v <= 0) return;
+// The place of a key of the site's storage, or of what is above it.
+Mark Describer::storage_place(const char* key) const {
+  const Value& site = inputs_.site.value;
+  const Entry* storage = site.is_map() ? site.find("storage") : nullptr;
+  if (storage == nullptr) return site.at;
+  const Entry* stated = storage->value.is_map() ? storage->value.find(key) : nullptr;
+  return stated != nullptr ? stated->value.at : storage->value.at;
+}
+
+void Describer::check_storage() {
+  const Storage& storage = result_.site.storage;
   const int64_t kept = std::max<int64_t>(1, result_.operations.checkpoint.keep);
   const Bytes one = checkpoint_bytes(result_.setting.workload);
-  if (one * static_cast<double>(kept) <= capacity) return;
-  Mark at = inputs_.site.value.at;
-  const Entry* storage = inputs_.site.value.find("storage");
-  if (storage != nullptr) at = storage->value.at;
-  const Entry* stated =
-      storage != nullptr && storage->value.is_map() ? storage->value.find("capacity") : nullptr;
-  if (stated != nullptr) at = stated->value.at;
-  problem(at,
-          fmt::format("{} of {:.3g} TB do{} not fit into storage of {:.3g} TB",
-                      kept == 1 ? "a checkpoint" : fmt::format("{} checkpoints", kept),
-                      one.v / 1e12, kept == 1 ? "es" : "", capacity.v / 1e12),
-          kept == 1 ? "state a larger `site.storage.capacity`"
-                    : "keep fewer (`run.checkpoint.keep`), or state a larger capacity");
+  if (storage.capacity.v > 0 && one * static_cast<double>(kept) > storage.capacity) {
+    problem(storage_place("capacity"),
+            fmt::format("{} of {:.3g} TB do{} not fit into storage of {:.3g} TB",
+                        kept == 1 ? "a checkpoint" : fmt::format("{} checkpoints", kept),
+                        one.v / 1e12, kept == 1 ? "es" : "", storage.capacity.v / 1e12),
+            kept == 1 ? "state a larger `site.storage.capacity`"
+                      : "keep fewer (`run.checkpoint.keep`), or state a larger capacity");
+  }
+  const auto slow = [&](Bandwidth b, const char* key) {
+    if (b.v <= 0 || (one / b).v <= kSecondsPerYear) return;
+    problem(storage_place(key),
+            fmt::format("site.storage.{}: a checkpoint of {:.3g} TB would take {:.3g} years", key,
+                        one.v / 1e12, (one / b).v / kSecondsPerYear),
+            "raise it, as in `100 GB/s`");
+  };
+  slow(storage.write, "write");
+  slow(storage.read, "read");
+}
+
+void Describer::check_together() {
+  if (workload_known_ && result_.has_site) check_storage();
+  const Operations& run = result_.operations;
+  const int64_t nodes = result_.setting.cluster.nodes;
+  if (run.recovery != Restart::kElastic || run.replicas <= nodes || nodes < 1) return;
+  const Entry* stated = inputs_.run.value.is_map() ? inputs_.run.value.find("replicas") : nullptr;
+  problem(stated != nullptr ? stated->value.at : inputs_.run.value.at,
+          fmt::format("run.replicas: {} nodes cannot be {} replicas", nodes, run.replicas),
+          fmt::format("a replica is whole nodes: state at most {}", nodes));
 }
 
 void Describer::read_stack() {

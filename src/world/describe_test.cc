@@ -427,5 +427,43 @@ TEST(Describe, WhatIsStatedOfTheCoolingHoldsInTheUsualPlant) {
   EXPECT_TRUE(assumes(*colder, "site.cooling"));
 }
 
+// A mistake in one place does not hide a contradiction in another.
+TEST(Describe, ContradictionsOfARunAreToldTogetherWithItsMistakes) {
+  const TemporaryYaml all(
+      "workload: {model: llama-3.1-70b}\n"
+      "cluster: {base: h100-128}\n"
+      "site: {base: phoenix, storage: {capacity: 500 GB, write: 1 B/s}}\n"
+      "run:\n"
+      "  recovery: elastic\n"
+      "  replicas: 100\n"
+      "  prefetch: 0\n"
+      "  spares: -1\n"
+      "  swap: 73000 d\n"
+      "  maintenance_every: 1 s\n"
+      "  maintenance: 1 s\n"
+      "  reliability:\n"
+      "    exposure_gpu_hours: 1\n"
+      "    lemon_shape: 0.001\n"
+      "    failures: [{kind: gpu, count: 50}, {kind: gpu, count: 1}]\n");
+  Request request;
+  request.inputs = {all.path()};
+  request.needs_operations = true;
+  const Described d = describe(request, catalog());
+  ASSERT_FALSE(d);
+  const std::string told = render(d.error());
+  for (const char* what :
+       {"does not fit into storage", "would take", "cannot be 100 replicas", "run.prefetch is zero",
+        "run.spares must not be negative", "run.swap is more than 100 years",
+        "more than once a minute", "more than 10 times a GPU-hour", "lemon_shape is below",
+        "has `gpu` twice"}) {
+    EXPECT_NE(told.find(what), std::string::npos) << what << " in\n" << told;
+  }
+  for (const Diagnostic& p : d.error()) {
+    EXPECT_GT(p.at.line, 0) << p.message;
+    EXPECT_GT(p.at.column, 0) << p.message;
+    EXPECT_FALSE(p.help.empty()) << p.message;
+  }
+}
+
 }  // namespace
 }  // namespace assay
