@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "diagnose/gain_marks.h"
+#include "diagnose/gain_reads.h"
 #include "diagnose/gain_share.h"
 
 namespace assay {
@@ -550,6 +551,7 @@ StepGraph step_graph(const Trace& trace, const StepView& view, const HostMarks& 
   StepGraph g = graph_of(c, view);
   find_dependencies(c, g);
   if (g.repeats) take_typical(c, view, g);
+  mark_reads(trace, g);
   return g;
 }
 

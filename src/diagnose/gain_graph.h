@@ -57,6 +57,8 @@ struct HostCall {
   int64_t waited_ns = 0;        // how long it really waited; not used by the replay
   bool after_copy = false;      // a synchronisation that only completes the held copy before it
   bool small_copy = false;      // a synchronising copy of so few bytes that the wait is its cost
+  bool for_read = false;        // only makes or fetches a value for the host (gain_reads.h) ...
+  double kept = 1;              // ... and this share of the work before it is not for that
   int32_t first_op = 0, ops = 0;
   int32_t recorded = 0;  // operators that the profiler wrote down before the call, and the call
   int32_t runtime = -1;  // index into Trace::runtime; -1: the end of the step
@@ -93,6 +95,7 @@ struct StepGraph {
   bool loader_in_process = false;
   bool data_annotated = false;   // the loader was seen by name
   bool pause_annotated = false;  // a garbage collection was seen by name
+  bool anomaly_mode = false;     // PyTorch checks every gradient (gain_reads.h)
   // Silence of the host is the interpreter's: a training loop whose operators are recorded.
   bool pauses_told = false;
   int steps = 0;         // over which the host's work was taken

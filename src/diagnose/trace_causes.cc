@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "diagnose/gain_clock.h"
+#include "diagnose/gain_reads.h"
 #include "diagnose/gain_replay.h"
 #include "diagnose/gain_share.h"
 #include "diagnose/gain_whatif.h"
@@ -55,13 +56,15 @@ struct Hunt {
   }
 
   // The step `with` a cause, that takes `before`, without it. A host that waits less leaves the
-  // kernels as they are: the step is never shorter than the time at which any of them runs. Kernels
+  // kernels as they are, but for those that were only read: the step is never shorter than the time
+  // at which any of them runs. Kernels
   // that get shorter free the device for those beside them, however the streams are bound to one
   // another, down to the pace of the host.
   Seconds shortened(const StepGraph& with, const StepGraph& without, Seconds before,
                     Seconds replayed, bool kernels) const {
     if (!kernels) {
-      const Seconds computing(static_cast<double>(computing_ns(with)) * 1e-9);
+      const int64_t left = std::min(computing_ns(with), computing_ns(without));
+      const Seconds computing(static_cast<double>(left) * 1e-9);
       return std::max(replayed, std::min(before, computing));
     }
     if (!overlaps(with)) return replayed;
@@ -101,16 +104,19 @@ struct Hunt {
 };
 
 void hunt_syncs(Hunt& h) {
-  if (h.take(Cause::kHostSync, without_syncs, Confidence::kHigh)) return;
+  const Edit edit = [&](StepGraph g) {
+    return without_reads(without_syncs(std::move(g)), h.in.trace);
+  };
+  if (h.take(Cause::kHostSync, edit, Confidence::kHigh)) return;
   const double scale = h.scale;
   const Seconds base = h.base;
   for (double faster : {kHostDoubt, 1 / kHostDoubt}) {
     // Worth it only for another host: from here on the step is looked at that way.
     h.scale = scale / faster;
     h.base = h.whole(h.in.graph);
-    const Seconds after = h.step(without_syncs(h.graph));
+    const Seconds after = h.step(edit(h.graph));
     if ((h.step(h.graph) - after).v < kWorthInDoubt * h.base.v) continue;
-    if (h.take(Cause::kHostSync, without_syncs, Confidence::kMedium)) return;
+    if (h.take(Cause::kHostSync, edit, Confidence::kMedium)) return;
   }
   h.scale = scale;
   h.base = base;

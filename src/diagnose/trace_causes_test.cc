@@ -136,6 +136,46 @@ TEST(TraceCauses, HostSync) {
   }));
 }
 
+// What is computed only to be read goes with the read; a loss, and what was computed in bulk,
+// stays.
+TEST(TraceCauses, WhatIsOnlyReadGoesToo) {
+  const auto step_after = [](const std::string& kernel, const std::string& op, bool in_bulk) {
+    const TraceDiagnosis d = diagnose_steps([&](TraceBuilder& b) {
+      b.host_us_per_launch = 60;
+      for (int i = 0; i < kLayers; ++i) {
+        layer(b);
+        if (in_bulk) continue;
+        b.kernel(kernel, op, 100);
+        b.item();
+      }
+      for (int i = 0; in_bulk && i < kLayers; ++i) b.kernel(kernel, op, 100);
+      for (int i = 0; in_bulk && i < kLayers; ++i) b.item();
+    });
+    const Finding& f = d.analysis.findings.front();
+    return f.step_after ? f.step_after->v * 1e3 : -1;
+  };
+  const std::string reduces = "void at::native::reduce_kernel<512>";
+  EXPECT_NEAR(step_after(reduces, "aten::linalg_vector_norm", false), kStep, 0.05 * kStep);
+  EXPECT_GT(step_after(reduces, "aten::mean", false), kStep + kLayers * 0.095);
+  EXPECT_GT(step_after("nll_loss_forward", "aten::nll_loss_forward", false),
+            kStep + kLayers * 0.095);
+  EXPECT_GT(step_after(reduces, "aten::linalg_vector_norm", true), kStep + kLayers * 0.09);
+}
+
+TEST(TraceCauses, AnomalyMode) {
+  const TraceDiagnosis d = diagnose_steps([](TraceBuilder& b) {
+    b.host_us_per_launch = 60;
+    for (int i = 0; i < kLayers; ++i) {
+      layer(b);
+      b.kernel("vectorized_elementwise_kernel", "aten::ne", 40);
+      b.inside("aten::_is_any_true", [&] { b.kernel("reduce_kernel", "aten::any", 40); });
+      b.item();
+    }
+  });
+  expect_found(d, Cause::kHostSync, kStep);
+  EXPECT_NE(d.analysis.findings.front().fix.find("set_detect_anomaly(False)"), std::string::npos);
+}
+
 TEST(TraceCauses, PageableCopies) {
   const TraceDiagnosis d = diagnose_steps([](TraceBuilder& b) {
     for (int i = 0; i < 2; ++i) {

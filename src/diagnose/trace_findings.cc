@@ -52,7 +52,7 @@ Words data_words(const Priced& p, const FindingInput& in) {
   return w;
 }
 
-Words sync_words(const FindingInput& in) {
+Words sync_words(const Priced& p, const FindingInput& in) {
   int calls = 0;
   for (const HostCall& call : in.graph.calls) {
     calls += (call.kind == CallKind::kSync && !call.after_copy) ? 1 : 0;
@@ -66,6 +66,22 @@ Words sync_words(const FindingInput& in) {
   if (const int64_t reads = read_ns(in.graph); reads > 0) {
     w.detail += fmt::format(
         " For {} more the host works on values that it has read, and launches nothing.", ms(reads));
+  }
+  int64_t only_read = 0;
+  for (const HostCall& call : in.graph.calls) {
+    for (int32_t i = 0; call.for_read && i < call.ops; ++i) {
+      only_read += in.graph.ops[static_cast<size_t>(call.first_op + i)].busy_ns;
+    }
+  }
+  if (static_cast<double>(only_read) * 1e-9 >= kWorthFixing * p.base.v) {
+    w.detail += fmt::format(" {} of kernels a step only make what is read.", ms(only_read));
+  }
+  if (in.graph.anomaly_mode) {
+    w.title = "PyTorch's anomaly mode checks every gradient";
+    w.fix =
+        "torch.autograd.set_detect_anomaly(False): turn it on only to find a NaN that has been "
+        "seen; the price is without its checks and without the stacks that it keeps";
+    return w;
   }
   w.fix =
       "keep values on the device: no .item(), .cpu(), print(tensor), nonzero() or "
@@ -246,7 +262,7 @@ Words words_of(const Priced& p, const FindingInput& in) {
     case Cause::kDataStarved:
       return data_words(p, in);
     case Cause::kHostSync:
-      return sync_words(in);
+      return sync_words(p, in);
     case Cause::kLaunchBound:
       return launch_words(p, in);
     case Cause::kPageableCopies:
