@@ -2,7 +2,9 @@
 // on either side and nothing but memory-bound kernels (scale, mask, dropout, casts, copies)
 // between. Backward it is a softmax gradient with up to two batched matmuls on either side. A
 // softmax that is written out (an exponential between the matmuls, with a reduction beside it)
-// counts as well. Copies that make the first matmul's operands contiguous belong to it.
+// counts as well. Copies that make the first matmul's operands contiguous belong to it, and so does
+// everything inside PyTorch's own fallback (`_scaled_dot_product_attention_math`), which casts to
+// fp32, scales, guards the softmax against rows of minus infinity, and casts back.
 //
 // Its size is needed to price the fused kernel. Where shapes are recorded the matmuls tell it.
 // Where not, the kernels' grids do: the softmax has a block per row of scores, an element-wise
@@ -20,8 +22,10 @@
 namespace assay {
 namespace {
 
-constexpr size_t kReach = 16;    // kernels between the softmax and a matmul of its own
-constexpr int kScoresDepth = 8;  // of operators inside one another
+constexpr size_t kReach = 16;     // kernels between the softmax and a matmul of its own
+constexpr int kScoresDepth = 8;   // of operators inside one another
+constexpr size_t kCastsMost = 6;  // kernels on either side of the fallback's backward pass
+constexpr std::string_view kFallback = "aten::_scaled_dot_product_attention_math";
 
 struct Core {
   size_t first = 0, last = 0;  // operations of the graph, both included
@@ -48,15 +52,17 @@ struct Search {
     return is_memory_kind(k) || k == KernelKind::kSet;
   }
 
-  bool inside(size_t i, std::string_view name) const {
+  // The operator of this name around an event; -1: none.
+  int32_t around(size_t i, std::string_view name) const {
     int32_t op = event(i).op;
     for (int depth = 0; op >= 0 && depth < kScoresDepth; ++depth) {
       const HostEvent& h = t.host[static_cast<size_t>(op)];
-      if (t.text(h.name) == name) return true;
+      if (t.text(h.name) == name) return op;
       op = h.parent;
     }
-    return false;
+    return -1;
   }
+  bool inside(size_t i, std::string_view name) const { return around(i, name) >= 0; }
   // The outermost matrix product around an event; -1: none.
   int32_t product(size_t i) const {
     int32_t op = event(i).op, found = -1;
@@ -75,6 +81,36 @@ struct Search {
     while (around >= 0 && core.first > 0 && between(core.first - 1) &&
            product(core.first - 1) == around) {
       --core.first;
+    }
+  }
+  // Casts, scales and copies of the fallback's backward pass, which records no operator of its own.
+  bool of_fallback_backward(size_t i) const {
+    if (!between(i)) return false;
+    for (std::string_view node :
+         {"ToCopyBackward0", "UnsafeViewBackward0", "MulBackward0", "MulBackward1"}) {
+      if (inside(i, node)) return true;
+    }
+    return false;
+  }
+  void take_fallback(Core& core) const {
+    if (core.backward) {
+      if (!inside(core.softmax, "SafeSoftmaxBackward0")) return;
+      const size_t first = core.first, last = core.last;
+      while (core.first > 0 && first - core.first < kCastsMost &&
+             of_fallback_backward(core.first - 1)) {
+        --core.first;
+      }
+      while (core.last + 1 < g.ops.size() && core.last - last < kCastsMost &&
+             of_fallback_backward(core.last + 1)) {
+        ++core.last;
+      }
+      return;
+    }
+    const int32_t fallback = around(core.softmax, kFallback);
+    if (fallback < 0) return;
+    while (core.first > 0 && around(core.first - 1, kFallback) == fallback) --core.first;
+    while (core.last + 1 < g.ops.size() && around(core.last + 1, kFallback) == fallback) {
+      ++core.last;
     }
   }
   // The exponential of a softmax that is written out, or its gradient.
@@ -126,7 +162,9 @@ struct Search {
       if (!reach(i, -1, most, core) || !reach(i, +1, most, core)) continue;
       if (written_out && !reduces(core)) continue;
       take_copies(core);
+      take_fallback(core);
       for (size_t k = core.first; k <= core.last; ++k) {
+        if (inside(k, "aten::_safe_softmax")) continue;  // its `where` is no mask
         const std::string_view name = op_name(t, event(k));
         core.masked = core.masked || contains(name, "masked_fill") || contains(name, "where") ||
                       contains(name, "triu") || contains(name, "tril");

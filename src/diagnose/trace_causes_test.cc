@@ -328,6 +328,33 @@ TEST(TraceCauses, UnfusedAttentionTakesItsCopies) {
   EXPECT_NEAR(gain(true) - gain(false), kLayers * 101e-6, kLayers * 5e-6);
 }
 
+// All that PyTorch's own fallback launches is its own, and the `where` of its softmax is no mask.
+TEST(TraceCauses, UnfusedAttentionTakesTheWholeFallback) {
+  const auto step_after = [&](const std::string& around) {
+    const TraceDiagnosis d = diagnose_steps([&](TraceBuilder& b) {
+      for (int i = 0; i < kLayers; ++i) {
+        b.kernel(kGemm, "aten::mm", 300);
+        b.inside(around, [&] {
+          for (int k = 0; k < 3; ++k) b.kernel(kAdd, "aten::copy_", 50);
+          b.kernel(kGemm, "aten::bmm", 200);
+          b.record_shapes("[[32, 2048, 128], [32, 128, 2048]]");
+          b.inside("aten::_safe_softmax", [&] {
+            b.kernel("void at::native::cunn_SoftMaxForward<float>", "aten::_softmax", 400);
+            b.kernel(kAdd, "aten::where", 100);
+          });
+          b.kernel(kGemm, "aten::bmm", 200);
+          b.kernel(kAdd, "aten::copy_", 50);
+        });
+      }
+    });
+    EXPECT_EQ(cause_name(d.analysis.findings.front().cause), "unfused-attention");
+    return d.analysis.findings.front().step_after->v;
+  };
+  const double own = step_after("somebody::attention");
+  const double fallback = step_after("aten::_scaled_dot_product_attention_math");
+  EXPECT_NEAR(own - fallback, kLayers * 4 * 51e-6, kLayers * 5e-6);
+}
+
 TEST(TraceCauses, MemoryBound) {
   const TraceDiagnosis d = diagnose_steps([](TraceBuilder& b) {
     for (int i = 0; i < kLayers; ++i) {
