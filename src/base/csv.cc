@@ -1,5 +1,6 @@
 #include "base/csv.h"
 
+#include <algorithm>
 #include <set>
 
 #include <fmt/format.h>
@@ -15,9 +16,9 @@ class Parser {
   }
 
   CsvTable parse() {
-    if (text_.substr(0, 3) == "\xEF\xBB\xBF") pos_ = 3;
+    if (text_.substr(0, 3) == "\xEF\xBB\xBF") pos_ = counted_ = 3;
     if (text_.find('\0') != std::string_view::npos) {
-      problem(1, "a NUL byte: this is not a text table");
+      problem(1, "a NUL byte: this is not a text table", "save it as comma-separated text");
       return std::move(table_);
     }
     while (pos_ < text_.size() && !full_) {
@@ -26,7 +27,9 @@ class Parser {
       if (row.fields.size() == 1 && row.fields[0].empty() && !quoted_) continue;
       keep(std::move(row));
     }
-    if (table_.header.empty()) problem(1, "the table is empty");
+    if (table_.header.empty())
+      problem(1, "the table is empty",
+              "write the names of its columns first, then a row for each run");
     if (unlisted_ > 0) {
       Diagnostic d;
       d.message = fmt::format("{} more problems in this table", unlisted_);
@@ -37,7 +40,7 @@ class Parser {
   }
 
  private:
-  void problem(int line, std::string message, std::string help = "") {
+  void problem(int line, std::string message, std::string help, int column = 0) {
     if (table_.problems.size() >= limits_.problems) {
       ++unlisted_;
       return;
@@ -47,6 +50,7 @@ class Parser {
     d.help = std::move(help);
     d.at.file = table_.file;
     d.at.line = line;
+    d.at.column = column;
     table_.problems.push_back(std::move(d));
   }
 
@@ -56,12 +60,17 @@ class Parser {
       return;
     }
     if (row.fields.size() != table_.header.size()) {
-      problem(row.line, fmt::format("this row has {} fields, the header has {}", row.fields.size(),
-                                    table_.header.size()));
+      const bool more = row.fields.size() > table_.header.size();
+      problem(row.line,
+              fmt::format("this row has {} fields, the header has {}", row.fields.size(),
+                          table_.header.size()),
+              more ? "quote a field that holds commas, or remove what is too much"
+                   : "leave empty what is not stated, but write its comma",
+              more ? static_cast<int>(row.starts[table_.header.size()]) : 0);
     }
     cells_ += row.fields.size();
     if (cells_ > limits_.cells) {
-      problem(row.line, fmt::format("the table has more than {} cells", limits_.cells));
+      problem(row.line, fmt::format("the table has more than {} cells", limits_.cells), "split it");
       full_ = true;
       return;
     }
@@ -70,10 +79,10 @@ class Parser {
 
   void take_header(CsvRow row) {
     std::set<std::string> seen;
-    for (const std::string& name : row.fields) {
-      if (!seen.insert(name).second) {
-        problem(row.line, fmt::format("column `{}` appears twice", sanitize(name, 60)));
-      }
+    for (size_t i = 0; i < row.fields.size(); ++i) {
+      if (seen.insert(row.fields[i]).second) continue;
+      problem(row.line, fmt::format("column `{}` appears twice", sanitize(row.fields[i], 60)),
+              "remove or rename one; the first counts", static_cast<int>(row.starts[i]));
     }
     table_.header = std::move(row.fields);
   }
@@ -85,12 +94,15 @@ class Parser {
     quoted_ = false;
     bool too_wide = false;
     for (;;) {
+      const uint32_t start = line_ == row.line ? column_here() : 0;
       std::string field = pos_ < text_.size() && text_[pos_] == '"' ? quoted_field() : bare_field();
       if (row.fields.size() < limits_.columns) {
         row.fields.push_back(std::move(field));
+        row.starts.push_back(start);
       } else if (!too_wide) {
         too_wide = true;
-        problem(row.line, fmt::format("more than {} fields in one row", limits_.columns));
+        problem(row.line, fmt::format("more than {} fields in one row", limits_.columns),
+                "the rest is not read", static_cast<int>(start));
       }
       if (pos_ >= text_.size()) return row;
       if (text_[pos_] == ',') {
@@ -104,6 +116,7 @@ class Parser {
 
   std::string bare_field() {
     const size_t start = pos_;
+    const uint32_t column = column_here();
     bool stray_quote = false;
     while (pos_ < text_.size() && !ends_field(text_[pos_])) {
       stray_quote = stray_quote || text_[pos_] == '"';
@@ -111,19 +124,21 @@ class Parser {
     }
     if (stray_quote) {
       problem(line_, "a quote inside a field that does not start with one",
-              "quote the whole field and write each inner quote twice");
+              "quote the whole field and write each inner quote twice", static_cast<int>(column));
     }
     return std::string(text_.substr(start, pos_ - start));
   }
 
   std::string quoted_field() {
     const int opened = line_;
+    const uint32_t column = column_here();
     quoted_ = true;
     std::string field;
     ++pos_;
     for (;;) {
       if (pos_ >= text_.size()) {
-        problem(opened, "this quoted field never ends", "add the closing quote");
+        problem(opened, "this quoted field never ends", "add the closing quote",
+                static_cast<int>(column));
         return field;
       }
       const char c = text_[pos_++];
@@ -133,11 +148,13 @@ class Parser {
       }
       const bool before_lf = pos_ < text_.size() && text_[pos_] == '\n';
       const bool new_line = c == '\n' || (c == '\r' && !before_lf);
-      if (new_line) ++line_;
+      if (new_line) begin_line();
       field += c;
     }
     if (pos_ < text_.size() && !ends_field(text_[pos_])) {
-      problem(line_, "text after the closing quote of a field");
+      problem(line_, "text after the closing quote of a field",
+              "quote the whole field and write each inner quote twice",
+              static_cast<int>(column_here()));
       field += bare_field();
     }
     return field;
@@ -148,7 +165,20 @@ class Parser {
   void line_end() {
     if (text_[pos_] == '\r' && pos_ + 1 < text_.size() && text_[pos_ + 1] == '\n') ++pos_;
     ++pos_;
+    begin_line();
+  }
+
+  void begin_line() {
     ++line_;
+    column_ = 1;
+    counted_ = pos_;
+  }
+  // Of pos_, in characters; what was counted before is not counted again.
+  uint32_t column_here() {
+    for (; counted_ < pos_; ++counted_) {
+      if ((static_cast<unsigned char>(text_[counted_]) & 0xC0) != 0x80) ++column_;
+    }
+    return column_;
   }
 
   std::string_view text_;
@@ -156,6 +186,8 @@ class Parser {
   CsvTable table_;
   size_t pos_ = 0;
   int line_ = 1;
+  uint32_t column_ = 1;  // of counted_
+  size_t counted_ = 0;
   bool quoted_ = false;  // the record has a quoted field, so an empty one was meant
   bool full_ = false;
   size_t cells_ = 0;
@@ -178,6 +210,18 @@ std::string_view CsvTable::cell(const CsvRow& row, int column) const {
 
 std::string_view CsvTable::cell(const CsvRow& row, std::string_view name) const {
   return cell(row, column(name));
+}
+
+Position CsvTable::place(const CsvRow& row, std::string_view name) const {
+  const int at = column(name);
+  Position p;
+  p.file = file;
+  p.line = row.line;
+  if (at < 0 || static_cast<size_t>(at) >= row.starts.size()) return p;
+  p.column = static_cast<int>(row.starts[static_cast<size_t>(at)]);
+  const std::string& text = row.fields[static_cast<size_t>(at)];
+  p.length = std::max(1, static_cast<int>(std::min<size_t>(text.size(), 200)));
+  return p;
 }
 
 CsvTable parse_csv(std::string_view text, const std::string& file, const CsvLimits& limits) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,6 +17,8 @@ namespace assay {
 struct CsvRow {
   int line = 0;  // where the record starts, 1-based
   std::vector<std::string> fields;
+  // Where each field starts on that line, 1-based; zero where it starts on a later one.
+  std::vector<uint32_t> starts;
 };
 
 struct CsvTable {
@@ -29,9 +32,11 @@ struct CsvTable {
   // A cell; empty when the column is -1 or the row is too short.
   std::string_view cell(const CsvRow&, int column) const;
   std::string_view cell(const CsvRow&, std::string_view name) const;
+  // Where a cell stands; only the line where it is missing, or where a row is too short.
+  Position place(const CsvRow&, std::string_view name) const;
 };
 
-// Cells are what costs memory: the limit holds a hostile table to about 300 MB.
+// Cells are what costs memory: the limit holds a hostile table to about 350 MB.
 struct CsvLimits {
   size_t cells = size_t{8} << 20;
   size_t columns = 4096;

@@ -75,6 +75,24 @@ TEST(Csv, LimitsHold) {
   EXPECT_EQ(parse_csv(ragged, "t").problems.size(), CsvLimits{}.problems + 1);
 }
 
+TEST(Csv, CellsHaveTheirPlace) {
+  const CsvTable t = parse_csv("a,b,c\n1,\"x, y\",\xC3\xBC,9\n\"two\nlines\",5,6\n7\n", "t");
+  ASSERT_EQ(t.rows.size(), 3u);
+  const auto at = [&](size_t row, const char* name) { return t.place(t.rows[row], name); };
+  EXPECT_EQ(at(0, "a").column, 1);
+  EXPECT_EQ(at(0, "b").column, 3);
+  EXPECT_EQ(at(0, "c").column, 10);
+  EXPECT_EQ(at(0, "d").column, 0);
+  EXPECT_EQ(at(0, "c").line, 2);
+  EXPECT_EQ(at(1, "a").column, 1);
+  EXPECT_EQ(at(1, "b").column, 0);  // on the record's second line
+  EXPECT_EQ(at(2, "b").column, 0);
+  EXPECT_EQ(at(2, "a").line, 5);
+  ASSERT_EQ(t.problems.size(), 2u);
+  EXPECT_EQ(t.problems[0].at.column, 12);  // a character of two bytes is one column
+  for (const Diagnostic& d : t.problems) EXPECT_FALSE(d.help.empty());
+}
+
 // Whatever is written with full quoting must be read back unchanged.
 TEST(Csv, RoundTrip) {
   uint32_t state = 1;

@@ -14,16 +14,29 @@ namespace {
 
 constexpr size_t kRowsTold = 20;
 
-// Why a table of which not one row can be predicted is of no use: the first rows' reasons with
-// their lines, then the whole.
-void add_useless(const CsvTable& table, const ValidateReport& report, Diagnostics& problems) {
-  const size_t told = std::min(report.rows.size(), kRowsTold);
-  for (size_t i = 0; i < told; ++i) {
+// The first rows that were refused, at the cells to blame. Returns how many of them there are.
+size_t add_refused(const CsvTable& table, const ValidateReport& report, Severity severity,
+                   Diagnostics& problems) {
+  size_t refused = 0;
+  for (size_t i = 0; i < report.rows.size(); ++i) {
+    const RowResult& r = report.rows[i];
+    if (r.status == RunStatus::kOk || r.status == RunStatus::kOom) continue;
+    if (++refused > kRowsTold) continue;
     Diagnostic& d = problems.emplace_back();
+    d.severity = severity;
+    d.at = table.place(table.rows[i], r.column);
     d.at.file = sanitize(table.file);
-    d.at.line = table.rows[i].line;
-    d.message = report.rows[i].reason;
+    d.message = r.reason;
+    d.help = r.fix;
+    if (!r.column.empty() && table.column(r.column) < 0)
+      d.help = fmt::format("add a column `{}`; {}", r.column, r.fix);
   }
+  return refused;
+}
+
+// Why a table of which not one row can be predicted is of no use.
+void add_useless(const CsvTable& table, const ValidateReport& report, Diagnostics& problems) {
+  const size_t told = std::min(add_refused(table, report, Severity::kError, problems), kRowsTold);
   Diagnostic& whole = problems.emplace_back();
   whole.at.file = sanitize(table.file);
   whole.message = report.rows.empty()
@@ -53,6 +66,16 @@ int run(const Context& context, const Arguments& args) {
   });
   Diagnostics problems = table->problems;
   if (!any) add_useless(*table, report, problems);
+  if (any && context.style.verbose) {
+    const size_t refused = add_refused(table.value(), report, Severity::kWarning, problems);
+    if (refused > kRowsTold) {
+      Diagnostic& d = problems.emplace_back();
+      d.severity = Severity::kWarning;
+      d.at.file = sanitize(table->file);
+      d.message = fmt::format("{} more rows are refused", refused - kRowsTold);
+      d.help = "--json has every row with its reason, line, column and fix";
+    }
+  }
   if (report.rows.empty()) return reject(context, problems);  // else the report has every row
   if (!problems.empty()) print_error(render(problems));
   return deliver(context, to_text(report, context.style.width), to_json(report),
@@ -67,7 +90,8 @@ Command validate_command() {
       "RUNS.csv",
       "predict every row of a file of measured runs and report the error",
       "The columns are those of data/training_runs.csv, in any order; blank cells mean the stack's "
-      "default. Every row is reported: ok, oom, incomplete or unsupported, with the reason.\n"
+      "default. Every row is reported: ok, oom, incomplete or unsupported, with the reason. "
+      "-v tells where refused rows stand and what would mend them; --json has all of them.\n"
       "Exit code 2 when not one row can be predicted.",
       {},
       {"assay validate data/training_runs.csv", "assay validate runs.csv --json > report.json"},

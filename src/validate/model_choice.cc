@@ -141,7 +141,11 @@ tl::expected<Model, Refusal> choose_model(const Run& run, const Catalog& catalog
   if (m.layers == 0) missing += "layers";
   if (m.hidden == 0) missing += missing.empty() ? "hidden" : ", hidden";
   if (!missing.empty())
-    return tl::unexpected(Refusal{RunStatus::kIncomplete, "not stated: " + missing});
+    return tl::unexpected(Refusal{
+        RunStatus::kIncomplete, "not stated: " + missing, m.layers == 0 ? "layers" : "hidden",
+        known || run.model_name.empty()
+            ? fmt::format("fill in {}", missing)
+            : fmt::format("fill in {}, or name a model of `assay catalog list models`", missing)});
 
   const bool other_heads = run.heads && *run.heads != m.heads;
   take(m.heads, run.heads);

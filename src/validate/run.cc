@@ -110,8 +110,13 @@ bool is_needed(std::string_view column) {
   return std::find(kNeeded.begin(), kNeeded.end(), column) != kNeeded.end();
 }
 
-void note_unreadable(std::string_view column, std::string_view cell, Run& run) {
-  (is_needed(column) ? run.unreadable : run.ignored).push_back(quoted(column, cell));
+void note_unreadable(std::string_view column, std::string_view cell, std::string fix, Run& run) {
+  const bool needed = is_needed(column);
+  if (needed && run.unreadable.empty()) {
+    run.unreadable_column = column;
+    run.unreadable_fix = std::move(fix);
+  }
+  (needed ? run.unreadable : run.ignored).push_back(quoted(column, cell));
 }
 
 void read_numbers(const CsvTable& table, const CsvRow& row, Run& run) {
@@ -122,7 +127,7 @@ void read_numbers(const CsvTable& table, const CsvRow& row, Run& run) {
     if (value && *value > 0 && *value <= kLargestNumber) {
       run.*c.to = *value;
     } else {
-      note_unreadable(c.name, cell, run);
+      note_unreadable(c.name, cell, "write a number above zero", run);
     }
   }
 }
@@ -135,7 +140,9 @@ void read_counts(const CsvTable& table, const CsvRow& row, Run& run) {
     if (value && *value >= c.least && *value <= c.most && std::floor(*value) == *value) {
       run.*c.to = static_cast<int64_t>(*value);
     } else {
-      note_unreadable(c.name, cell, run);
+      note_unreadable(c.name, cell,
+                      fmt::format("write a whole number from {:.0f} to {:.0f}", c.least, c.most),
+                      run);
     }
   }
   // Model chunks may be described in words instead of counted.
@@ -189,7 +196,10 @@ std::vector<Run> read_runs(const CsvTable& table) {
     read_numbers(table, row, run);
     read_counts(table, row, run);
     read_flags(table, row, run);
-    if (row.fields.size() < 2) run.unreadable.push_back("a row of one cell");
+    if (row.fields.size() < 2) {
+      run.unreadable.push_back("a row of one cell");
+      run.unreadable_fix = "part the cells by commas";
+    }
   }
   return runs;
 }

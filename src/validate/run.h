@@ -31,6 +31,7 @@ struct Run {
   // Cells that hold no possible value, as `layers "abc"`: those without which a run is unknown, and
   // those that are taken as blank.
   std::vector<std::string> unreadable, ignored;
+  std::string unreadable_column, unreadable_fix;  // of the first of them
 
   // Measured seconds of one step: as normalised, as stated, or from tokens per second.
   std::optional<double> measured_s() const;

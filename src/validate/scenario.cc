@@ -15,13 +15,21 @@ namespace {
 
 using Assumed = std::vector<std::string>;
 
-Refusal incomplete(const std::string& reason) { return {RunStatus::kIncomplete, reason}; }
-Refusal unsupported(const std::string& reason) { return {RunStatus::kUnsupported, reason}; }
-
 std::string joined(const std::vector<std::string>& parts, const std::string& between) {
   std::string out;
   for (const std::string& p : parts) out += out.empty() ? p : between + p;
   return out;
+}
+
+// Nothing can be said without these cells.
+Refusal not_stated(const std::vector<std::string>& columns) {
+  std::string names;
+  for (const std::string& c : columns) names += (names.empty() ? "`" : ", `") + c + "`";
+  return {RunStatus::kIncomplete, "not stated: " + joined(columns, ", "), columns.front(),
+          "fill in " + names};
+}
+Refusal unsupported(std::string reason, std::string column, std::string fix) {
+  return {RunStatus::kUnsupported, std::move(reason), std::move(column), std::move(fix)};
 }
 
 // Everything free that the row holds, for remarks.
@@ -218,13 +226,14 @@ tl::expected<void, Refusal> apply_degrees(const Run& run, Scenario& s) {
     split_model_parallel(n / (*run.global_batch * p.cp), s, p);
     s.assumed.push_back(fmt::format("tp {} pp {} from batch {}", p.tp, p.pp, *run.global_batch));
   } else if (unstated && three_d && n > 1 && !run.micro_batch) {
-    return tl::unexpected(incomplete("not stated: parallel_tp, pp, micro_batch"));
+    return tl::unexpected(not_stated({"parallel_tp", "pp", "micro_batch"}));
   }
   const bool too_many = p.tp > n || p.pp > n / p.tp || p.cp > n / (p.tp * p.pp);
   const int64_t model_parallel = too_many ? 0 : p.tp * p.pp * p.cp;
   if (too_many || n % model_parallel != 0) {
     return tl::unexpected(unsupported(
-        fmt::format("tp {} x pp {} x cp {} does not divide {} accelerators", p.tp, p.pp, p.cp, n)));
+        fmt::format("tp {} x pp {} x cp {} does not divide {} accelerators", p.tp, p.pp, p.cp, n),
+        "parallel_tp", "correct `parallel_tp`, `pp`, `cp` or `n_gpus`"));
   }
   p.dp = n / model_parallel;
   if (run.dp && *run.dp != p.dp && !(unstated && three_d)) {
@@ -260,12 +269,13 @@ tl::expected<void, Refusal> apply_batch(const Run& run, const Remarks& remarks, 
   std::optional<int64_t> micro = run.micro_batch ? run.micro_batch : remarks.micro_batch;
   const int64_t accumulate = run.grad_accum.value_or(1);
   if (!run.global_batch && !micro) {
-    return tl::unexpected(incomplete("not stated: micro_batch, global_batch"));
+    return tl::unexpected(not_stated({"micro_batch", "global_batch"}));
   }
   if (!run.global_batch) {
     if (static_cast<double>(*micro) * static_cast<double>(p.dp) * static_cast<double>(accumulate) >
         1e9) {
-      return tl::unexpected(unsupported("the batch is not a possible number of sequences"));
+      return tl::unexpected(unsupported("the batch is not a possible number of sequences",
+                                        "micro_batch", "correct `micro_batch` or `grad_accum`"));
     }
     w.global_batch = *micro * p.dp * accumulate;
     p.micro_batch = *micro;
@@ -363,17 +373,28 @@ RunClass class_of(const Scenario& s) {
 
 tl::expected<void, Refusal> check_stated(const Run& run) {
   if (!run.unreadable.empty()) {
-    return tl::unexpected(incomplete("cannot read " + joined(run.unreadable, ", ")));
+    return tl::unexpected(Refusal{RunStatus::kIncomplete,
+                                  "cannot read " + joined(run.unreadable, ", "),
+                                  run.unreadable_column, run.unreadable_fix});
   }
   std::vector<std::string> missing;
   if (run.gpu.empty()) missing.push_back("gpu");
   if (!run.accelerators) missing.push_back("n_gpus");
   if (!run.seq) missing.push_back("seq_len");
-  if (!missing.empty()) return tl::unexpected(incomplete("not stated: " + joined(missing, ", ")));
+  if (!missing.empty()) return tl::unexpected(not_stated(missing));
   if (*run.accelerators > 1000000) {
-    return tl::unexpected(unsupported(fmt::format("{} accelerators", *run.accelerators)));
+    return tl::unexpected(unsupported(fmt::format("{} accelerators", *run.accelerators), "n_gpus",
+                                      "write at most 1000000"));
   }
   return {};
+}
+
+std::string nearest_accelerator(const std::string& gpu, const Catalog& catalog) {
+  std::vector<std::string> names;
+  for (const Accelerator& a : catalog.accelerators) names.push_back(a.name);
+  const std::string near = nearest(gpu.substr(0, 60), names);
+  return near.empty() ? "name one as `assay catalog list accelerators` has it"
+                      : fmt::format("did you mean `{}`?", near);
 }
 
 }  // namespace
@@ -396,12 +417,15 @@ tl::expected<Scenario, Refusal> to_scenario(const Run& run, const Catalog& catal
   const Accelerator* accelerator = choose_accelerator(run, catalog);
   if (!accelerator) {
     return tl::unexpected(
-        unsupported(fmt::format("no single known accelerator in \"{}\"", sanitize(run.gpu, 60))));
+        unsupported(fmt::format("no single known accelerator in \"{}\"", sanitize(run.gpu, 60)),
+                    "gpu", nearest_accelerator(run.gpu, catalog)));
   }
   tl::expected<Model, Refusal> model = choose_model(run, catalog, s.assumed);
   if (!model) return tl::unexpected(model.error());
   const StackChoice stack = choose_stack(run, *accelerator, catalog);
-  if (!stack.stack) return tl::unexpected(unsupported("the catalog has no stack"));
+  if (!stack.stack)
+    return tl::unexpected(
+        unsupported("the catalog has no stack", "framework", "add one to the catalog"));
   if (!stack.assumed.empty()) s.assumed.push_back(stack.assumed);
 
   s.setting.workload.name = s.setting.workload.model.name;

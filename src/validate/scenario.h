@@ -33,6 +33,8 @@ constexpr std::array<std::string_view, 4> enum_names(RunStatus) {
 struct Refusal {
   RunStatus status = RunStatus::kUnsupported;
   std::string reason;
+  std::string column;  // the cell that is to blame, by its column's name; empty: the whole row
+  std::string fix;
 };
 
 // What kind of training a run is; each run is of exactly one, the first that holds in this order.

@@ -18,6 +18,8 @@ struct RowResult {
   std::string id, source, accelerator;
   RunStatus status = RunStatus::kOk;
   std::string reason;
+  int line = 0;             // of the file
+  std::string column, fix;  // as in Refusal; a row that is predicted has none
   std::optional<double> measured_s, predicted_s, low_s, high_s;
   std::optional<double> measured_mem_gb, predicted_mem_gb;  // in the unit of the file's column
   std::vector<std::string> assumed;

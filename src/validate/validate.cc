@@ -41,6 +41,28 @@ bool repair(const Impossible& problem, const Setting& s, Plan& p) {
   return false;
 }
 
+// The column that a setting comes from; empty: none of its own.
+std::string column_of(const std::string& setting) {
+  constexpr std::pair<std::string_view, std::string_view> kColumns[] = {
+      {"plan.tp", "parallel_tp"},
+      {"plan.pp", "pp"},
+      {"plan.vpp", "vpp"},
+      {"plan.cp", "cp"},
+      {"plan.ep", "ep"},
+      {"plan.dp", "dp"},
+      {"plan.sharding_group", "sharding_group"},
+      {"plan.zero", "zero_stage_or_fsdp"},
+      {"plan.recompute", "recompute"},
+      {"plan.precision", "precision"},
+      {"plan.micro_batch", "micro_batch"},
+      {"workload.global_batch", "global_batch"},
+      {"workload.seq", "seq_len"}};
+  for (const auto& [from, column] : kColumns) {
+    if (setting == from) return std::string(column);
+  }
+  return "";
+}
+
 void set_times(const Run& run, const Scenario& s, const Prediction& p, RowResult& out) {
   if (!std::isfinite(p.step.v) || p.step.v <= 0) {
     out.status = RunStatus::kUnsupported;
@@ -104,6 +126,7 @@ RowResult predict_case(const Case& c) {
   RowResult out;
   out.id = c.run.id;
   out.source = c.run.source;
+  out.line = c.run.line;
   out.measured_s = c.run.measured_s();
   out.measured_mem_gb = c.run.peak_mem_gb;
   out.usable = c.run.usable();
@@ -113,6 +136,8 @@ RowResult predict_case(const Case& c) {
   if (!c.scenario) {
     out.status = c.scenario.error().status;
     out.reason = c.scenario.error().reason;
+    out.column = c.scenario.error().column;
+    out.fix = c.scenario.error().fix;
     return out;
   }
   const Scenario& s = *c.scenario;
@@ -130,6 +155,8 @@ RowResult predict_case(const Case& c) {
   if (problem) {
     out.status = RunStatus::kUnsupported;
     out.reason = problem->reason;
+    out.column = column_of(problem->setting);
+    out.fix = problem->fix;
     return out;
   }
   set_times(c.run, s, predictor.predict(plan), out);

@@ -80,6 +80,26 @@ std::string masked(const std::string& text) {
   return json.dump(1) + "\n";
 }
 
+TEST(Validate, RefusedRowsNameTheirCellAndAFix) {
+  const CsvTable table = parse_csv(
+      "id,model_name,gpu,n_gpus,seq_len,parallel_tp,pp,micro_batch,global_batch\n"
+      "a,no-such-model,h100,8,2048,1,1,1,8\n"
+      "b,llama-3.1-8b,h1000,8,2048,1,1,1,8\n"
+      "c,llama-3.1-8b,h100,8,abc,1,1,1,8\n"
+      "d,llama-3.1-8b,h100,8,2048,3,1,1,8\n"
+      "e,llama-3.1-8b,h100,8,2048,1,1,,\n"
+      "f,llama-3.1-8b,h100,64,2048,1,64,1,64\n",
+      "t");
+  const ValidateReport r = run_validate(table, catalog());
+  const char* columns[] = {"layers", "gpu", "seq_len", "parallel_tp", "micro_batch", "pp"};
+  ASSERT_EQ(r.rows.size(), std::size(columns));
+  for (size_t i = 0; i < r.rows.size(); ++i) {
+    EXPECT_EQ(r.rows[i].column, columns[i]) << r.rows[i].reason;
+    EXPECT_EQ(r.rows[i].line, static_cast<int>(i) + 2);
+    EXPECT_FALSE(r.rows[i].fix.empty()) << r.rows[i].reason;
+  }
+}
+
 TEST(Validate, GoldenJson) {
   const std::string path = data_file("runs_five.json");
   const std::string now = masked(to_json(five()));
