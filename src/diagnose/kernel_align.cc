@@ -75,13 +75,12 @@ struct Rule {
   std::string matmuls() {
     std::vector<std::string> shapes;
     bool any = false;
+    const bool planes = in_planes(g, t);
     for (size_t i = 0; i < g.ops.size(); ++i) {
-      const KernelClass& k = kind(i);
-      if (k.kind != KernelKind::kMatmul || !k.tensor_cores || k.align == 0) continue;
-      if (k.align * (k.precision == Precision::kTf32 ? 4 : 2) >= kRowBytes) continue;
+      const double rate = aligned_rate(kind(i), d);
+      if (rate >= 1 || (planes && in_convolution(t, event(i)))) continue;
       any = true;
-      const MatmulParams& params = d.kernels->matmul;
-      scale(i, k.align == 1 ? params.aligned_element : params.aligned_partly);
+      scale(i, rate);
       if (const auto shape = recorded_matmul(t, event(i)); shape && shapes.size() < 3) {
         const std::string text = fmt::format("{} x {} x {}", shape->m, shape->n, shape->k);
         if (std::find(shapes.begin(), shapes.end(), text) == shapes.end()) shapes.push_back(text);
@@ -196,6 +195,13 @@ struct Rule {
 };
 
 }  // namespace
+
+double aligned_rate(const KernelClass& k, const DeviceModel& d) {
+  if (k.kind != KernelKind::kMatmul || !k.tensor_cores || k.align == 0) return 1;
+  if (k.align * (k.precision == Precision::kTf32 ? 4 : 2) >= kRowBytes) return 1;
+  const MatmulParams& params = d.kernels->matmul;
+  return k.align == 1 ? params.aligned_element : params.aligned_partly;
+}
 
 Waste misaligned_shapes(const StepGraph& g, const Trace& t, const KernelTable& table,
                         const DeviceModel& d) {

@@ -24,6 +24,7 @@ struct Waste {
   // memory-bound: of `before_ns`, the optimizer's; time in kernels that only move data and in
   // arithmetic, with what was found before taken out (zero: the optimizer alone is to blame).
   int64_t optimizer_ns = 0, memory_ns = 0, math_ns = 0;
+  bool layout = false;  // memory-bound: convolutions on planes, and nothing else
   Confidence confidence = Confidence::kMedium;
   std::string what;  // figures for the finding's text: `4 x 16 heads of 64, 4096 tokens`
 };
@@ -55,6 +56,15 @@ Waste unfused_attention(const StepGraph&, const Trace&, const KernelTable&, cons
 // framework pads before and cuts after every call, and convolutions whose channels the library pads
 // (kernel_align.cc). `what` names them.
 Waste misaligned_shapes(const StepGraph&, const Trace&, const KernelTable&, const DeviceModel&);
+
+// The time of a tensor-core matmul with aligned rows over its time as it is; 1 where they are.
+double aligned_rate(const KernelClass&, const DeviceModel&);
+
+// Convolutions on tensors that lie in planes: turning them to the library's order and back, and
+// matmuls whose rows are pixels (kernel_layout.cc).
+Waste plane_layout(const StepGraph&, const Trace&, const KernelTable&, const DeviceModel&);
+bool in_planes(const StepGraph&, const Trace&);
+bool in_convolution(const Trace&, const DeviceEvent&);
 
 // Runs of memory-bound kernels that a compiler would fuse: each run then takes as long as its
 // longest kernel, for every tensor is read and written once (healthy_1b of our own H200 runs: 11.0

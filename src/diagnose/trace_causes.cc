@@ -275,6 +275,7 @@ void hunt_kernels(Hunt& h) {
   const FindingInput& in = h.in;
   hunt_waste(h, unfused_attention(h.graph, in.trace, in.table, in.device));
   hunt_tensor_cores(h);
+  hunt_waste(h, plane_layout(h.graph, in.trace, in.table, in.device));
   hunt_waste(h, misaligned_shapes(h.graph, in.trace, in.table, in.device));
   hunt_memory(h);
 }

@@ -120,6 +120,35 @@ TEST(TraceFaults, PassesBesideASlowHost) {
   EXPECT_EQ(idle.analysis.findings.front().cause, Cause::kLaunchBound);
 }
 
+// Convolutions on planes are turned around each; matmuls of pixels are no shapes to pad. A model
+// that has its channels last, or that is no convolutional one, is left alone.
+TEST(TraceFaults, ConvolutionsOnPlanes) {
+  const std::string conv = "sm90_xmma_fprop_implicit_gemm_bf16bf16_bf16f32_f32_nhwckrsc_nhwc";
+  const std::string pixels =
+      "void cutlass::Kernel2<cutlass_80_tensorop_bf16_s16816gemm_bf16_256x128_64x3_nn_align2>";
+  const auto body = [&](bool last, int64_t products) {
+    return [&, last, products](TraceBuilder& b, int) {
+      for (int i = 0; i < kLayers; ++i) {
+        b.kernel("void cudnn::engines_precompiled::nchwToNhwcKernel<__nv_bfloat16>",
+                 "aten::cudnn_convolution", 100);
+        b.kernel(conv, "aten::cudnn_convolution", 300);
+        b.kernel("void cudnn::engines_precompiled::nhwcToNchwKernel<__nv_bfloat16>",
+                 "aten::cudnn_convolution", 100);
+        b.kernel(pixels, "aten::cudnn_convolution", 100);
+        if (last) b.kernel("batch_norm_channels_last_kernel", "aten::native_batch_norm", 50);
+        if (products > 0) b.kernel(kGemm, "aten::mm", products);
+      }
+    };
+  };
+  const TraceDiagnosis d = diagnose_steps(body(false, 0));
+  expect_only(d, Cause::kMemoryBound, kLayers * 0.3, kLayers * 0.4);
+  EXPECT_NE(d.analysis.findings.front().fix.find("channels_last"), std::string::npos);
+  for (const TraceDiagnosis& other :
+       {diagnose_steps(body(true, 0)), diagnose_steps(body(false, 1000))}) {
+    for (const Finding& f : other.analysis.findings) EXPECT_NE(f.cause, Cause::kMemoryBound);
+  }
+}
+
 // The host counts what it has read. A single number explains no silence.
 TEST(TraceFaults, WorkOnValuesThatWereRead) {
   const auto body = [](int64_t bytes) {

@@ -221,6 +221,18 @@ Words alignment_words(const Priced& p) {
 Words memory_words(const Priced& p, const FindingInput& in) {
   constexpr const char* kFused = "torch.optim.AdamW(..., fused=True)";
   Words w;
+  if (p.waste.layout) {
+    w.title = "Convolutions run on planes (NCHW) and are turned for every one";
+    w.detail = fmt::format(
+        "{} a step go to turning tensors to the order that tensor cores take and back, and to "
+        "matmuls whose rows are the pixels of a plane. Batch norm will be faster as well, which is "
+        "not counted.",
+        ms(p.waste.before_ns));
+    w.fix =
+        "model = model.to(memory_format=torch.channels_last), and the same for the input "
+        "(channels_last_3d for volumes and video)";
+    return w;
+  }
   if (p.waste.memory_ns == 0) {
     w.title = "The optimizer passes over the parameters again and again";
     w.detail = p.waste.what;
