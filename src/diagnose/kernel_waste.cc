@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -74,6 +75,32 @@ bool is_fp32(const Trace& t, const DeviceOp& op) {
 
 // On vector units, or attention that makes fp32 of TF32 and is no faster.
 bool in_fp32(const KernelClass& k) { return k.precision_known && k.precision == Precision::kFp32; }
+
+// cuDNN has a weight gradient for depthwise convolutions in 16 bit that passes over the tensors
+// once, as its data gradient does (`c1_k1` in both names); in fp32 and TF32 it takes one for any
+// convolution, 10 to 20 times as long (ConvNeXt-T on an H200: 49 ms a step instead of 1.4, beside
+// data gradients of 4). Per operation: the data gradient's time beside such a weight gradient; -1:
+// none such.
+std::vector<int64_t> depthwise_gradients(const StepGraph& g, const Trace& t,
+                                         const KernelTable& table) {
+  std::vector<int64_t> out(g.ops.size(), -1);
+  std::map<int32_t, int64_t> data;  // by operator
+  const auto special = [&](const DeviceEvent& e) { return contains(t.text(e.name), "_c1_k1_"); };
+  for (const DeviceOp& op : g.ops) {
+    const DeviceEvent& e = t.device[static_cast<size_t>(op.event)];
+    if (e.op >= 0 && special(e)) data[e.op] = op.duration_ns;
+  }
+  for (size_t i = 0; i < g.ops.size(); ++i) {
+    const DeviceEvent& e = t.device[static_cast<size_t>(g.ops[i].event)];
+    const KernelClass& k = table.of(static_cast<size_t>(g.ops[i].event));
+    const bool wide =
+        !k.precision_known || k.precision == Precision::kFp32 || k.precision == Precision::kTf32;
+    const auto found = data.find(e.op);
+    if (k.kind != KernelKind::kConvolution || !wide || special(e) || found == data.end()) continue;
+    out[i] = found->second;
+  }
+  return out;
+}
 
 bool is_batch_norm(const StepGraph& g, const Trace& t, size_t op) {
   const std::string_view name = t.text(t.device[static_cast<size_t>(g.ops[op].event)].name);
@@ -167,8 +194,11 @@ Waste no_tensor_cores(const StepGraph& g, const Trace& t, const KernelTable& tab
   if (d.accelerator == nullptr || peak(*d.accelerator, to).v <= d.accelerator->fp32.v) return w;
   if (to == Precision::kTf32 && d.accelerator->tf32.v <= 0) return w;
   int64_t vector_ns = 0, tensor_ns = 0, tf32_ns = 0, fp32_ns = 0, memory_ns = 0;
-  for (const DeviceOp& op : g.ops) {
+  const std::vector<int64_t> depthwise = depthwise_gradients(g, t, table);
+  for (size_t i = 0; i < g.ops.size(); ++i) {
+    const DeviceOp& op = g.ops[i];
     const KernelClass& k = table.of(static_cast<size_t>(op.event));
+    if (depthwise[i] >= 0) continue;
     if (is_memory_kind(k.kind)) {
       memory_ns += op.duration_ns;
       if (is_fp32(t, op)) fp32_ns += op.duration_ns;
@@ -189,7 +219,11 @@ Waste no_tensor_cores(const StepGraph& g, const Trace& t, const KernelTable& tab
     const DeviceOp& op = g.ops[i];
     const KernelClass& k = table.of(static_cast<size_t>(op.event));
     const double ns = static_cast<double>(op.duration_ns);
-    if (is_math_kind(k.kind) && in_fp32(k) && !(k.tensor_cores && chosen)) {
+    if (depthwise[i] >= 0) {
+      if (to == Precision::kTf32) continue;
+      const auto half = std::llround(static_cast<double>(depthwise[i]) * kHalfBytes);
+      replace_op(g, w, i, std::max(half, static_cast<long long>(kKernelFloor)), true);
+    } else if (is_math_kind(k.kind) && in_fp32(k) && !(k.tensor_cores && chosen)) {
       if (to == Precision::kTf32 && k.kind == KernelKind::kAttention) continue;
       const auto shape = k.kind == KernelKind::kMatmul
                              ? recorded_matmul(t, t.device[static_cast<size_t>(op.event)])

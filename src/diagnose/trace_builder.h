@@ -48,6 +48,16 @@ class TraceBuilder {
     return run(e);
   }
 
+  // Several kernels that one operator launches.
+  void kernels_of(const std::string& op,
+                  const std::vector<std::pair<std::string, int64_t>>& names_and_us) {
+    const size_t first = ops_.size();
+    for (const auto& [name, us] : names_and_us) kernel(name, op, us);
+    HostEvent& all = host_[ops_[first]];
+    all.duration_ns = now_ - all.start_ns;
+    for (size_t i = first + 1; i < ops_.size(); ++i) ops_[i] = ops_[first];
+  }
+
   // The next operation on `stream` starts after that one (a wait for its event).
   void wait_for(int32_t stream, size_t device_event) {
     const DeviceEvent& e = events_[device_event];

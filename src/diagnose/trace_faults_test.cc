@@ -120,6 +120,26 @@ TEST(TraceFaults, PassesBesideASlowHost) {
   EXPECT_EQ(idle.analysis.findings.front().cause, Cause::kLaunchBound);
 }
 
+// A depthwise weight gradient that only fp32 and TF32 need is a pass over the tensors in 16 bit; of
+// one beside an ordinary data gradient nothing is known.
+TEST(TraceFaults, DepthwiseGradients) {
+  const auto step_after = [](const std::string& data) {
+    const TraceDiagnosis d = diagnose_steps([&](TraceBuilder& b, int) {
+      for (int i = 0; i < kLayers; ++i) {
+        b.kernel("sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize128x128x8_stage3_ffma", "aten::mm",
+                 800);
+        b.kernels_of("aten::convolution_backward",
+                     {{data, 50},
+                      {"sm80_xmma_wgrad_implicit_gemm_indexed_tf32f32_tf32f32_f32_nhwckrsc", 900}});
+      }
+    });
+    EXPECT_EQ(cause_name(d.analysis.findings.front().cause), "no-tensor-cores");
+    return d.analysis.findings.front().step_after->v * 1e3;
+  };
+  EXPECT_LT(step_after("dgrad2d_c1_k1_nhwc_specialized"), kLayers * 0.3);
+  EXPECT_GT(step_after("sm80_xmma_dgrad_implicit_gemm_indexed_tf32f32"), kLayers * 0.9);
+}
+
 // Convolutions on planes are turned around each; matmuls of pixels are no shapes to pad. A model
 // that has its channels last, or that is no convolutional one, is left alone.
 TEST(TraceFaults, ConvolutionsOnPlanes) {
