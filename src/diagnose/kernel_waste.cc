@@ -21,6 +21,10 @@ constexpr double kHalfBytes = 0.65;
 // (1B Llama, 2048 tokens, forward and backward on an H200).
 constexpr double kVectorAttention = 0.49;
 
+// Matmuls in TF32 that go on for seconds, against one by itself, at which the matmul model is held:
+// 335 of 402 TFLOP/s (8192^3, data/h200/sustained.csv and gemm.csv): the card is at its power cap.
+constexpr double kTf32Held = 0.83;
+
 double efficiency(const MatmulParams& m, Precision p) {
   switch (p) {
     case Precision::kFp32:
@@ -230,7 +234,8 @@ Waste no_tensor_cores(const StepGraph& g, const Trace& t, const KernelTable& tab
                              : std::nullopt;
       const double faster = k.kind == KernelKind::kAttention ? attention_speed_up(to, d)
                             : k.fp64                         ? double_speed_up(shape, to, d)
-                                     : matmul_speed_up(shape, Precision::kFp32, to, d);
+                                     : matmul_speed_up(shape, Precision::kFp32, to, d) *
+                                           (to == Precision::kTf32 ? kTf32Held : 1);
       if (k.fp64) fp64_ns += op.duration_ns;
       replace_op(g, w, i, std::max(std::llround(ns / faster), static_cast<long long>(kKernelFloor)),
                  true);

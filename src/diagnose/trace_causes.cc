@@ -171,9 +171,10 @@ void hunt_tensor_cores(Hunt& h) {
   const Accelerator* a = h.in.device.accelerator;
   if (a == nullptr) return;
   Waste half = no_tensor_cores(h.graph, h.in.trace, h.in.table, h.in.device, half_of(*a));
+  // By itself, whatever else was found.
   const Waste tf32 =
-      no_tensor_cores(h.graph, h.in.trace, h.in.table, h.in.device, Precision::kTf32);
-  const Seconds with_tf32 = h.step(with_durations(h.graph, tf32.duration_ns));
+      no_tensor_cores(h.in.graph, h.in.trace, h.in.table, h.in.device, Precision::kTf32);
+  const Seconds with_tf32 = h.whole(with_durations(h.in.graph, tf32.duration_ns));
   const size_t before = h.found.size();
   hunt_waste(h, std::move(half));
   if (h.found.size() > before && tf32.saved_ns > 0) h.found.back().alternative = with_tf32;

@@ -187,7 +187,7 @@ Words tensor_core_words(const Priced& p) {
                               : "matmuls, convolutions and attention in fp32");
   if (p.alternative.v > 0) {
     w.detail += fmt::format(" With TF32 alone the step would take {}, in 16 bit {}.",
-                            ms(p.alternative), ms(p.after));
+                            ms(p.alternative), ms(p.base - p.alone));
   }
   w.fix = fp64 ? "find what made it float64 (NumPy arrays and .double() do) and give it a dtype: "
                  "x.to(torch.bfloat16)"
