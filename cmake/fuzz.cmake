@@ -3,9 +3,12 @@
 #   ./yaml_fuzz -max_total_time=600 NEW-CORPUS test/fuzz/corpus/yaml
 option(ASSAY_FUZZ "libFuzzer targets (clang only)" OFF)
 
+add_library(fuzz_driver STATIC test/fuzz/driver.cc)
+
 function(assay_fuzz name mutations)
-  add_executable(${name}_fuzz_replay test/fuzz/${name}_fuzz.cc test/fuzz/driver.cc)
-  target_link_libraries(${name}_fuzz_replay PRIVATE ${ARGN})
+  add_executable(${name}_fuzz_replay test/fuzz/${name}_fuzz.cc)
+  target_link_libraries(${name}_fuzz_replay PRIVATE fuzz_driver ${ARGN})
+  assay_precompile(${name}_fuzz_replay assay_base)
   add_test(NAME ${name}_fuzz COMMAND ${name}_fuzz_replay
            ${CMAKE_SOURCE_DIR}/test/fuzz/corpus/${name} ${mutations})
   set_tests_properties(${name}_fuzz PROPERTIES TIMEOUT 120)

@@ -20,18 +20,12 @@ target_compile_definitions(assay_cli PRIVATE ASSAY_VERSION="${PROJECT_VERSION}")
 add_executable(assay ${CMAKE_SOURCE_DIR}/src/cli/main.cc)
 target_link_libraries(assay PRIVATE assay_cli)
 
-add_executable(golden_test test/golden_test.cc)
-target_link_libraries(golden_test PRIVATE GTest::gtest)
-target_compile_definitions(golden_test PRIVATE ASSAY_ROOT="${CMAKE_SOURCE_DIR}"
-                           ASSAY_BINARY="$<TARGET_FILE:assay>")
-add_dependencies(golden_test assay)
-add_test(NAME golden COMMAND golden_test)
-add_executable(docs_test test/docs_test.cc)
-target_link_libraries(docs_test PRIVATE GTest::gtest)
-target_compile_definitions(docs_test PRIVATE ASSAY_ROOT="${CMAKE_SOURCE_DIR}"
-                           ASSAY_BINARY="$<TARGET_FILE:assay>")
-add_dependencies(docs_test assay)
-add_test(NAME docs COMMAND docs_test)
+# The program as people run it.
+foreach(name golden docs)
+  assay_test(${name} assay_base test/${name}_test.cc)
+  target_compile_definitions(${name}_test PRIVATE ASSAY_BINARY="$<TARGET_FILE:assay>")
+  add_dependencies(${name}_test assay)
+endforeach()
 
 include(cmake/stories.cmake)
 include(cmake/fuzz.cmake)
