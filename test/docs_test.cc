@@ -15,8 +15,7 @@
 #include <string>
 #include <vector>
 
-#include <gtest/gtest.h>
-#include <unistd.h>
+#include "program.h"
 
 namespace {
 
@@ -120,15 +119,10 @@ const Printed& run(const std::string& command) {
   static std::map<std::string, Printed> known;
   const auto found = known.find(command);
   if (found != known.end()) return found->second;
-  const fs::path scratch =
-      fs::path(testing::TempDir()) / ("assay_docs_" + std::to_string(getpid()));
-  fs::create_directories(scratch);
-  for (const char* folder : {"examples", "test", "data"}) {
-    if (!fs::exists(scratch / folder))
-      fs::create_directory_symlink(fs::path(ASSAY_ROOT) / folder, scratch / folder);
-  }
+  static const Scratch scratch("docs");
   Printed& printed = known[command];
-  const std::string shell = "cd '" + scratch.string() + "' && " + command + " 2>&1 </dev/null";
+  const std::string shell =
+      "cd '" + scratch.path().string() + "' && " + command + " 2>&1 </dev/null";
   std::FILE* pipe = popen(shell.c_str(), "r");
   if (pipe == nullptr) return printed;
   std::array<char, 4096> buffer{};
@@ -223,10 +217,4 @@ TEST(Docs, CountsOfTheCatalogAreTrue) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  testing::InitGoogleTest(&argc, argv);
-  for (const char* name : {"COLUMNS", "NO_COLOR", "LC_ALL", "LC_CTYPE", "LANG"}) unsetenv(name);
-  setenv("PATH",
-         (fs::path(ASSAY_BINARY).parent_path().string() + ":" + std::getenv("PATH")).c_str(), 1);
-  return RUN_ALL_TESTS();
-}
+int main(int argc, char** argv) { return run_tests_of_program(argc, argv); }

@@ -6,8 +6,8 @@
 //   <standard error>
 //   [exit 2]            only where it is not 0
 //
-// Commands run by `sh` in a scratch folder that has examples/ and test/, so that they may write
-// files and the next command may read them. Lines before the first command are a remark. When
+// Commands run by `sh` in a scratch folder that has examples/, test/ and data/, so that they may
+// write files and the next command may read them. Lines before the first command are a remark. When
 // screens change on purpose: ASSAY_UPDATE_GOLDEN=1 ctest -R golden, then read the diff.
 #include <sys/wait.h>
 
@@ -20,8 +20,7 @@
 #include <string>
 #include <vector>
 
-#include <gtest/gtest.h>
-#include <unistd.h>
+#include "program.h"
 
 namespace {
 
@@ -91,13 +90,7 @@ class Golden : public testing::TestWithParam<std::string> {};
 
 TEST_P(Golden, PrintsWhatItPrinted) {
   const fs::path file = fs::path(ASSAY_ROOT) / "test/golden" / (GetParam() + ".test");
-  // A folder of this process: two runs of the suite at once must not share one.
-  const fs::path scratch = fs::path(testing::TempDir()) /
-                           ("assay_golden_" + std::to_string(getpid()) + "_" + GetParam());
-  fs::remove_all(scratch);
-  fs::create_directories(scratch);
-  fs::create_directory_symlink(fs::path(ASSAY_ROOT) / "examples", scratch / "examples");
-  fs::create_directory_symlink(fs::path(ASSAY_ROOT) / "test", scratch / "test");
+  const Scratch scratch("golden_" + GetParam());
   const bool update = std::getenv("ASSAY_UPDATE_GOLDEN") != nullptr;
 
   const Script script = parse(slurp(file));
@@ -105,7 +98,7 @@ TEST_P(Golden, PrintsWhatItPrinted) {
   std::string rewritten = script.remark;
   for (size_t i = 0; i < script.blocks.size(); ++i) {
     const Block& block = script.blocks[i];
-    std::string now = run(block.command, scratch);
+    std::string now = run(block.command, scratch.path());
     for (const char* crash : {"[exit 70]", "[exit 134]", "[exit 139]"}) {
       EXPECT_EQ(now.find(crash), std::string::npos) << "$ " << block.command << "\n" << now;
     }
@@ -116,7 +109,6 @@ TEST_P(Golden, PrintsWhatItPrinted) {
     }
   }
   if (update) std::ofstream(file, std::ios::binary) << rewritten;
-  fs::remove_all(scratch);
 }
 
 // The causes that the reference lists, in headings such as "### `host-sync`": each is on a screen.
@@ -150,11 +142,4 @@ INSTANTIATE_TEST_SUITE_P(Screens, Golden, testing::ValuesIn(golden_files()),
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  testing::InitGoogleTest(&argc, argv);
-  // The same screen wherever the tests run.
-  for (const char* name : {"COLUMNS", "NO_COLOR", "LC_ALL", "LC_CTYPE", "LANG"}) unsetenv(name);
-  setenv("PATH",
-         (fs::path(ASSAY_BINARY).parent_path().string() + ":" + std::getenv("PATH")).c_str(), 1);
-  return RUN_ALL_TESTS();
-}
+int main(int argc, char** argv) { return run_tests_of_program(argc, argv); }
