@@ -1,19 +1,11 @@
 // Any bytes as the traces of several ranks (files apart by a line `---`): whatever the reader makes
 // of them has a critical path no longer than itself, a summary, and a diagnosis.
 #include <cstdint>
-#include <cstdlib>
 
+#include "base/assert.h"
 #include "diagnose/critical_path.h"
 #include "diagnose/ranks.h"
 #include "ingest/kineto.h"
-
-namespace {
-
-void check(bool holds) {
-  if (!holds) std::abort();
-}
-
-}  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size > 64 * 1024) return 0;
@@ -29,17 +21,17 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const assay::CriticalPath path = assay::critical_path(*trace);
     int64_t sum = 0;
     for (const assay::PathSegment& segment : path.segments) {
-      check(segment.duration_ns > 0);
+      ASSERT(segment.duration_ns > 0);
       if (segment.kind != assay::PathKind::kGap) sum += segment.duration_ns;
     }
-    check(sum == path.total_ns);
+    ASSERT(sum == path.total_ns);
     for (size_t step = 0; step < trace->steps.size(); ++step)
       (void)assay::critical_path_of_step(*trace, step);
     ranks.push_back(assay::summarise(*trace));
   }
   const assay::RanksDiagnosis d = assay::diagnose_ranks(ranks);
-  for (const assay::MatchedCollective& c : d.collectives) check(c.members.size() >= 2);
+  for (const assay::MatchedCollective& c : d.collectives) ASSERT(c.members.size() >= 2);
   for (const assay::Finding& f : d.analysis.findings)
-    check(f.share >= assay::kWorthFixing && !f.evidence.empty() && !f.where.empty());
+    ASSERT(f.share >= assay::kWorthFixing && !f.evidence.empty() && !f.where.empty());
   return 0;
 }

@@ -2,8 +2,8 @@
 // what comes out keeps the promises of the headers, and can be diagnosed.
 #include <cmath>
 #include <cstdint>
-#include <cstdlib>
 
+#include "base/assert.h"
 #include "diagnose/fleet.h"
 #include "diagnose/hardware.h"
 #include "diagnose/training.h"
@@ -11,25 +11,21 @@
 
 namespace {
 
-void require(bool condition) {
-  if (!condition) std::abort();
-}
-
 void check(const assay::Analysis& analysis) {
   for (const assay::Finding& finding : analysis.findings) {
-    require(finding.share >= 0 && finding.share <= 1);
-    require(std::isfinite(finding.gain.v) && finding.gain.v >= 0);
-    require(!finding.title.empty() && !finding.fix.empty() && !finding.evidence.empty());
+    ASSERT(finding.share >= 0 && finding.share <= 1);
+    ASSERT(std::isfinite(finding.gain.v) && finding.gain.v >= 0);
+    ASSERT(!finding.title.empty() && !finding.fix.empty() && !finding.evidence.empty());
   }
 }
 
 void check(const assay::Telemetry& telemetry) {
   for (const assay::GpuSeries& gpu : telemetry.gpus) {
     for (const std::vector<double>& column : gpu.columns) {
-      require(column.empty() || column.size() == gpu.size());
-      for (const double value : column) require(std::isnan(value) || std::isfinite(value));
+      ASSERT(column.empty() || column.size() == gpu.size());
+      for (const double value : column) ASSERT(std::isnan(value) || std::isfinite(value));
     }
-    for (size_t i = 1; i < gpu.size(); ++i) require(gpu.at_s[i - 1] <= gpu.at_s[i]);
+    for (size_t i = 1; i < gpu.size(); ++i) ASSERT(gpu.at_s[i - 1] <= gpu.at_s[i]);
     (void)gpu.name();
   }
   (void)assay::render(telemetry.problems);
@@ -40,8 +36,8 @@ void check(const assay::NcclTests& tests) {
   for (const assay::NcclTest& test : tests.tests) {
     (void)test.hosts();
     for (const assay::NcclRow& row : test.rows) {
-      require(row.out_of_place || row.in_place);
-      require(row.bus().v >= 0 && std::isfinite(row.bus().v));
+      ASSERT(row.out_of_place || row.in_place);
+      ASSERT(row.bus().v >= 0 && std::isfinite(row.bus().v));
     }
   }
   (void)assay::render(tests.problems);
@@ -51,7 +47,7 @@ void check(const assay::NcclTests& tests) {
 void check(const assay::Topology& topology) {
   const int devices = static_cast<int>(topology.devices.size());
   for (const assay::TopoLink& link : topology.links) {
-    require(link.from >= 0 && link.from < link.to && link.to < devices);
+    ASSERT(link.from >= 0 && link.from < link.to && link.to < devices);
   }
   (void)assay::render(topology.problems);
   check(assay::diagnose_topologies({topology}));
@@ -60,7 +56,7 @@ void check(const assay::Topology& topology) {
 void check(const assay::KernelLog& log) {
   int line = 0;
   for (const assay::KernelEvent& event : log.events) {
-    require(event.line > line && event.code >= 0);
+    ASSERT(event.line > line && event.code >= 0);
     line = event.line;
   }
   check(assay::diagnose_kernel_logs({log}));
@@ -68,8 +64,8 @@ void check(const assay::KernelLog& log) {
 
 void check(const assay::TrainingLog& log) {
   for (const assay::TrainingIteration& it : log.iterations) {
-    require(it.iteration >= 0 && it.planned >= 0 && it.nan >= 0 && it.skipped >= 0);
-    require(!it.elapsed || (it.elapsed->v >= 0 && std::isfinite(it.elapsed->v)));
+    ASSERT(it.iteration >= 0 && it.planned >= 0 && it.nan >= 0 && it.skipped >= 0);
+    ASSERT(!it.elapsed || (it.elapsed->v >= 0 && std::isfinite(it.elapsed->v)));
   }
   check(assay::diagnose_training_log(log).analysis);
 }
