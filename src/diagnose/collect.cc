@@ -15,6 +15,7 @@
 #include "diagnose/straggler.h"
 #include "diagnose/training.h"
 #include "ingest/kineto.h"
+#include "ingest/text.h"
 #include "ingest/text_file.h"
 #include "plan/words.h"
 
@@ -86,11 +87,7 @@ void not_read(const Failure& why, FileRead& file, Diagnosis& d) {
 }
 
 void warn(const std::string& name, const std::string& what, Diagnosis& d) {
-  Diagnostic problem;
-  problem.severity = Severity::kWarning;
-  problem.message = what;
-  problem.at.file = name;
-  d.problems.push_back(std::move(problem));
+  d.problems.push_back(problem(Severity::kWarning, what, name));
 }
 
 std::string many(size_t n, std::string_view one, std::string_view more) {

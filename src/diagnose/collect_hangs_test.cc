@@ -21,9 +21,7 @@ FlightDump dump(const std::string& file, int rank, int stopped, int64_t at_ns) {
     e.created_ns = at_ns + i * 1'000'000'000;
     e.state = i == 0 ? FlightState::kCompleted : FlightState::kStarted;
     e.started_ns = e.created_ns;
-    e.completed_ns = i == 0 ? e.created_ns + 1000 : -1;
     e.timeout_ms = 60'000;
-    e.retired = i == 0;
     d.entries.push_back(e);
   }
   d.written_ns = at_ns + 600'000'000'000;

@@ -140,10 +140,7 @@ void summarise_collectives(const Trace& trace, RankSummary& summary) {
     streams.insert({e.device, e.stream});
     events.push_back(&e);
   }
-  if (events.size() > kRankCollectives) {
-    summary.dropped = events.size() - kRankCollectives;
-    events.resize(kRankCollectives);
-  }
+  if (events.size() > kRankCollectives) events.resize(kRankCollectives);
   std::vector<int64_t> ends;
   for (const DeviceEvent* e : events) ends.push_back(e->start_ns + e->duration_ns);
   std::sort(ends.begin(), ends.end());
@@ -167,7 +164,6 @@ void summarise_collectives(const Trace& trace, RankSummary& summary) {
     use.start_ns = start + trace.base_ns;
     use.end_ns = end + trace.base_ns;
     use.exposed_ns = e->duration_ns - compute.in(start, end);
-    use.since_ns = start - since;
     use.compute_ns = compute.in(since, start);
     use.data_ns = starved.in(since, start);
     const auto from =

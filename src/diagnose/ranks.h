@@ -42,10 +42,10 @@ struct CollectiveUse {
   bool sends = false;                // point to point: this rank's end of it, where it is stated
   int64_t start_ns = 0, end_ns = 0;  // wall clock where the file knows it
   int64_t exposed_ns = 0;            // of its duration, not covered by the rank's own compute
-  int64_t since_ns = 0;    // from the end of the collective before (or the window's start) to start
-  int64_t compute_ns = 0;  // of that, the device computed
-  int64_t data_ns = 0;     // of that, the host was in the data loader and the device idle
-  int32_t kernels = 0;     // that ran in it
+  // Between the end of the collective before (or the window's start) and its own start:
+  int64_t compute_ns = 0;  // the device computed
+  int64_t data_ns = 0;     // the host was in the data loader and the device idle
+  int32_t kernels = 0;     // that ran
 };
 
 struct RankSummary {
@@ -59,7 +59,6 @@ struct RankSummary {
   int64_t data_ns = 0;                     // the host in the data loader, union
   std::vector<CollectiveUse> collectives;  // in order of start
   std::vector<std::string> names;          // [0] is empty; untrusted
-  size_t dropped = 0;                      // collectives beyond kRankCollectives
   bool has_metadata = false;               // process group and sequence number are known
 };
 
@@ -115,8 +114,7 @@ struct RanksDiagnosis {
   // step; of the whole window where the files have no steps (0).
   int steps = 0;
   Seconds step;
-  Seconds replayed;            // from the first collective's end to the last one's, simulated
-  Seconds without_stragglers;  // the same with every rank like the median
+  Seconds replayed;  // from the first collective's end to the last one's, simulated
   Analysis analysis;
 };
 

@@ -495,7 +495,6 @@ void judge_ranks(RanksDiagnosis& d, const std::vector<RankSummary>& ranks) {
   const int64_t even_ns = j.replay(
       [&](const JobMember& m) { return even[static_cast<size_t>(&m - j.graph.members.data())]; });
   d.replayed = seconds(j.original_ns);
-  d.without_stragglers = seconds(even_ns);
   fill_path(j);
   straggler_finding(j, even_ns);
   communication_finding(j);

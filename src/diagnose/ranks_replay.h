@@ -47,7 +47,7 @@ int64_t median_over(const JobGraph&, const JobCollective&,
                     const std::function<int64_t(const JobMember&)>& value,
                     const std::function<bool(const JobMember&)>& counts);
 
-// Fills late_ns, replayed, without_stragglers, path, and the analysis.
+// Fills late_ns, replayed, path, and the analysis.
 void judge_ranks(RanksDiagnosis&, const std::vector<RankSummary>&);
 
 }  // namespace assay

@@ -22,7 +22,7 @@ class TraceBuilder {
   explicit TraceBuilder(const std::string& device = "NVIDIA H200") {
     trace_.file = "generated.json";
     trace_.strings = {""};
-    trace_.devices.push_back({0, device, int64_t{141} << 30, 9, 0, 132});
+    trace_.devices.push_back({0, device, 9});
     trace_.threads.push_back({1, 1, 0});
   }
 

@@ -98,15 +98,13 @@ WhatIfModel model_of(const OperationTrace& trace, WhatIf& result) {
     m.kinds.push_back(name);
     m.shared.push_back(is_shared(step_role(type)));
   }
-  std::set<int32_t> ranks, dps;
+  std::set<int32_t> ranks;
   for (const Operation& op : trace.operations) {
     ranks.insert(op.rank);
-    dps.insert(op.dp);
     result.stage_count = std::max(result.stage_count, op.stage + 1);
   }
   m.workers.assign(ranks.begin(), ranks.end());
   result.rank_count = static_cast<int>(ranks.size());
-  result.dp_count = static_cast<int>(dps.size());
 
   std::unordered_map<uint64_t, uint32_t> of_stage, of_worker;
   const auto number = [](std::unordered_map<uint64_t, uint32_t>& ids, uint32_t who, uint32_t kind) {
@@ -289,14 +287,6 @@ void fill_correlation(const OperationTrace& trace, const WhatIfModel& m, WhatIf&
   if (rank_steps > 0) result.microbatches = forwards / rank_steps;
 }
 
-Seconds busy_in_ideal(const WhatIfModel& m) {
-  double sum = 0;
-  for (const std::vector<Row>& rows : m.rows)
-    for (const Row& r : rows)
-      if (!m.shared[r.kind]) sum += static_cast<double>(m.ideal[r.kind]);
-  return Seconds(sum * 1e-9 / static_cast<double>(m.replays.size() * m.workers.size()));
-}
-
 }  // namespace
 
 WhatIf what_if(const OperationTrace& trace) {
@@ -329,7 +319,6 @@ WhatIf what_if(const OperationTrace& trace) {
   fill_split(m, result);
   fill_slices(m, result);
   fill_correlation(trace, m, result);
-  result.busy_ideal = busy_in_ideal(m);
   return result;
 }
 

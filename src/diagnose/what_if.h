@@ -66,9 +66,8 @@ struct WhatIf {
   // Forward and backward of the same microbatch are slow together: its correlation over all
   // microbatches, each stage against its own mean. Near one: the data is uneven (long sequences).
   double forward_backward_correlation = 0;
-  int stage_count = 0, dp_count = 0, rank_count = 0;
+  int stage_count = 0, rank_count = 0;
   int64_t microbatches = 0;       // of one rank in one step
-  Seconds busy_ideal;             // computing time of an average rank in the ideal step
   size_t unmatched = 0;           // transfers whose other end is not in the file
   size_t unreplayable_steps = 0;  // their order contradicts itself
   bool usable = false;            // at least one step was replayed

@@ -10,7 +10,6 @@ namespace {
 
 constexpr double kYearHours = 8760;
 constexpr double kYearSeconds = kYearHours * kSecondsPerHour;
-constexpr double kProgressDecades = 0.14;   // a year; epoch-research training-cost-trends
 constexpr double kMinutesPerYear = 525960;  // 365.25 days
 
 DollarRate per_year(Dollars d) { return DollarRate(d.v / kYearSeconds); }
@@ -61,8 +60,6 @@ std::optional<DollarRate> rented_price(const Offer& o, const std::string& date) 
   }
   return found;
 }
-
-double market_value(double years) { return std::pow(10, -kProgressDecades * years); }
 
 double usd_per_useful_exaflop(DollarRate rate, FlopRate peak, double mfu, double goodput) {
   const double useful = peak.v * mfu * goodput;

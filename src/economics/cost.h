@@ -37,9 +37,6 @@ HourCost owned_hour(const Offer&, Watts power, double utilisation, double pue, E
 // such price then.
 std::optional<DollarRate> rented_price(const Offer&, const std::string& date);
 
-// Value left after some years as hardware progresses: 10^(-0.14 t).
-double market_value(double years);
-
 // Dollars per 1e18 useful floating-point operations.
 double usd_per_useful_exaflop(DollarRate per_accelerator, FlopRate peak, double mfu,
                               double goodput);

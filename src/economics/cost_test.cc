@@ -66,7 +66,6 @@ TEST(Cost, ConfigurationBeatsPrice) {
 TEST(Cost, CapitalRecovery) {
   EXPECT_NEAR(capital_recovery(0.10, 5), 0.2638, 1e-4);
   EXPECT_EQ(capital_recovery(0, 5), 0.2);
-  EXPECT_NEAR(market_value(1), 0.724, 0.001);
 }
 
 TEST(Cost, TheBillIsTheSumOfItsParts) {

@@ -13,7 +13,6 @@ namespace {
 
 constexpr double kStoragePerGpu = 0.1e9;  // B/s of reads that training wants at least; a usual rule
 constexpr double kDaysToStage = 7;        // staging that takes longer delays a project
-constexpr double kRacksPerLoop = 3;       // of one coolant unit, as on Frontier (ExaDigiT/RAPS)
 constexpr double kSmallShare = 0.05;      // of a cluster that a job can do without
 constexpr double kFewCents = 0.02;        // of a bill; below it a shift is not worth the idle hours
 
@@ -284,8 +283,7 @@ void Reviewer::power_bill() {
   }
   shifting(a);
   if (y.running < 1 - kFewCents) {
-    // Nodes at rest draw power, too; what even they exceed no schedule keeps.
-    if (a.verdict == Verdict::kGood) a.verdict = Verdict::kPartly;
+    a.verdict = Verdict::kPartly;
     fact(a, 'c',
          fmt::format("power and cooling let {:.1f} % of the cluster run on average",
                      100 * y.running));

@@ -8,9 +8,9 @@
 
 #include <fmt/format.h>
 
-#include "base/text.h"
 #include "ingest/pickle.h"
 #include "ingest/plain.h"
+#include "ingest/text.h"
 
 namespace assay {
 namespace {
@@ -36,8 +36,6 @@ class FlightReader {
   }
 
   void read() {
-    out_.version = text(in_.root, "version");
-    out_.nccl_version = text(in_.root, "nccl_version");
     read_groups();
     PlainId entries = 0;
     out_.lists_entries = in_.find(in_.root, "entries", entries);
@@ -57,11 +55,7 @@ class FlightReader {
   void warn(std::string message) {
     constexpr size_t kMaxProblems = 20;
     if (out_.problems.size() >= kMaxProblems) return;
-    Diagnostic problem;
-    problem.severity = Severity::kWarning;
-    problem.message = std::move(message);
-    problem.at.file = out_.file;
-    out_.problems.push_back(std::move(problem));
+    out_.problems.push_back(problem(Severity::kWarning, std::move(message), out_.file));
   }
   std::string text(PlainId dict, std::string_view key) const {
     PlainId value = 0;
@@ -215,14 +209,11 @@ class FlightReader {
     out.sequence = integer(id, "collective_seq_id");
     if (out.sequence < 0) out.sequence = integer(id, "seq_id");  // before version 2.0
     out.p2p_sequence = integer(id, "p2p_seq_id");
-    out.op_id = integer(id, "op_id");
     out.created_ns = integer(id, "time_created_ns");
     out.started_ns = integer(id, "time_discovered_started_ns");
-    out.completed_ns = integer(id, "time_discovered_completed_ns");
     out.timeout_ms = integer(id, "timeout_ms");
     std::string sizes;
     out.input_elements = elements(id, "input_sizes", &sizes);
-    out.output_elements = elements(id, "output_sizes", nullptr);
     out.sizes = intern(std::move(sizes));
     PlainId types = 0;
     if (in_.find(id, "input_dtypes", types) && !in_.items(types).empty()) {
@@ -234,7 +225,6 @@ class FlightReader {
     out.state = state == "completed" ? FlightState::kCompleted
                 : state == "started" ? FlightState::kStarted
                                      : FlightState::kScheduled;
-    out.retired = integer(id, "retired") == 1;
     if (out.group >= 0) out_.entries.push_back(out);
   }
 
@@ -307,13 +297,11 @@ int32_t rank_of_groups(const FlightDump& dump, int32_t named, Diagnostics& probl
   }
   if (common.size() != 1 || common[0] == named) return named;
   if (named >= 0) {
-    Diagnostic problem;
-    problem.severity = Severity::kWarning;
-    problem.message =
-        fmt::format("the name says rank {}, the process groups say rank {}: taken as {}", named,
-                    common[0], common[0]);
-    problem.at.file = dump.file;
-    problems.push_back(std::move(problem));
+    problems.push_back(
+        problem(Severity::kWarning,
+                fmt::format("the name says rank {}, the process groups say rank {}: taken as {}",
+                            named, common[0], common[0]),
+                dump.file));
   }
   return common[0];
 }
@@ -336,18 +324,6 @@ bool same_dump(const FlightDump& a, const FlightDump& b) {
          last_record(a) == last_record(b) && newest(a) == newest(b);
 }
 
-bool looks_like_flight_dump(std::string_view bytes) {
-  constexpr size_t kHead = 65536;
-  const std::string_view head = bytes.substr(0, kHead);
-  const size_t first = head.find_first_not_of(" \t\r\n");
-  if (first == std::string_view::npos) return false;
-  if (head[first] != '{' && !looks_like_pickle(head)) return false;
-  return head.find("pg_config") != std::string_view::npos ||
-         head.find("pg_status") != std::string_view::npos ||
-         head.find("collective_seq_id") != std::string_view::npos ||
-         head.find("time_created_ns") != std::string_view::npos;
-}
-
 tl::expected<FlightDump, Diagnostic> read_flight_dump(std::string_view bytes,
                                                       const std::string& file) {
   const size_t first = bytes.find_first_not_of(" \t\r\n");
@@ -359,10 +335,9 @@ tl::expected<FlightDump, Diagnostic> read_flight_dump(std::string_view bytes,
   if (!document->find(document->root, "entries", any) &&
       !document->find(document->root, "pg_status", any) &&
       !document->find(document->root, "pg_config", any)) {
-    Diagnostic problem;
-    problem.message = "not a Flight Recorder dump: no entries, no pg_config, no pg_status";
-    problem.at.file = file;
-    return tl::unexpected(problem);
+    return tl::unexpected(
+        problem(Severity::kError,
+                "not a Flight Recorder dump: no entries, no pg_config, no pg_status", file));
   }
   FlightDump out;
   out.file = file;
@@ -419,12 +394,11 @@ void keep_one_dump_per_rank(std::vector<FlightDump>& dumps, Diagnostics& problem
       continue;
     }
     if (same_dump(kept.back(), dump)) continue;
-    Diagnostic problem;
-    problem.severity = Severity::kWarning;
-    problem.message = fmt::format("another dump of rank {} saw more ({}): this one is left out",
-                                  dump.rank, sanitize(kept.back().file));
-    problem.at.file = dump.file;
-    problems.push_back(std::move(problem));
+    problems.push_back(
+        problem(Severity::kWarning,
+                fmt::format("another dump of rank {} saw more ({}): this one is left out",
+                            dump.rank, sanitize(kept.back().file)),
+                dump.file));
   }
   dumps = std::move(kept);
 }

@@ -19,8 +19,6 @@
 
 namespace assay {
 
-constexpr size_t kMaxDumpBytes = size_t{256} << 20;  // honest ones are below 20 MB
-
 enum class FlightState : uint8_t { kScheduled, kStarted, kCompleted };
 
 enum class FlightKind : uint8_t { kCollective, kSend, kRecv, kOtherP2p };
@@ -30,20 +28,16 @@ struct FlightEntry {
   int32_t group = -1;      // index into FlightDump::groups
   int64_t sequence = -1;   // collective_seq_id
   int64_t p2p_sequence = -1;
-  int64_t op_id = -1;
   int64_t created_ns = -1;
-  int64_t started_ns = -1;    // when the watchdog discovered it
-  int64_t completed_ns = -1;  // likewise
+  int64_t started_ns = -1;  // when the watchdog discovered it
   int64_t timeout_ms = -1;
   int64_t input_elements = -1;  // of all tensors together; -1: not stated
-  int64_t output_elements = -1;
   uint32_t name = 0;   // index into strings: `all_reduce`, `send`; without `nccl:` and the peers
   uint32_t sizes = 0;  // input sizes as a person reads them: `4096x5120`
   uint32_t dtype = 0;
   int32_t self = -1, peer = -1;  // point to point: indices within the group
   FlightKind kind = FlightKind::kCollective;
   FlightState state = FlightState::kScheduled;
-  bool retired = false;
 };
 
 // What the recorder says of a group's progress: sequence numbers of the last operation enqueued,
@@ -63,7 +57,6 @@ struct FlightGroup {
 struct FlightDump {
   std::string file;
   int32_t rank = -1;
-  std::string version, nccl_version;
   std::vector<FlightGroup> groups;
   std::vector<FlightEntry> entries;  // in the order of record_id
   bool lists_entries = true;         // false: the dump has no such field, so nothing is known
@@ -74,9 +67,6 @@ struct FlightDump {
 
   const std::string& string(uint32_t index) const { return strings[index]; }
 };
-
-// By content: a pickle or JSON that names a recorder's fields early on.
-bool looks_like_flight_dump(std::string_view bytes);
 
 // The dump, or the one reason why these bytes are none. The rank is the one that all groups have in
 // common; where that leaves several or the groups are absent, the file's name decides.

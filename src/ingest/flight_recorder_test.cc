@@ -123,7 +123,6 @@ TEST(FlightRecorder, PicklesAndTheirTwins) {
     const std::string pickle = path.substr(0, path.size() - 5);
     const auto json_bytes = read_file(path), pickle_bytes = read_file(pickle);
     ASSERT_TRUE(json_bytes && pickle_bytes);
-    EXPECT_TRUE(looks_like_flight_dump(*json_bytes) && looks_like_flight_dump(*pickle_bytes));
     const auto a = read_flight_dump(*json_bytes, path), b = read_flight_dump(*pickle_bytes, pickle);
     ASSERT_TRUE(a && b) << (a ? "" : a.error().message) << (b ? "" : b.error().message);
     EXPECT_EQ(a->rank, rank_of_name(path));

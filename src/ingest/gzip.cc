@@ -28,7 +28,6 @@ struct ByteState {
   size_t peeked_at = 0;
 
   std::vector<unsigned char> input;  // the piece of the file being looked at
-  size_t input_at = 0, input_end = 0;
   bool input_over = false;
 
   bool started = false, gzip = false, ended = false, inflating = false;

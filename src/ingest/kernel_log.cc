@@ -236,12 +236,9 @@ KernelLog read_kernel_log(std::string_view text, const std::string& file) {
     event.uptime_s = line.uptime_s;
     event.host = sanitize(std::string(line.host), 64);
     if (out.events.size() >= kEventsMax) {
-      Diagnostic problem;
-      problem.severity = Severity::kWarning;
-      problem.message = "more than a million events: the rest of the file is not read";
-      problem.at.file = file;
-      problem.at.line = number;
-      out.problems.push_back(std::move(problem));
+      out.problems.push_back(problem(Severity::kWarning,
+                                     "more than a million events: the rest of the file is not read",
+                                     file, number));
       break;
     }
     out.events.push_back(std::move(event));

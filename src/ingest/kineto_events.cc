@@ -91,7 +91,7 @@ constexpr WordTable<Field, 8> kEventKeys({{{"ph", Field::kPhase},
                                            {"dur", Field::kDuration},
                                            {"args", Field::kArgs}}});
 
-constexpr WordTable<Field, 33> kArgKeys(
+constexpr WordTable<Field, 28> kArgKeys(
     {{{"name", Field::kArgName},
       {"correlation", Field::kCorrelation},
       {"External id", Field::kExternalId},
@@ -106,11 +106,6 @@ constexpr WordTable<Field, 33> kArgKeys(
       {"Concrete Inputs", Field::kConcreteInputs},
       {"Sequence number", Field::kSequence},
       {"Collective name", Field::kCollective},
-      {"In msg nelems", Field::kInElements},
-      {"In msg size", Field::kInElements},  // 2023, the same figure under another name
-      {"Out msg nelems", Field::kOutElements},
-      {"Out msg size", Field::kOutElements},
-      {"Group size", Field::kGroupSize},
       {"dtype", Field::kDtype},
       {"Process Group Name", Field::kGroupName},
       {"Process Group Ranks", Field::kGroupRanks},
@@ -226,28 +221,6 @@ int32_t stream_of_row(Slice tid) {
       std::clamp<int64_t>(scan::whole_number(digits).value_or(0), INT32_MIN, INT32_MAX));
 }
 
-// How many elements tensors of these dimensions hold together: `[[8, 4], [16]]` is 48.
-int64_t elements_of(Slice dims) {
-  int64_t sum = 0, product = 1, n = 0;
-  bool digits = false, any = false;
-  for (const char c : dims.view()) {
-    if (c >= '0' && c <= '9') {
-      if (__builtin_mul_overflow(n, 10, &n) || __builtin_add_overflow(n, c - '0', &n)) return 0;
-      digits = any = true;
-    } else if (c == ',' || c == ']') {
-      if (digits && __builtin_mul_overflow(product, n, &product)) return 0;
-      n = 0;
-      digits = false;
-      if (c == ']' && any) {
-        if (__builtin_add_overflow(sum, product, &sum)) return 0;
-        product = 1;
-        any = false;
-      }
-    }
-  }
-  return sum;
-}
-
 // PyTorch before 1.11 put annotations among the operators.
 bool names_annotation(std::string_view name) {
   return name.starts_with("ProfilerStep#") || name.starts_with("enumerate(DataLoader)#") ||
@@ -319,8 +292,7 @@ int32_t Columns::thread(const RawEvent& event) {
   return last_thread_;
 }
 
-// Before 2024 only an annotation tells of a collective: `nccl:all_reduce`, with the tensors'
-// shapes.
+// Before 2024 only an annotation tells of a collective: `nccl:all_reduce`, with the tensors' types.
 int32_t Columns::derived_collective(const RawEvent& event) {
   const Slice name = event.get(Field::kName);
   const size_t colon = name.view().find("ccl:");
@@ -329,7 +301,6 @@ int32_t Columns::derived_collective(const RawEvent& event) {
   info.derived = true;
   const uint32_t skip = static_cast<uint32_t>(colon) + 4;
   info.name = texts_.add_text({name.begin + skip, name.size - skip, name.kind});
-  if (event.has(Field::kInputDims)) info.in_elements = elements_of(event.get(Field::kInputDims));
   scan::for_each_element(event.view(Field::kInputType), [&](Slice type) {
     if (info.dtype == 0) info.dtype = texts_.add_text(type);
   });
@@ -344,9 +315,6 @@ int32_t Columns::collective(const RawEvent& event) {
   info.group = texts_.add_text(event.get(Field::kGroupName));
   info.group_ranks = texts_.add_text(event.get(Field::kGroupRanks));
   info.dtype = texts_.add_text(event.get(Field::kDtype));
-  info.in_elements = number(event.get(Field::kInElements), 0);
-  info.out_elements = number(event.get(Field::kOutElements), 0);
-  info.group_size = scan::small_number(event.get(Field::kGroupSize), 0);
   info.sequence = number(event.get(Field::kCollectiveSequence), -1);
   info.source = scan::small_number(event.get(Field::kSource), -1);
   info.destination = scan::small_number(event.get(Field::kDestination), -1);

@@ -21,12 +21,7 @@ void read_device(std::string_view object, Trace& trace) {
   scan::for_each_member(object, [&](Slice key, Slice value) {
     if (key.view() == "id") device.id = scan::small_number(value, 0);
     if (key.view() == "name") device.name = text_of(value);
-    if (key.view() == "totalGlobalMem") {
-      device.memory_bytes = scan::whole_number(value.view()).value_or(0);
-    }
     if (key.view() == "computeMajor") device.major = scan::small_number(value, 0);
-    if (key.view() == "computeMinor") device.minor = scan::small_number(value, 0);
-    if (key.view() == "numSms") device.sms = scan::small_number(value, 0);
   });
   if (trace.devices.size() < kListMost) trace.devices.push_back(std::move(device));
 }

@@ -12,6 +12,8 @@
 
 #include <fmt/format.h>
 
+#include "ingest/text.h"
+
 namespace assay {
 namespace {
 
@@ -526,10 +528,7 @@ class Machine {
 tl::expected<PlainDocument, Diagnostic> read_pickle(std::string_view bytes, const std::string& file,
                                                     const PlainLimits& limits) {
   if (bytes.size() > UINT32_MAX) {
-    Diagnostic problem;
-    problem.message = "larger than 4 GiB: not read";
-    problem.at.file = file;
-    return tl::unexpected(problem);
+    return tl::unexpected(problem(Severity::kError, "larger than 4 GiB: not read", file));
   }
   return Machine(bytes, file, limits).run();
 }

@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 #include <simdjson.h>
 
+#include "ingest/text.h"
+
 namespace assay {
 
 std::string_view PlainDocument::text_of(PlainId id) const {
@@ -148,20 +150,13 @@ std::string cleaned(std::string_view bytes) {
   return out;
 }
 
-Diagnostic problem(const std::string& file, std::string message) {
-  Diagnostic out;
-  out.message = std::move(message);
-  out.at.file = file;
-  return out;
-}
-
 }  // namespace
 
 tl::expected<PlainDocument, Diagnostic> read_plain_json(std::string_view bytes,
                                                         const std::string& file,
                                                         const PlainLimits& limits) {
   if (bytes.size() > UINT32_MAX) {
-    return tl::unexpected(problem(file, "larger than 4 GiB: not read"));
+    return tl::unexpected(problem(Severity::kError, "larger than 4 GiB: not read", file));
   }
   simdjson::dom::parser parser;
   simdjson::dom::element root;
@@ -171,14 +166,16 @@ tl::expected<PlainDocument, Diagnostic> read_plain_json(std::string_view bytes,
     error = parser.parse(clean).get(root);
   }
   if (error != simdjson::SUCCESS) {
-    return tl::unexpected(problem(file, fmt::format("not JSON: {}", error_message(error))));
+    return tl::unexpected(
+        problem(Severity::kError, fmt::format("not JSON: {}", error_message(error)), file));
   }
   PlainDocument out;
   JsonCopy copy(out, limits);
   out.root = copy.add(root);
   if (copy.full()) {
     return tl::unexpected(
-        problem(file, fmt::format("more than {} values: not a dump of this kind", limits.nodes)));
+        problem(Severity::kError,
+                fmt::format("more than {} values: not a dump of this kind", limits.nodes), file));
   }
   return out;
 }

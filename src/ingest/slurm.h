@@ -41,7 +41,7 @@ std::string_view job_state_name(JobState);  // `node-fail`
 struct SlurmJob {
   std::string id;    // as printed: `123`, `123_4`, `123_[5-8]`
   std::string base;  // `123` of `123_4`
-  std::string name, user, account, partition, reason;
+  std::string name, user, account, reason;
   JobState state = JobState::kUnknown;
   std::optional<int64_t> submit_s, eligible_s, start_s, end_s;
   std::optional<int64_t> elapsed_s;
@@ -49,7 +49,6 @@ struct SlurmJob {
   int64_t nodes = 0;      // likewise
   std::string node_list;  // as printed; empty or `None assigned` while pending
   int exit_code = 0, signal = 0;
-  int64_t tasks = 1;  // of a pending array
 };
 
 struct SlurmNode {

@@ -19,12 +19,8 @@ constexpr size_t kMaxConfig = 4096;
 
 void warn(SlurmReading& out, const std::string& file, size_t line, std::string message) {
   if (out.problems.size() > kSlurmProblems) return;
-  Diagnostic problem;
-  problem.severity = Severity::kWarning;
-  problem.message = std::move(message);
-  problem.at.file = file;
-  problem.at.line = static_cast<int>(std::min<size_t>(line, 1000000000));
-  out.problems.push_back(std::move(problem));
+  out.problems.push_back(
+      problem(Severity::kWarning, std::move(message), file, static_cast<int>(line)));
 }
 
 std::string clean(std::string_view text, size_t max = 100) {
@@ -189,7 +185,6 @@ void take_job(const Pairs& pairs, SlurmReading& out) {
   job.name = clean(value_of(pairs, "JobName"));
   job.user = clean(value_of(pairs, "UserId"));
   job.account = clean(value_of(pairs, "Account"));
-  job.partition = clean(value_of(pairs, "Partition"));
   job.reason = clean(value_of(pairs, "Reason"));
   job.state = parse_job_state(value_of(pairs, "JobState"));
   job.submit_s = parse_slurm_time(value_of(pairs, "SubmitTime"));
@@ -221,8 +216,6 @@ SlurmJob queue_row(const std::vector<std::string_view>& header,
       job.name = clean(cell);
     } else if (name == "user") {
       job.user = clean(cell);
-    } else if (name == "partition") {
-      job.partition = clean(cell);
     } else if (name == "nodes") {
       const std::optional<double> nodes = whole_number(cell);
       if (nodes && *nodes >= 0 && *nodes < 1e6) job.nodes = static_cast<int64_t>(*nodes);

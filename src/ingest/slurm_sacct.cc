@@ -50,12 +50,8 @@ class SacctReader {
 
  private:
   void problem(size_t line, std::string message) {
-    Diagnostic out;
-    out.severity = Severity::kWarning;
-    out.message = std::move(message);
-    out.at.file = file_;
-    out.at.line = static_cast<int>(std::min<size_t>(line, 1000000000));
-    out_.problems.push_back(std::move(out));
+    out_.problems.push_back(
+        assay::problem(Severity::kWarning, std::move(message), file_, static_cast<int>(line)));
   }
   void drop(size_t line, const char* why) {
     if (++dropped_ <= kSlurmProblems) problem(line + header_line_ + 1, why);
@@ -215,7 +211,6 @@ class SacctReader {
     job.name = clean(cell(row, "JobName"));
     job.user = clean(cell(row, "User"));
     job.account = clean(cell(row, "Account"));
-    job.partition = clean(cell(row, "Partition"));
     job.reason = clean(cell(row, "Reason"));
     job.state = parse_job_state(cell(row, "State"));
     job.submit_s = parse_slurm_time(cell(row, "Submit"));

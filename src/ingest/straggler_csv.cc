@@ -54,13 +54,6 @@ bool to_ns(std::string_view text, int64_t& ns) {
 
 }  // namespace
 
-bool looks_like_operations(std::string_view head) {
-  const std::string_view first = head.substr(0, head.find_first_of("\r\n"));
-  for (const std::string_view name : {"dp_rank", "stage", "optype", "start_ts", "duration"})
-    if (first.find(name) == std::string_view::npos) return false;
-  return true;
-}
-
 OperationReader::OperationReader(std::string file) { trace_.file = std::move(file); }
 
 void OperationReader::fail(const std::string& why) {

@@ -48,9 +48,6 @@ constexpr size_t kMaxOperationTypes = 64;
 constexpr size_t kMaxOperationLine = 4096;      // bytes; honest rows have about 100
 constexpr int32_t kMaxOperationRank = 1 << 20;  // of rank, dp_rank and stage alike
 
-// Whether the first bytes of a file are the header of such a table.
-bool looks_like_operations(std::string_view head);
-
 class OperationReader {
  public:
   explicit OperationReader(std::string file);

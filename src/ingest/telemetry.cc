@@ -158,31 +158,20 @@ void TelemetryBuilder::problem(Severity severity, std::string message, int line,
     ++suppressed_;
     return;
   }
-  Diagnostic problem;
-  problem.severity = severity;
-  problem.message = std::move(message);
-  problem.at.file = out_.file;
-  problem.at.line = line;
-  problem.help = std::move(help);
-  out_.problems.push_back(std::move(problem));
+  out_.problems.push_back(assay::problem(severity, std::move(message), out_.file, line));
+  out_.problems.back().help = std::move(help);
 }
 
 Telemetry TelemetryBuilder::finish() {
   for (GpuSeries& gpu : out_.gpus) sort_by_time(gpu);
   if (full()) {
-    Diagnostic problem;
-    problem.severity = Severity::kWarning;
-    problem.message = "too many samples: the rest of the file is not read";
-    problem.at.file = out_.file;
-    problem.help = "give a shorter period, or fewer fields";
-    out_.problems.push_back(std::move(problem));
+    out_.problems.push_back(assay::problem(
+        Severity::kWarning, "too many samples: the rest of the file is not read", out_.file));
+    out_.problems.back().help = "give a shorter period, or fewer fields";
   }
   if (suppressed_ > 0) {
-    Diagnostic problem;
-    problem.severity = Severity::kNote;
-    problem.message = fmt::format("{} more problems of this kind", suppressed_);
-    problem.at.file = out_.file;
-    out_.problems.push_back(std::move(problem));
+    out_.problems.push_back(assay::problem(
+        Severity::kNote, fmt::format("{} more problems of this kind", suppressed_), out_.file));
   }
   return std::move(out_);
 }

@@ -78,12 +78,10 @@ struct CollectiveInfo {
   uint32_t group = 0;        // process group name
   uint32_t group_ranks = 0;  // as printed, perhaps cut short with "..."
   uint32_t dtype = 0;
-  int64_t in_elements = 0, out_elements = 0;
-  int32_t group_size = 0;
   int64_t sequence = -1;
   int32_t source = -1, destination = -1;  // point to point
-  // Not stated but taken from an annotation `nccl:all_reduce` and its shapes (before 2024): name,
-  // dtype and in_elements at most; the name is then spelt as the annotation spells it.
+  // Not stated but taken from an annotation `nccl:all_reduce` (before 2024): name and dtype at
+  // most; the name is then spelt as the annotation spells it.
   bool derived = false;
 };
 
@@ -125,9 +123,8 @@ struct Thread {
 
 struct TraceDevice {
   int32_t id = 0;
-  std::string name;  // `NVIDIA H200`; may be empty
-  int64_t memory_bytes = 0;
-  int32_t major = 0, minor = 0, sms = 0;
+  std::string name;   // `NVIDIA H200`; may be empty
+  int32_t major = 0;  // of its compute capability; 0: not stated
 };
 
 struct Trace {

@@ -58,8 +58,6 @@ void add_field(TrainingIteration& out, std::string_view key, std::string_view va
   } else if (key == "lm loss" || key == "lm-loss" || key == "reduced_train_loss" || key == "loss") {
     out.loss = number;
     out.loss_is_nan = !number && is_nan_word(value);
-  } else if (key == "grad norm" || key == "grad_norm") {
-    out.gradient_norm = number;
   } else if (key == "TFLOPs" || contains(key, "TFLOP/s/GPU")) {
     out.tflops = number;
   } else if (key == "number of skipped iterations") {
@@ -198,11 +196,8 @@ TrainingLog read_training_log(std::string_view text, const std::string& file) {
     add_event(out, event);
   }
   if (out.iterations.empty()) {
-    Diagnostic problem;
-    problem.severity = Severity::kWarning;
-    problem.message = "no iteration line in this training log";
-    problem.at.file = file;
-    out.problems.push_back(std::move(problem));
+    out.problems.push_back(
+        problem(Severity::kWarning, "no iteration line in this training log", file));
   }
   return out;
 }

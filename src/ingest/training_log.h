@@ -26,7 +26,7 @@ struct TrainingIteration {
   std::optional<double> samples;   // consumed so far
   std::optional<double> tokens;    // consumed so far
   std::optional<double> batch;     // samples an iteration
-  std::optional<double> loss, gradient_norm;
+  std::optional<double> loss;
   std::optional<double> tflops;  // per GPU, as the trainer counts
   int64_t skipped = 0, nan = 0;  // iterations since the line before
   bool loss_is_nan = false;

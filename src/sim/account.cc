@@ -286,7 +286,6 @@ RunResult settle(const PreparedRun& run, const Chronicle& c, const std::vector<S
   r.series = series(run, c, segments, options.bucket);
   if (options.trace) r.events = trace(run, c, segments);
   r.spares_empty = c.spares_empty;
-  r.spares_healthy = c.end > 0 ? c.healthy_spare_time / static_cast<double>(c.end) : 0;
   r.longest_run = to_seconds(c.longest_run);
   return r;
 }

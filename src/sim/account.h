@@ -38,7 +38,6 @@ struct Chronicle {
   bool finished = false;
   double work = 0;
   int64_t spares_empty = 0;
-  double healthy_spare_time = 0;  // machine-nanoseconds
   Nanoseconds longest_run = 0;
 };
 

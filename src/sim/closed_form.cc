@@ -123,16 +123,6 @@ int64_t poisson_quantile(double mean, double p) {
                          [&](int64_t k) { return mean / static_cast<double>(k + 1); });
 }
 
-int64_t binomial_quantile(int64_t n, double chance, double p) {
-  ASSERT(n >= 0 && chance >= 0 && chance <= 1 && p < 1);
-  if (n == 0 || chance == 0) return 0;
-  if (chance == 1) return n;
-  const double odds = chance / (1 - chance);
-  return quantile_by_sum(static_cast<double>(n) * std::log1p(-chance), p, n, [&](int64_t k) {
-    return static_cast<double>(n - k) / static_cast<double>(k + 1) * odds;
-  });
-}
-
 // E[max] = integral of 1 - F^n above zero minus integral of F^n below it, by Simpson's rule; F^n in
 // logarithms, so that n may be any number.
 double expected_max_normal(double n) {

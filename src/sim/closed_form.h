@@ -53,7 +53,6 @@ double elastic_ettr(Seconds mtbf, Seconds stall, Seconds away, double replicas);
 
 // Smallest k with P(X <= k) >= p: failures within a repair window.
 int64_t poisson_quantile(double mean, double p);
-int64_t binomial_quantile(int64_t n, double chance, double p);
 
 // Mean of the largest of n standard normals, by integration; 0 for n <= 1.
 double expected_max_normal(double n);

@@ -327,7 +327,6 @@ void Engine::finish(bool finished) {
   } else {
     leave();
   }
-  count_spares();
   chronicle_.finished = finished;
   chronicle_.end = now_;
   chronicle_.work = state_.work;

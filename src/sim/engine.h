@@ -102,7 +102,6 @@ class Engine {
   void place(int32_t machine, int32_t slot);
   void evict_slow();
   double slowest() const;
-  void count_spares();
 
   // Phases.
   void enter(Phase, Account, Nanoseconds duration);  // kTimeMax: until an event
@@ -159,7 +158,6 @@ class Engine {
   std::vector<int32_t> slots_;  // machine of each slot; -1: vacant
   std::set<int32_t> vacant_;    // slots without a machine
   std::set<int32_t> pool_;      // healthy spares
-  Nanoseconds pool_since_ = 0;
   std::vector<Slow> slow_;
   double slowest_ = 0;
   std::vector<Corruption> corruptions_;

@@ -164,10 +164,7 @@ void Engine::repair(int32_t machine, Nanoseconds duration) {
   Machine& m = machines_[static_cast<size_t>(machine)];
   const Nanoseconds until = now_ + duration;
   if (m.repaired_at >= until) return;  // it will be away longer than that
-  if (pool_.contains(machine)) {
-    count_spares();
-    pool_.erase(machine);
-  }
+  pool_.erase(machine);
   m.repaired_at = until;
   push(until, Kind::kRepaired, machine);
 }
@@ -176,7 +173,6 @@ void Engine::on_repaired(int32_t machine) {
   Machine& m = machines_[static_cast<size_t>(machine)];
   if (m.repaired_at != now_) return;
   m.repaired_at = -1;
-  count_spares();
   pool_.insert(machine);
   note_moment("spares", "repaired", machine, static_cast<double>(pool_.size()));
   if (phase_ == Phase::kReplacing && waiting_for_spares_) {
@@ -196,19 +192,12 @@ void Engine::on_repaired(int32_t machine) {
 bool Engine::fill(int32_t first_slot, int32_t slots) {
   for (auto s = vacant_.lower_bound(first_slot); s != vacant_.end() && *s < first_slot + slots;) {
     if (pool_.empty()) return false;
-    count_spares();
     place(*pool_.begin(), *s);
     pool_.erase(pool_.begin());
     s = vacant_.erase(s);
     ++replaced_;
   }
   return true;
-}
-
-void Engine::count_spares() {
-  chronicle_.healthy_spare_time +=
-      static_cast<double>(now_ - pool_since_) * static_cast<double>(pool_.size());
-  pool_since_ = now_;
 }
 
 void Engine::on_site() {

@@ -49,7 +49,6 @@ class EventQueue {
   bool empty() const { return heap_.empty(); }
   size_t size() const { return heap_.size(); }
   const Event& top() const { return heap_.front(); }
-  uint64_t pushed() const { return sequence_; }
   void reserve(size_t events) { heap_.reserve(events); }
   void clear() {
     heap_.clear();

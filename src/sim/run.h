@@ -313,7 +313,6 @@ struct RunResult {
   std::vector<SeriesPoint> series;
   std::vector<RunEvent> events;  // only with RunOptions::trace, by begin
   int64_t spares_empty = 0;      // times that a replacement had to wait
-  double spares_healthy = 0;     // mean
   Seconds longest_run;           // longest time between interruptions
 };
 

@@ -14,11 +14,9 @@ namespace {
 constexpr double kPeakOverTraining = 8.4 / 7.75;  // DGX H100, arXiv:2412.08602 and 2506.14551
 constexpr double kPeopleKgM2 = 73.2;              // IBM site planning, live load of aisles
 constexpr double kRaisedFloorKgM2 = 48.8;
-constexpr double kKgPerUnit = 16.3;         // DGX H100: 130.5 kg in 8 U
-constexpr int64_t kUnitsPerNode = 8;        // of an eight-accelerator node
-constexpr double kRiserM = 6;               // up to the tray and down again
-constexpr double kAirJPerM3K = 1.2 * 1005;  // density x heat capacity at 20 C
-constexpr double kLitresPerMinKw = 1.5;
+constexpr double kKgPerUnit = 16.3;   // DGX H100: 130.5 kg in 8 U
+constexpr int64_t kUnitsPerNode = 8;  // of an eight-accelerator node
+constexpr double kRiserM = 6;         // up to the tray and down again
 constexpr int64_t kUnlimited = 1'000'000'000;
 
 int64_t whole(double x) {
@@ -37,13 +35,11 @@ class Series {
     const Node& n = cluster.node;
     units_ = n.rack_units > 0 ? n.rack_units : kUnitsPerNode;
     weight_ = n.weight_kg > 0 ? n.weight_kg : kKgPerUnit * static_cast<double>(units_);
-    out_.rack.height_assumed = n.rack_units <= 0;
     out_.rack.weight_assumed = n.weight_kg <= 0;
     // The rack's own shelves, switches and bars take a sixth of the height.
     out_.rack.by_height = std::max<int64_t>(1, site.hall.rack_units * 5 / 6 / units_);
     const int64_t domain = cluster.scaleup_domain() / std::max<int64_t>(1, n.accelerators);
-    // Copper and its switches fill one rack; a torus is cabled through as many as it takes.
-    out_.rack.fixed = domain > 1 && cluster.fabric.kind != FabricKind::kTorus;
+    out_.rack.fixed = domain > 1;
     if (out_.rack.fixed) out_.rack.by_height = domain;
   }
 
@@ -212,10 +208,6 @@ double floor_load(const Hall& h, double rack_kg) {
   const double area = h.rack_footprint_m2 + h.rack_clearance_m2;
   return (rack_kg + kPeopleKgM2 * h.rack_clearance_m2) / area + kRaisedFloorKgM2;
 }
-
-double air_m3_per_s(Watts heat, double rise_k) { return heat.v / (kAirJPerM3K * rise_k); }
-
-double coolant_l_per_min(Watts heat) { return kLitresPerMinKw * heat.v / 1000; }
 
 int64_t nodes_by_power(Watts rack, double breaker, Watts node) {
   return node.v > 0 ? whole(rack.v * breaker / node.v) : kUnlimited;

@@ -38,7 +38,7 @@ struct RackPlan {
   Watts power;  // nameplate
   double weight_kg = 0;
   double floor_kg_m2 = 0;  // distributed load it makes
-  bool weight_assumed = false, height_assumed = false;
+  bool weight_assumed = false;
 };
 
 struct Density {
@@ -58,10 +58,6 @@ Density density(const Site&, const Cluster&);
 // Load on the floor under a rack of that weight with its aisle: weight, 73.2 kg/m2 of people on
 // half of the aisle and 48.8 kg/m2 of raised floor (IBM's site planning formula).
 double floor_load(const Hall&, double rack_kg);
-
-// Air that takes this much heat at that temperature rise, and coolant at 1.5 L/min per kW.
-double air_m3_per_s(Watts heat, double rise_k);
-double coolant_l_per_min(Watts heat);
 
 // Nodes that fit a rack's circuits at that draw.
 int64_t nodes_by_power(Watts rack, double breaker, Watts node);

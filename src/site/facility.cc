@@ -11,9 +11,7 @@
 namespace assay {
 namespace {
 
-constexpr double kAirRiseK = 52;    // junction over inlet at the limit: 0.075 K/W x 700 W
-constexpr double kOutageSigma = 1;  // of ln duration; assumed, outages span minutes to days
-constexpr double kHoursInYear = 8760;
+constexpr double kAirRiseK = 52;  // junction over inlet at the limit: 0.075 K/W x 700 W
 // Kinds of weather that runs draw from, and hours of all of them: memory and start-up time.
 constexpr int64_t kWeatherMost = 20, kWeatherHours = 100'000;
 // Failure rates double every ten kelvin: the usual reading of Arrhenius' law for electronics, from
@@ -132,11 +130,9 @@ class Hours {
   double reference_c_ = 25;  // coolant at which the clocks are those of the step
 };
 
-SiteSeries made(const Site& site, const Hours& hours, const FacilityOptions& options,
-                uint64_t seed) {
+SiteSeries made(const Hours& hours, const FacilityOptions& options, uint64_t seed) {
   SiteSeries series;
   series.start_hour = options.start_hour % kHoursPerYear;
-  series.outages = outages_of(site.tier);
   series.hours.reserve(static_cast<size_t>(options.hours));
   for (int64_t i = 0; i < options.hours; ++i) {
     series.hours.push_back(hours.hour(options.start_hour + i, seed));
@@ -177,17 +173,9 @@ double wear_at(double coolant_c, double reference_c) {
   return std::exp2(std::max(0.0, coolant_c - reference_c) / kDoublesEveryK);
 }
 
-OutageProcess outages_of(const Tier& t) {
-  return {t.outages_per_year, t.outage_mean, kOutageSigma};
-}
-
-double availability(const OutageProcess& o) {
-  return std::max(0.0, 1 - o.per_year * o.mean.v / (kHoursInYear * kSecondsPerHour));
-}
-
 SiteSeries facility_series(const Site& site, const Cluster& cluster,
                            const FacilityOptions& options) {
-  return made(site, Hours(site, cluster), options, options.seed);
+  return made(Hours(site, cluster), options, options.seed);
 }
 
 int64_t weather_count(int64_t hours) {
@@ -202,7 +190,7 @@ std::vector<SiteSeries> facility_weather(const Site& site, const Cluster& cluste
     // Zero would be the mean of many years.
     const uint64_t seed =
         Stream(options.seed, cause_id("weather"), static_cast<uint64_t>(k)).bits() | 1;
-    all.push_back(made(site, hours, options, seed));
+    all.push_back(made(hours, options, seed));
   }
   return all;
 }

@@ -53,8 +53,4 @@ double coolant_like_air(const Accelerator&, CoolingMethod, double inlet_c);
 // Published rates come from machines in air, and colder water is not credited.
 double wear_at(double coolant_c, double reference_c);
 
-// Availability of the tier as its outages make it: 1 - rate x mean duration.
-double availability(const OutageProcess&);
-OutageProcess outages_of(const Tier&);
-
 }  // namespace assay

@@ -50,12 +50,6 @@ double speed_at(double coolant_c, double reference_c) {
   return 1 - kSpeedPerKelvin * (coolant_c - reference_c);
 }
 
-Watts with_conversion(Watts dc) {
-  constexpr double kRegulatorLoss = 13, kRegulator = 0.98;  // W, efficiency
-  constexpr double kRectifierLoss = 17, kRectifier = 0.96;
-  return Watts(((dc.v + kRegulatorLoss) / kRegulator + kRectifierLoss) / kRectifier);
-}
-
 NodePower node_power(const Cluster& c) {
   const Node& n = c.node;
   const auto accelerators = static_cast<double>(n.accelerators);

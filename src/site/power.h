@@ -27,9 +27,6 @@ GpuThermal thermal_of(const Accelerator&);
 // kelvin, measured on the H200.
 double speed_at(double coolant_c, double reference_c);
 
-// From the boards to the socket: rectifier and voltage regulators, ExaDigiT/RAPS' fit on Frontier.
-Watts with_conversion(Watts dc);
-
 // What one node draws from the rack's busbar. Training is the catalog's accelerators at `draw` of
 // their limit beside the host; nameplate and idle as stated, else from published ratios.
 struct NodePower {

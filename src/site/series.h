@@ -28,17 +28,9 @@ struct SiteHour {
   double water_l = 0;           // evaporated in this hour
 };
 
-// Outages of the whole site: a Poisson process of log-normal durations.
-struct OutageProcess {
-  double per_year = 0;
-  Seconds mean;         // of one
-  double sigma_ln = 1;  // of the logarithm of the duration
-};
-
 struct SiteSeries {
   int64_t start_hour = 0;  // of the year, 0 to 8759
   std::vector<SiteHour> hours;
-  OutageProcess outages;
 };
 
 }  // namespace assay
