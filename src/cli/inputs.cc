@@ -77,6 +77,14 @@ void merge(InputRefusal& into, const InputRefusal& more) {
   }
 }
 
+std::vector<std::string> all_inputs(const Arguments& args) {
+  std::vector<std::string> inputs = args.operands;
+  for (const char* option : {"site", "run"}) {
+    if (args.has(option)) inputs.push_back(args.get(option));
+  }
+  return inputs;
+}
+
 bool result_file(const std::string& input, std::string& text) {
   if (!ends_with_json(input) || !file_exists(input)) return false;
   Result<std::string> read = read_file(input, kResultBytesMost);

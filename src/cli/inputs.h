@@ -32,6 +32,9 @@ tl::expected<Description, InputRefusal> describe_inputs(const Arguments&,
                                                         const std::string& which = "",
                                                         bool over_weeks = false);
 
+// The operands, and what --site and --run name.
+std::vector<std::string> all_inputs(const Arguments&);
+
 // Whether this operand is a result of an earlier command; its text then.
 bool result_file(const std::string& input, std::string& text);
 

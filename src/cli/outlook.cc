@@ -24,6 +24,10 @@ std::optional<Outlook> outlook_of(const Known& known, const Candidate& c, std::s
   const Description& d = known.plan->description;
   const std::unique_ptr<RunParts> parts =
       run_parts(d.setting, c.plan, c.prediction, known.operations, known.site, known.ask);
+  if (const Diagnostics dark = unpowered(*parts, d); !dark.empty()) {
+    why_not = dark.front().message;
+    return {};
+  }
   const SpecResult made = make_spec(parts->input);
   if (const Diagnostics problems = spec_problems(made); !problems.empty()) {
     why_not = problems.front().message;

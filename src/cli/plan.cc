@@ -19,7 +19,7 @@ InputRefusal check(const Context&, const Arguments& args) {
   if (const auto gates = parse_gates(args); !gates)
     wrong.insert(wrong.end(), gates.error().begin(), gates.error().end());
   InputRefusal refusal = description_refusal(
-      args, args.operands, [](Request& request) { request.needs_operations = true; });
+      args, all_inputs(args), [](Request& request) { request.needs_operations = true; });
   refusal.usage.insert(refusal.usage.begin(), wrong.begin(), wrong.end());
   return refusal;
 }
@@ -29,7 +29,7 @@ int run(const Context& context, const Arguments& args) {
   if (!gates || args.operands.empty()) return refuse(context, check(context, args));
 
   tl::expected<Description, InputRefusal> description =
-      describe_inputs(args, args.operands, "", true);
+      describe_inputs(args, all_inputs(args), "", true);
   if (!description) return refuse(context, description.error());
   print_error(render(description->warnings));
 
@@ -71,6 +71,8 @@ Command plan_command() {
       {{"gpus", 0, "N", "use N accelerators of the cluster", "Default: all of them."},
        {"tokens", 0, "T", "tokens to train on, e.g. 2T",
         "Default: the workload's, or 20 per parameter."},
+       {"site", 0, "S", "where it runs, a catalog name or a file", ""},
+       {"run", 0, "R", "how it is operated, a catalog name or a file", ""},
        {"fail-if", 0, "COND", "exit 1 when COND holds, e.g. 'mfu < 0.40' (repeatable)",
         "Figures: mfu, step_time, tokens_per_s, days, gpu_hours, cost, energy, memory."},
        {"no-what-ifs", 0, "", "skip levers and fixes: only the search", ""}},

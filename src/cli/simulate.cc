@@ -21,13 +21,6 @@ Result<bool> write_trace(SimulateResult r, const SimulationAsk& ask, const std::
                                          fmt::format("assay simulate, seed {}", ask.seed)));
 }
 
-std::vector<std::string> inputs_of(const Arguments& args) {
-  std::vector<std::string> inputs = args.operands;
-  if (args.has("site")) inputs.push_back(args.get("site"));
-  if (args.has("run")) inputs.push_back(args.get("run"));
-  return inputs;
-}
-
 InputRefusal check(const Context& context, const Arguments& args) {
   UsageErrors wrong;
   if (args.operands.empty())
@@ -35,7 +28,7 @@ InputRefusal check(const Context& context, const Arguments& args) {
   const tl::expected<SimulationAsk, UsageErrors> ask = read_simulation_ask(context, args);
   if (!ask) wrong.insert(wrong.end(), ask.error().begin(), ask.error().end());
   InputRefusal refusal = description_refusal(
-      args, inputs_of(args), [](Request& request) { request.needs_operations = true; });
+      args, all_inputs(args), [](Request& request) { request.needs_operations = true; });
   refusal.usage.insert(refusal.usage.begin(), wrong.begin(), wrong.end());
   return refusal;
 }
@@ -43,7 +36,7 @@ InputRefusal check(const Context& context, const Arguments& args) {
 int run(const Context& context, const Arguments& args) {
   const tl::expected<SimulationAsk, UsageErrors> ask = read_simulation_ask(context, args);
   if (!ask || args.operands.empty()) return refuse(context, check(context, args));
-  tl::expected<Description, InputRefusal> description = describe_run(args, inputs_of(args));
+  tl::expected<Description, InputRefusal> description = describe_run(args, all_inputs(args));
   if (!description) return refuse(context, check(context, args));
   print_error(render(description->warnings));
   const tl::expected<SimulateResult, int> r =

@@ -144,6 +144,26 @@ RunMoney run_money(const PlanResult& plan, const RunParts& r) {
   return m;
 }
 
+Diagnostics unpowered(const RunParts& parts, const Description& d) {
+  if (!parts.site || parts.site->hours.empty()) return {};
+  double running = 0;
+  Watts least = parts.site->hours.front().facility_power;
+  for (const SiteHour& h : parts.site->hours) {
+    running = std::max(running, h.running);
+    least = std::min(least, h.facility_power);
+  }
+  if (running > 0 || least <= d.site.power.contracted) return {};
+  Diagnostic problem;
+  problem.message = fmt::format(
+      "site.power.contracted: {} nodes at rest draw {}, the site has {}: nothing would ever run",
+      count(d.setting.cluster.nodes), watts(least.v), watts(d.site.power.contracted.v));
+  problem.help = "contract more, or use fewer nodes (--set cluster.nodes=N)";
+  const auto stated = d.origins.find("site.power.contracted");
+  if (stated != d.origins.end() && !stated->second.file.starts_with("catalog/"))
+    problem.at = {stated->second.file, stated->second.line, 0, 1};
+  return {problem};
+}
+
 tl::expected<SimulationAsk, UsageErrors> read_simulation_ask(const Context& context,
                                                              const Arguments& args) {
   SimulationAsk ask;
@@ -248,6 +268,10 @@ tl::expected<SimulateResult, int> simulate_description(const Context& context,
   const std::unique_ptr<RunParts> parts =
       run_parts(r.plan.description.setting, r.plan.plan, r.plan.prediction, operations,
                 has_site ? &site : nullptr, what);
+  // A review asks what else binds, and gets its answer from the run.
+  if (const Diagnostics dark = unpowered(*parts, r.plan.description);
+      ask.show_misfit && !dark.empty())
+    return tl::unexpected(reject(context, dark));
   r.spec = make_spec(parts->input);
   if (const Diagnostics problems = spec_problems(r.spec, r.plan.description.origins);
       !problems.empty())

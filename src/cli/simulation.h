@@ -45,6 +45,8 @@ struct RunAsk {
 };
 std::unique_ptr<RunParts> run_parts(const Setting&, const Plan&, const Prediction&,
                                     const Operations&, const Site*, const RunAsk&);
+// A site that lets nothing run in any hour: of what is asked, even nodes at rest are too many.
+Diagnostics unpowered(const RunParts&, const Description&);
 // What an accelerator-hour of it costs.
 RunMoney run_money(const PlanResult&, const RunParts&);
 

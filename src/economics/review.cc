@@ -283,7 +283,8 @@ void Reviewer::power_bill() {
   }
   shifting(a);
   if (y.running < 1 - kFewCents) {
-    a.verdict = Verdict::kPartly;
+    // Nodes at rest draw power, too; what even they exceed no schedule keeps.
+    if (a.verdict == Verdict::kGood) a.verdict = Verdict::kPartly;
     fact(a, 'c',
          fmt::format("power and cooling let {:.1f} % of the cluster run on average",
                      100 * y.running));

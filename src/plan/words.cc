@@ -33,7 +33,7 @@ constexpr std::array<Unit, 4> kMoney{{{1e9, " B"}, {1e6, " M"}, {1e3, " k"}, {1,
 constexpr std::array<Unit, 3> kSeconds{{{1, " s"}, {1e-3, " ms"}, {1e-6, " us"}}};
 constexpr std::array<Unit, 5> kDuration{
     {{730 * 86400.0, " years"}, {86400, " days"}, {3600, " hours"}, {60, " min"}, {1, " s"}}};
-constexpr std::array<Unit, 3> kEnergy{{{1e6, " GWh"}, {1e3, " MWh"}, {1, " kWh"}}};
+constexpr std::array<Unit, 4> kEnergy{{{1e6, " GWh"}, {1e3, " MWh"}, {1, " kWh"}, {1e-3, " Wh"}}};
 constexpr std::array<Unit, 3> kBandwidth{{{1e12, " TB/s"}, {1e9, " GB/s"}, {1e6, " MB/s"}}};
 
 // Years start to be used at two of them, but count in ones.

@@ -19,6 +19,8 @@ double share_of(const SimulateResult& r, Account a) {
   return r.many.paid.mean > 0 ? r.many.mean[a].v / r.many.paid.mean : 0;
 }
 
+bool has_target(const SimulateResult& r) { return r.spec.spec.target_tokens > 0; }
+
 Rows figure_rows(const OffersResult& o) {
   Rows rows{{""}};
   const auto row = [&](const std::string& name, auto&& of) {
@@ -41,9 +43,14 @@ Rows figure_rows(const OffersResult& o) {
   });
   row("days", [&](const OfferSide& s) {
     const OfferFigures f = figures(s);
+    if (f.done <= 0) return fmt::format("not done in {}", significant(f.days.mean));
     return fmt::format("{} ({}-{})", significant(f.days.mean), significant(f.days.p5),
                        significant(f.days.p95));
   });
+  const bool unfinished = std::any_of(o.sides.begin(), o.sides.end(), [&](const OfferSide& s) {
+    return !has_target(s.run) || figures(s).done < 1;
+  });
+  if (unfinished) row("tokens", [&](const OfferSide& s) { return scaled(figures(s).tokens.mean); });
   if (o.deadline_days > 0) {
     row(fmt::format("later than {} days", significant(o.deadline_days)),
         [&](const OfferSide& s) { return percent(figures(s).missed); });
@@ -89,28 +96,58 @@ Rows loss_rows(const OffersResult& o) {
   return rows;
 }
 
-std::string verdict(const OffersResult& o) {
-  if (o.partial) return "Interrupted: nothing is compared.";
+// Who gets further where none is done, or none was asked to be.
+std::string further(const OffersResult& o) {
+  const auto tokens = [](const OfferSide& s) { return s.run.many.tokens; };
+  const auto by = [&](const OfferSide& a, const OfferSide& b) {
+    return tokens(a).mean < tokens(b).mean;
+  };
+  const auto [least, most] = std::minmax_element(o.sides.begin(), o.sides.end(), by);
+  const std::string both =
+      fmt::format("{} against {}", scaled(tokens(*most).mean), scaled(tokens(*least).mean));
+  std::string text =
+      has_target(o.sides.front().run)
+          ? fmt::format("None is done in {} days: ",
+                        significant(o.sides.front().run.many.period.mean / kSecondsPerDay))
+          : "";
+  if (tokens(*most).p5 > tokens(*least).p95)
+    return text + fmt::format("{} gets further ({} tokens)", most->name, both);
+  return text +
+         fmt::format("{} significant difference in tokens ({})", text.empty() ? "No" : "no", both);
+}
+
+std::string sooner_of(const OffersResult& o) {
   const auto figures = [&o](const OfferSide& s) { return offer_figures(s.run, o.deadline_days); };
+  const bool any_done = std::any_of(o.sides.begin(), o.sides.end(), [&](const OfferSide& s) {
+    return has_target(s.run) && figures(s).done > 0;
+  });
+  if (!any_done) return further(o);
   const auto sooner =
       std::min_element(o.sides.begin(), o.sides.end(), [&](const OfferSide& a, const OfferSide& b) {
         return figures(a).days.mean < figures(b).days.mean;
       });
-  const auto cheaper =
-      std::min_element(o.sides.begin(), o.sides.end(), [&](const OfferSide& a, const OfferSide& b) {
-        return figures(a).usd_per_useful_exaflop < figures(b).usd_per_useful_exaflop;
-      });
   const OfferSide& other = sooner == o.sides.begin() ? o.sides.back() : o.sides.front();
   const OfferFigures best = figures(*sooner), worst = figures(other);
   const bool apart = best.days.p95 < worst.days.p5;
-  std::string text =
-      apart ? fmt::format("{} is done {} days sooner than {} ({} against {})", sooner->name,
-                          significant(worst.days.mean - best.days.mean), other.name,
-                          significant(best.days.mean), significant(worst.days.mean))
-            : fmt::format("No significant difference in days ({} against {})",
-                          significant(best.days.mean), significant(worst.days.mean));
-  const double cost = figures(*cheaper).usd_per_useful_exaflop;
-  if (cost > 0)
+  return apart ? fmt::format("{} is done {} days sooner than {} ({} against {})", sooner->name,
+                             significant(worst.days.mean - best.days.mean), other.name,
+                             significant(best.days.mean), significant(worst.days.mean))
+               : fmt::format("No significant difference in days ({} against {})",
+                             significant(best.days.mean), significant(worst.days.mean));
+}
+
+std::string verdict(const OffersResult& o) {
+  if (o.partial) return "Interrupted: nothing is compared.";
+  std::string text = sooner_of(o);
+  const auto usd = [&o](const OfferSide& s) {
+    return offer_figures(s.run, o.deadline_days).usd_per_useful_exaflop;
+  };
+  const auto by = [&](const OfferSide& a, const OfferSide& b) { return usd(a) < usd(b); };
+  const auto [cheaper, dearer] = std::minmax_element(o.sides.begin(), o.sides.end(), by);
+  const double cost = usd(*cheaper);
+  if (cost > 0 && cost == usd(*dearer)) {
+    text += fmt::format("; each costs {} per useful exaFLOP", dollars(cost));
+  } else if (cost > 0)
     text += fmt::format("; {} costs least per useful exaFLOP, {}", cheaper->name, dollars(cost));
   return text + ".";
 }
@@ -130,6 +167,8 @@ Json side_json(const OfferSide& s, double deadline) {
           {"mfu", s.run.plan.prediction.mfu},
           {"goodput", s.run.many.goodput.mean},
           {"days", {{"mean", f.days.mean}, {"p5", f.days.p5}, {"p95", f.days.p95}}},
+          {"done", f.done},
+          {"tokens", f.tokens.mean},
           {"missed_deadline", f.missed},
           {"cost_usd", f.cost_usd},
           {"usd_per_useful_exaflop", f.usd_per_useful_exaflop},
@@ -148,6 +187,8 @@ OfferFigures offer_figures(const SimulateResult& r, double deadline_days) {
   const ManyResult& m = r.many;
   f.days = {m.period.p5 / kSecondsPerDay, m.period.p50 / kSecondsPerDay,
             m.period.p95 / kSecondsPerDay, m.period.mean / kSecondsPerDay};
+  f.tokens = m.tokens;
+  if (has_target(r)) f.done = m.finished;
   const double hours = m.paid.mean / kSecondsPerHour;
   f.cost_usd = hours * r.money.usd_per_gpu_hour;
   const RunEnergy drawn = run_energy(r);

@@ -18,7 +18,8 @@ struct OffersResult {
 
 // What one offer comes to. Days and dollars are to the target where there is one.
 struct OfferFigures {
-  Band days;
+  Band days, tokens;
+  double done = 1;  // share of runs that reach the target; 1 without one
   double cost_usd = 0;
   double usd_per_useful_exaflop = 0;
   double kwh = 0;

@@ -89,7 +89,6 @@ void expect_narrow(const std::string& text, int width) {
   }
 }
 
-
 TEST(Reports, NoLineIsWiderThanTheScreen) {
   const PlanResult a = planned({"llama-3.1-70b", "h100-128"}, {});
   const PlanResult b = planned({"llama-2-7b", "b200-16"}, {"plan.tp=2"});

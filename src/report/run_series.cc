@@ -66,6 +66,7 @@ struct Curve {
   int decimals = 1;
   double least_range = 0;               // a flat curve is shown in a range of this
   std::vector<double> low, mean, high;  // of each day
+  double least = -1e18, most = 1e18;    // what it can be
 };
 
 // Days into columns, each the mean of its own, with the extremes of the band.
@@ -93,6 +94,9 @@ std::vector<std::string> plot(const Curve& whole, size_t columns, double last_da
   if (high - low < c.least_range) {
     const double middle = (high + low) / 2;
     low = middle - c.least_range / 2, high = middle + c.least_range / 2;
+    // A share has no room beyond all and nothing.
+    const double shift = low < c.least ? c.least - low : high > c.most ? c.most - high : 0;
+    low += shift, high += shift;
   }
   std::vector<std::string> lines{whole.title};
   for (int row = kPlotRows - 1; row >= 0; --row) {
@@ -116,8 +120,8 @@ std::vector<std::string> plot(const Curve& whole, size_t columns, double last_da
 std::vector<Curve> curves(const SimulateResult& r, const std::vector<DayPoint>& days) {
   const double bucket = r.many.bucket.v / kSecondsPerDay;
   const std::string by = bucket > 1 ? fmt::format(" by {} days", significant(bucket)) : " by day";
-  Curve goodput{"Goodput" + by + ", %  (* mean, : p5 to p95)", 1, 1, {}, {}, {}};
-  Curve clock{"Clocks, % of the step's", 2, 0.5, {}, {}, {}};
+  Curve goodput{"Goodput" + by + ", %  (* mean, : p5 to p95)", 1, 1, {}, {}, {}, 0, 100};
+  Curve clock{"Clocks, % of the step's", 2, 0.5, {}, {}, {}, 0, 100};
   Curve coolant{"Coolant supply, C  (* mean, : hottest hour)", 1, 2, {}, {}, {}};
   Curve power{"Facility power, MW", 2, 0, {}, {}, {}};
   double slowest = 1, fastest = 0;

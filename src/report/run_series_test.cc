@@ -62,6 +62,18 @@ TEST(RunSeries, DaysHaveTheRunsEnergyAndTheSitesWeather) {
   EXPECT_NEAR(kwh / run_energy(r).kwh, 1, 0.05);
 }
 
+TEST(RunSeries, AFlatShareIsShownBetweenNothingAndAll) {
+  SimulateResult r = week();
+  for (const double flat : {0.0, 1.0}) {
+    for (SeriesBand& b : r.many.series) b.goodput = {flat, flat, flat, flat};
+    const std::string text = series_text(r, Style{});
+    const std::string plot = text.substr(0, text.find("Facility"));
+    EXPECT_EQ(plot.find("-0."), std::string::npos) << plot;
+    EXPECT_EQ(plot.find("100."), std::string::npos) << plot;
+    EXPECT_NE(plot.find(flat > 0 ? "99.9" : "0.1"), std::string::npos) << plot;
+  }
+}
+
 TEST(RunSeries, PlotsFitTheScreenAndCountersTheRun) {
   const SimulateResult r = week();
   for (const int width : {80, 100, 140}) {

@@ -251,7 +251,7 @@ std::string formulas_text(const SimulateResult& r, const Style& style) {
       intervals += fmt::format("{}{} every {} (-{:.2f} pt)", intervals.empty() ? "" : ", ",
                                f.name == "young" ? "Young" : "Daly",
                                duration(f.period.v - r.spec.spec.checkpoints.back().stall.v),
-                               100 * f.regret);
+                               100 * std::max(0.0, f.regret));
     }
     if (f.name == "daly") daly = &f;
     if (f.name == "optimal") best = &f;

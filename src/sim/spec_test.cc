@@ -396,6 +396,17 @@ TEST(Spec, ASlowerClockNeverGivesAFasterStep) {
   }
 }
 
+TEST(Spec, AJobOfFewNodesKeepsNoSpareByShare) {
+  Case c;
+  c.run().spares = 0;
+  c.run().spare_share = 0.02;
+  EXPECT_EQ(c.make().spec.spares.nodes, 1);  // 16 nodes
+  c.description.setting.accelerators = 64;
+  EXPECT_EQ(c.make().spec.spares.nodes, 0);
+  c.run().spares = 1;  // stated is stated
+  EXPECT_EQ(c.make().spec.spares.nodes, 1);
+}
+
 // --- the site's hours -------------------------------------------------------------------------
 
 TEST(Spec, HoursOfTheSiteArrive) {

@@ -39,7 +39,8 @@ class Series {
     // The rack's own shelves, switches and bars take a sixth of the height.
     out_.rack.by_height = std::max<int64_t>(1, site.hall.rack_units * 5 / 6 / units_);
     const int64_t domain = cluster.scaleup_domain() / std::max<int64_t>(1, n.accelerators);
-    out_.rack.fixed = domain > 1;
+    // Copper and its switches fill one rack; a torus is cabled through as many as it takes.
+    out_.rack.fixed = domain > 1 && cluster.fabric.kind != FabricKind::kTorus;
     if (out_.rack.fixed) out_.rack.by_height = domain;
   }
 

@@ -27,6 +27,15 @@ Site contracted_24mw() {
   return s;
 }
 
+// 72 accelerators on one copper spine are one rack; a torus of thousands is not.
+TEST(Density, ATorusIsCabledThroughManyRacks) {
+  const Site s = *find_entry<Site>(catalog(), "phoenix");
+  const Density pod = density(s, *find_cluster(catalog(), "tpu-v5p-1024"));
+  EXPECT_FALSE(pod.rack.fixed);
+  EXPECT_GT(pod.rack.nodes, 0);
+  EXPECT_TRUE(pod.fits());
+}
+
 TEST(Density, TwentyFourMegawattsAndTheFloorSaysNo) {
   Site s = contracted_24mw();
   const Cluster c = *find_cluster(catalog(), "h100-8192");
