@@ -283,7 +283,7 @@ HostCall make_call(const Context& c, size_t at, int32_t last_op) {
   return out;
 }
 
-DeviceOp make_op(const Context& c, int32_t event) {
+DeviceOp make_op(const Context& c, int32_t event, bool repeats) {
   const Trace& t = c.trace;
   const DeviceEvent& e = t.device[static_cast<size_t>(event)];
   const RuntimeEvent& launch = t.runtime[static_cast<size_t>(e.launch)];
@@ -295,7 +295,10 @@ DeviceOp make_op(const Context& c, int32_t event) {
   op.gap_ns = c.gap;
   const int64_t earliest = launch.start_ns + op.latency_ns;
   int64_t stream = INT64_MIN;
-  if (const int32_t before = c.before[static_cast<size_t>(event)]; before >= 0) {
+  const int32_t before = c.before[static_cast<size_t>(event)];
+  // What the first recorded work of a stream waited for may have begun before the file did.
+  if (before < 0 && repeats) return op;
+  if (before >= 0) {
     const int64_t ended = end_of(t.device[static_cast<size_t>(before)]);
     op.gap_ns = std::min(e.start_ns - ended, c.gap);
     stream = ended + op.gap_ns;
@@ -516,7 +519,7 @@ StepGraph graph_of(const Context& c, const StepView& view) {
     if (call.runtime < 0) continue;
     const int32_t begin = c.launch_from[static_cast<size_t>(call.runtime)];
     for (int32_t i = 0; i < call.ops; ++i) {
-      DeviceOp op = make_op(c, c.launch_list[static_cast<size_t>(begin + i)]);
+      DeviceOp op = make_op(c, c.launch_list[static_cast<size_t>(begin + i)], g.repeats);
       if (const int64_t staging = op.latency_ns - c.latency;
           call.kind == CallKind::kCopy && staging > 0) {
         op.latency_ns -= staging;

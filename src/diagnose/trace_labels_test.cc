@@ -136,6 +136,9 @@ TEST(TraceLabels, OtherNetworksNameTheirCauseFirst) { expect_first("seventh.csv"
 // Habits put into vision, language, diffusion and expert models by somebody who never saw a rule.
 TEST(TraceLabels, HabitsOfOthersNameTheirCauseFirst) { expect_first("eighth.csv", 8); }
 
+// Faults in forms that no earlier set has (tools/measure/ninth.py).
+TEST(TraceLabels, NewFormsNameTheirCauseFirst) { expect_first("ninth.csv", 5); }
+
 // Two ranks that were really run, over sockets: who is late, and what the job would take.
 TEST(TraceLabels, RanksThatWereReallyLate) {
   const auto job = [](const std::string& name) {
