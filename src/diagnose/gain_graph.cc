@@ -369,6 +369,7 @@ std::vector<HostCall> window_calls(const Context& c, int64_t from, int64_t to) {
       const HostSplit split = split_host(c.marks, frontier, call.start_ns);
       h.work_ns = split.work_ns;
       h.data_ns = split.data_ns;
+      h.pin_ns = split.pin_ns;
       h.read_ns = split.read_ns;
       h.pause_ns = split.pause_ns;
     }
@@ -385,6 +386,7 @@ std::vector<HostCall> window_calls(const Context& c, int64_t from, int64_t to) {
   const HostSplit split = split_host(c.marks, frontier, std::max(to, frontier));
   end.work_ns = split.work_ns;
   end.data_ns = split.data_ns;
+  end.pin_ns = split.pin_ns;
   end.read_ns = split.read_ns;
   end.pause_ns = split.pause_ns;
   end.recorded = recorded_in(c, frontier, to);
@@ -453,6 +455,7 @@ void take_typical(const Context& c, const StepView& view, StepGraph& g) {
   }
   if (2 * steps.size() <= static_cast<size_t>(view.steps) || steps.size() < 2) return;
   spread_mean(whole, &HostCall::data_ns, g.calls);
+  spread_mean(whole, &HostCall::pin_ns, g.calls);
   spread_mean(whole, &HostCall::read_ns, g.calls);
   spread_mean(whole, &HostCall::pause_ns, g.calls);
   std::vector<int64_t> values(steps.size());

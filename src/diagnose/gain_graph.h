@@ -47,6 +47,7 @@ struct HostCall {
   // Host time before the call, by what the host did with it.
   int64_t work_ns = 0;   // framework and Python: launching
   int64_t data_ns = 0;   // fetching or preparing the next batch
+  int64_t pin_ns = 0;    // held by the loader's thread that pins batches
   int64_t read_ns = 0;   // working on values that it has read from the device
   int64_t pause_ns = 0;  // nothing recorded: garbage collection or other work of the interpreter
 

@@ -5,8 +5,9 @@
 // collector by its frame. A stretch of more than a millisecond in which no thread that launches
 // work records an operator, a runtime call or an annotation is a pause: input work when the next
 // thing to reach the device, in the same step, is a copy from the host; work on what was read when
-// the last thing before it was a copy to the host of so many values that they explain it; else the
-// interpreter's own.
+// the last thing before it was a copy to the host of so many values that they explain it; the
+// loader's when its thread that copies batches to pinned memory has just begun, which holds the
+// interpreter meanwhile; else the interpreter's own.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +20,7 @@ namespace assay {
 
 struct HostMarks {
   Intervals data;    // fetching or preparing the next batch
+  Intervals pins;    // held by the loader's thread that copies batches to pinned memory
   Intervals reads;   // working on values read from the device
   Intervals pauses;  // garbage collection, or nothing recorded
   bool data_named = false, collection_named = false;
@@ -30,9 +32,9 @@ struct HostMarks {
 HostMarks host_marks(const Trace&);
 
 struct HostSplit {
-  int64_t work_ns = 0, data_ns = 0, read_ns = 0, pause_ns = 0;
+  int64_t work_ns = 0, data_ns = 0, pin_ns = 0, read_ns = 0, pause_ns = 0;
 };
-// How [from, to) divides; data comes before reads, and these before pauses, where both claim it.
+// How [from, to) divides; what comes first in the list has it where several claim it.
 HostSplit split_host(const HostMarks&, int64_t from_ns, int64_t to_ns);
 
 bool is_loader(std::string_view name);

@@ -52,7 +52,7 @@ struct GainReplay {
   void step() {
     for (const HostCall& call : graph.calls) {
       now += static_cast<double>(call.work_ns) * scale +
-             static_cast<double>(call.data_ns + call.read_ns + call.pause_ns);
+             static_cast<double>(call.data_ns + call.pin_ns + call.read_ns + call.pause_ns);
       const double call_start = now;
       for (int32_t i = 0; i < call.ops; ++i) {
         start_op(static_cast<size_t>(call.first_op + i), call_start);

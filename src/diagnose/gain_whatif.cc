@@ -62,6 +62,10 @@ StepGraph paced_by_loader(StepGraph g, Seconds measured) {
 }
 
 StepGraph without_data(StepGraph g, const Trace& t) {
+  if (pin_ns(g) > data_ns(g)) {
+    for (HostCall& call : g.calls) call.pin_ns = 0;
+    return g;
+  }
   const bool moves = g.loader_in_process && data_ns(g) > 0;
   for (HostCall& call : g.calls) {
     call.data_ns = 0;
@@ -154,7 +158,8 @@ StepGraph with_graphs(StepGraph g) {
     const bool captured = call.kind == CallKind::kLaunch || call.kind == CallKind::kOther;
     // Queries and the end of the step launch nothing: they neither start a graph nor break one.
     call.work_ns = 0;
-    if (!captured || call.data_ns > 0 || call.read_ns > 0 || call.pause_ns > 0) in_graph = false;
+    const bool held = call.data_ns > 0 || call.pin_ns > 0 || call.read_ns > 0 || call.pause_ns > 0;
+    if (!captured || held) in_graph = false;
     if (!captured) continue;
     call.call_ns = !in_graph && call.ops > 0 ? kGraphLaunch : 0;
     for (int32_t i = 0; i < call.ops; ++i) {
@@ -251,6 +256,12 @@ StepGraph with_hidden_communication(StepGraph g, const Trace& t, const KernelTab
 int64_t data_ns(const StepGraph& g) {
   int64_t sum = 0;
   for (const HostCall& call : g.calls) sum += call.data_ns;
+  return sum;
+}
+
+int64_t pin_ns(const StepGraph& g) {
+  int64_t sum = 0;
+  for (const HostCall& call : g.calls) sum += call.pin_ns;
   return sum;
 }
 

@@ -39,6 +39,8 @@ constexpr double kPeriodMost = 3600;  // s; a longer step is some profiler's mis
 //   - The batch arrives in shared memory that this process has not touched: the copy to the device
 //     takes a page fault for every page (kPageFault).
 //   - Everything the stall had hidden stays: a pageable copy still drains the queue every step.
+// Where the thread that pins batches holds the host for longer than fetching does, that goes
+// instead, and nothing else.
 StepGraph without_data(StepGraph, const Trace&);
 constexpr double kBesideWorkers = 1.10;
 constexpr int64_t kPageFault = 250;  // ns for a minor fault of Linux on shared memory
@@ -91,6 +93,7 @@ bool is_point_to_point(const Trace&, const DeviceEvent&);
 
 // Share of a step that goes to waiting for data etc.: sums over the calls of a graph.
 int64_t data_ns(const StepGraph&);
+int64_t pin_ns(const StepGraph&);
 int64_t read_ns(const StepGraph&);
 int64_t pause_ns(const StepGraph&);
 

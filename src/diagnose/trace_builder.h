@@ -122,6 +122,17 @@ class TraceBuilder {
     add_host("enumerate(DataLoader)#" + kind + ".__next__", start, now_, HostKind::kAnnotation);
   }
   void pause(int64_t us) { now_ += us * kUs; }
+  // A thread that launches nothing begins to copy a batch to pinned memory.
+  void begin_pinning() {
+    if (trace_.threads.size() < 2) trace_.threads.push_back({1, 2, 0});
+    RuntimeEvent r;
+    r.start_ns = now_;
+    r.duration_ns = 10 * kUs;
+    r.name = text("cudaPointerGetAttributes");
+    r.thread = 1;
+    r.correlation = trace_.runtime.size() + 1;
+    trace_.runtime.push_back(r);
+  }
   // An operator that runs on the host alone.
   void host_op(const std::string& name, int64_t us) {
     const int64_t start = now_;

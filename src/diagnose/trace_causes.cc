@@ -249,7 +249,8 @@ void hunt_holds(Hunt& h) {
     std::function<void()> hunt;
   };
   auto idle = [&](Cause c) { return h.in.idle.by_cause[static_cast<size_t>(c)]; };
-  const Confidence data = h.graph.data_annotated ? Confidence::kHigh : Confidence::kMedium;
+  const bool named = h.graph.data_annotated && data_ns(h.graph) >= pin_ns(h.graph);
+  const Confidence data = named ? Confidence::kHigh : Confidence::kMedium;
   const Confidence pause = h.graph.pause_annotated ? Confidence::kHigh : Confidence::kLow;
   const Edit fetch = [&](StepGraph g) { return without_data(std::move(g), h.in.trace); };
   const Edit pin = [&](StepGraph g) {

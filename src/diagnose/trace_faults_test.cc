@@ -120,6 +120,24 @@ TEST(TraceFaults, PassesBesideASlowHost) {
   EXPECT_EQ(idle.analysis.findings.front().cause, Cause::kLaunchBound);
 }
 
+// Silence that begins when the loader's pinning thread does is the loader's, not a collection's.
+TEST(TraceFaults, PinningHoldsTheInterpreter) {
+  const auto body = [](bool pins) {
+    return [pins](TraceBuilder& b, int) {
+      b.loader(50, "_MultiProcessingDataLoaderIter");
+      b.copy("Memcpy HtoD (Pinned -> Device)", 100 << 20, 2'000, false);
+      b.kernel(kGemm, "aten::mm", 400);
+      if (pins) b.begin_pinning();
+      b.pause(20'000);
+      matmuls(b);
+    };
+  };
+  const TraceDiagnosis d = diagnose_steps(body(true));
+  expect_only(d, Cause::kDataStarved, 10.0, 11.5);
+  EXPECT_NE(d.analysis.findings.front().title.find("pinning"), std::string::npos);
+  expect_only(diagnose_steps(body(false)), Cause::kGarbageCollection, 10.0, 11.5);
+}
+
 // A depthwise weight gradient that only fp32 and TF32 need is a pass over the tensors in 16 bit; of
 // one beside an ordinary data gradient nothing is known.
 TEST(TraceFaults, DepthwiseGradients) {

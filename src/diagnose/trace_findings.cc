@@ -27,7 +27,15 @@ struct Words {
 };
 
 Words data_words(const Priced& p, const FindingInput& in) {
-  const int64_t data = data_ns(in.graph);
+  const int64_t data = data_ns(in.graph), pins = pin_ns(in.graph);
+  if (pins > data) {
+    return {"The loader's pinning thread holds the interpreter",
+            fmt::format("For {} a step nothing is launched while a thread of the loader copies the "
+                        "next batch to pinned memory.",
+                        ms(pins)),
+            "move fewer bytes through it: pictures as uint8 that the device converts (a quarter of "
+            "float32), tokens as int32"};
+  }
   const double step = std::max(p.after.v, 1e-9);
   const int workers =
       std::clamp(static_cast<int>(std::ceil(static_cast<double>(data) * 1e-9 / step)) + 1, 2, 64);

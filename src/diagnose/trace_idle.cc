@@ -30,9 +30,13 @@ void add_between(const HostMarks& marks, int64_t from, int64_t to, std::vector<H
   const Intervals between = {{from, to}};
   std::vector<HostPiece> pieces;
   const Intervals data = intersect(between, marks.data);
+  const Intervals pins = intersect(between, marks.pins);
   const Intervals reads = intersect(between, marks.reads);
   const Intervals pauses = intersect(between, marks.pauses);
   for (const Interval64& i : data) {
+    pieces.push_back({i.start_ns, i.end_ns, Cause::kDataStarved, true});
+  }
+  for (const Interval64& i : pins) {
     pieces.push_back({i.start_ns, i.end_ns, Cause::kDataStarved, true});
   }
   for (const Interval64& i : reads) {
@@ -41,7 +45,8 @@ void add_between(const HostMarks& marks, int64_t from, int64_t to, std::vector<H
   for (const Interval64& i : pauses) {
     pieces.push_back({i.start_ns, i.end_ns, Cause::kGarbageCollection, true});
   }
-  for (const Interval64& i : subtract(subtract(subtract(between, data), reads), pauses)) {
+  const Intervals rest = subtract(subtract(subtract(subtract(between, data), pins), reads), pauses);
+  for (const Interval64& i : rest) {
     pieces.push_back({i.start_ns, i.end_ns, Cause::kLaunchBound, false});
   }
   std::sort(pieces.begin(), pieces.end(),
