@@ -93,10 +93,12 @@ TEST(RandomSpec, WhateverPassesTheCheckIsSound) {
     ASSERT_TRUE(r.goodput >= 0 && r.goodput <= 1) << seed;
     ASSERT_TRUE(r.useful_share >= 0 && r.useful_share <= 1) << seed;
     ASSERT_LE(r.period.v, s.period.v * (1 + 1e-12)) << seed;
-    const Expectation expected = expect_run(s);
-    ASSERT_TRUE(expected.goodput >= 0 && expected.goodput <= 1) << seed;
-    ASSERT_TRUE(expected.slowdown > 0 && std::isfinite(expected.slowdown)) << seed;
-    ASSERT_TRUE(expected.time.v > 0) << seed;
+    if (seed % 4 == 0) {  // about as costly as the run
+      const Expectation expected = expect_run(s);
+      ASSERT_TRUE(expected.goodput >= 0 && expected.goodput <= 1) << seed;
+      ASSERT_TRUE(expected.slowdown > 0 && std::isfinite(expected.slowdown)) << seed;
+      ASSERT_TRUE(expected.time.v > 0) << seed;
+    }
     for (const Seconds leaf : r.ledger.leaf) {
       ASSERT_TRUE(std::isfinite(leaf.v) && leaf.v >= 0) << seed;
     }

@@ -486,7 +486,8 @@ std::string described(const std::string& path) {
       {"repair", "reliability"},
       {"recovery.", ""},
       {"data.prefetch", "prefetch"},
-      {"data.hedges", "hedges"}};
+      {"data.hedges", "hedges"},
+      {"data.latency", "site.storage.latency"}};
   for (const auto& [member, field] : kFields) {
     if (path.starts_with(member)) return std::string(field) + path.substr(member.size());
   }
@@ -544,8 +545,19 @@ Diagnostics spec_problems(const SpecResult& r, const Origins& origins) {
     }
     return true;
   });
+  // Input that the assumed storage cannot deliver is said of the input, once.
+  const auto hungry = [](const SpecProblem& p) {
+    return p.path.ends_with(".starves") || p.path == "data.starved" || p.path == "data.demand";
+  };
+  if (std::erase_if(found, hungry) > 0) {
+    add("workload.sample_bytes: the input wants a million times what storage can read",
+        "lower it, cache it (`run.input_cached`), or state a faster `site.storage.read`",
+        "workload.sample_bytes");
+  }
   for (const SpecProblem& p : found) {
-    add(fmt::format("run.{}: {}", p.path, p.message), p.fix, "run." + p.path);
+    const bool site = p.path.starts_with("site.");
+    const std::string path = site ? p.path : "run." + p.path;
+    add(fmt::format("{}: {}", path, p.message), p.fix, path);
   }
   return problems;
 }

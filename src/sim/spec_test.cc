@@ -437,6 +437,16 @@ TEST(Spec, HoursOfTheSiteArrive) {
 
 // A figure that was stated is named where it was stated, also when a rate follows from two of them,
 // and one mistake is one problem.
+TEST(Spec, InputThatNoStorageDeliversIsSaidOfTheInput) {
+  Case c({"workload.sample_bytes=1000 TB"});
+  c.has_site = false;
+  c.description.setting.workload.sample_bytes = Bytes(1e20);
+  const Diagnostics problems = spec_problems(c.make(), c.description.origins);
+  ASSERT_EQ(problems.size(), 1u) << render(problems);
+  EXPECT_TRUE(problems[0].message.starts_with("workload.sample_bytes"));
+  EXPECT_NE(problems[0].at.file.find("sample_bytes"), std::string::npos);
+}
+
 TEST(Spec, ImpossibleRatesAreSaidOnceWhereTheyWereStated) {
   // The description's own rules refuse these; a spec may come from elsewhere.
   Case c({"run.reliability.exposure_gpu_hours=1e6"});
