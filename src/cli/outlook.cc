@@ -70,4 +70,20 @@ PlanOutlook plan_outlook(const PlanResult& r, const std::string& seed) {
   return outlook;
 }
 
+ScaleOutlook scale_outlook(const Description& d, const ScaleResult& r, const std::string& seed) {
+  ScaleOutlook outlook;
+  PlanResult at;
+  at.description = d;
+  for (const ScalePoint& p : r.best) {
+    at.description.setting = sized(d.setting, p.accelerators);
+    at.fits = p.fits;
+    at.plan = p.plan;
+    at.prediction = p.prediction;
+    if (p.fits) at.run = run_figures(at.description, p.prediction);
+    outlook.best.push_back(plan_outlook(at, seed));
+  }
+  relate_outlook(r, outlook);
+  return outlook;
+}
+
 }  // namespace assay

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "report/plan_report.h"
+#include "report/scale_report.h"
 
 namespace assay {
 
@@ -9,5 +10,8 @@ namespace assay {
 // description, else the catalog's usual ones; nothing is estimated where they contradict the plan,
 // and `why_not` says so.
 PlanOutlook plan_outlook(const PlanResult&, const std::string& seed);
+
+// The same for the best plan of each size.
+ScaleOutlook scale_outlook(const Description&, const ScaleResult&, const std::string& seed);
 
 }  // namespace assay

@@ -2,6 +2,7 @@
 #include "plan/scale.h"
 #include "cli/commands.h"
 #include "cli/inputs.h"
+#include "cli/outlook.h"
 #include "cli/progress.h"
 #include "report/scale_report.h"
 #include "world/rules.h"
@@ -36,7 +37,8 @@ InputRefusal check(const Context&, const Arguments& args) {
     wrong.push_back({fmt::format("--gpus: `{}` is not a range of sizes", sanitize(sizes, 40)),
                      "write 16..8192 (doubling) or 16,64,128"});
   }
-  InputRefusal refusal = description_refusal(without_sizes(args), args.operands, [](Request&) {});
+  InputRefusal refusal = description_refusal(without_sizes(args), all_inputs(args),
+                                             [](Request& r) { r.needs_operations = true; });
   refusal.usage.insert(refusal.usage.begin(), wrong.begin(), wrong.end());
   return refusal;
 }
@@ -47,7 +49,7 @@ int run(const Context& context, const Arguments& args) {
   options.fix_plan = args.has("fix-plan");
   if (options.sizes.empty() || args.operands.empty()) return refuse(context, check(context, args));
   tl::expected<Description, InputRefusal> description =
-      describe_inputs(without_sizes(args), args.operands);
+      describe_inputs(without_sizes(args), all_inputs(args), "", true);
   if (!description) return refuse(context, description.error());
   print_error(render(description->warnings));
 
@@ -66,8 +68,9 @@ int run(const Context& context, const Arguments& args) {
   bool any = false;
   for (const ScalePoint& p : result.best) any |= p.fits;
   for (const ScalePoint& p : result.fixed) any |= p.fits;
-  return deliver(context, scale_text(result, setting, context.style, context.stamp),
-                 scale_json(result, *description, context.stamp), any ? kYes : kNo);
+  const ScaleOutlook outlook = scale_outlook(*description, result, context.stamp.seed);
+  return deliver(context, scale_text(result, setting, context.style, context.stamp, outlook),
+                 scale_json(result, *description, context.stamp, outlook), any ? kYes : kNo);
 }
 
 }  // namespace
@@ -75,7 +78,7 @@ int run(const Context& context, const Arguments& args) {
 Command scale_command() {
   return {
       "scale",
-      "WORKLOAD CLUSTER [STACK] [PLAN]",
+      "WORKLOAD CLUSTER [STACK] [PLAN] [RUN] [SITE]",
       "speed-up, efficiency and the point where more GPUs stop paying",
       "The batch stays the same at every size (strong scaling). At each size the best plan is "
       "searched; stated settings of the plan stay.\n"
@@ -85,9 +88,14 @@ Command scale_command() {
       "wrong at the last size is attributed to its settings.\n"
       "Break-even is the first doubling that gives less than 1.5x the tokens per second: a token "
       "then "
-      "costs more than 4/3 of what it did.",
+      "costs more than 4/3 of what it did.\n"
+      "What runs over weeks make of the best plans (more accelerators fail more often) is "
+      "estimated "
+      "by closed forms from RUN and SITE, as in `assay plan`.",
       {{"gpus", 0, "SIZES", "sizes, as 16..8192 (doubling) or 16,64,128", "Default: 16..8192."},
        {"tokens", 0, "T", "tokens to train on, e.g. 2T", ""},
+       {"site", 0, "S", "where it runs, a catalog name or a file", ""},
+       {"run", 0, "R", "how it is operated, a catalog name or a file", ""},
        {"fix-plan", 0, "", "keep one plan, let only data parallelism grow", ""}},
       {"assay scale llama-3.1-70b examples/h100-128.yaml --gpus 64..8192",
        "assay scale examples/stories/sixteen.yaml --gpus 16..128 --fix-plan"},

@@ -10,15 +10,6 @@ namespace {
 
 constexpr int64_t kAcceleratorsMost = 1'000'000;
 
-Setting sized(const Setting& s, int64_t accelerators) {
-  Setting t = s;
-  t.accelerators = accelerators;
-  const int64_t nodes =
-      (accelerators + s.cluster.node.accelerators - 1) / s.cluster.node.accelerators;
-  t.cluster.nodes = std::max(t.cluster.nodes, nodes);
-  return t;
-}
-
 std::string does_not_fit(const MemoryUse& m) {
   return fmt::format("needs {} of {}", gibibytes(m.reserved.v), gibibytes(m.capacity.v));
 }
@@ -135,6 +126,15 @@ bool parse_one(std::string_view text, int64_t& value) {
 }
 
 }  // namespace
+
+Setting sized(const Setting& s, int64_t accelerators) {
+  Setting t = s;
+  t.accelerators = accelerators;
+  const int64_t nodes =
+      (accelerators + s.cluster.node.accelerators - 1) / s.cluster.node.accelerators;
+  t.cluster.nodes = std::max(t.cluster.nodes, nodes);
+  return t;
+}
 
 const ScalePoint* first_fitting(const std::vector<ScalePoint>& points) {
   for (const ScalePoint& p : points) {

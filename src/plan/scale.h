@@ -49,6 +49,9 @@ struct ScaleResult {
 ScaleResult scale(const Setting&, const Plan& base, const std::set<std::string>& stated,
                   const ScaleOptions&);
 
+// The same on so many accelerators; the cluster grows where it has fewer.
+Setting sized(const Setting&, int64_t accelerators);
+
 // Null where none fits.
 const ScalePoint* first_fitting(const std::vector<ScalePoint>&);
 

@@ -308,26 +308,6 @@ Json what_if_json(const WhatIf& w, const Setting& s) {
   return j;
 }
 
-Json outlook_json(const std::optional<Outlook>& o, const PlanOutlook& of) {
-  if (!o) return nullptr;
-  const Expectation& e = o->expected;
-  const auto finite = [](double v) { return std::isfinite(v) ? Json(v) : Json(nullptr); };
-  Json j;
-  j["goodput"] = e.goodput;
-  j["slowdown"] = e.slowdown;
-  j["days"] = o->ends() ? Json(e.time.v / kSecondsPerDay) : Json(nullptr);
-  j["gpu_hours"] = o->ends() ? Json(o->gpu_hours) : Json(nullptr);
-  j["cost_usd"] = o->ends() && o->usd > 0 ? Json(o->usd) : Json(nullptr);
-  j["spare_nodes"] = o->spares;
-  j["spares_usd"] = o->ends() && o->spares_usd > 0 ? Json(o->spares_usd) : Json(nullptr);
-  j["mtbf_s"] = finite(e.mtbf.v);
-  j["checkpoint_interval_s"] = finite(e.interval.v);
-  j["run"] = of.operations_name;
-  j["mark"] = of.stated ? "c" : "a";
-  j["method"] = "closed form (docs/models/goodput.md); `assay simulate` has its ledger and ranges";
-  return j;
-}
-
 void add_best(Json& doc, const PlanResult& r, const PlanOutlook& outlook) {
   const Setting& s = r.description.setting;
   Json best = candidate_json(r.plan, r.prediction, s);
@@ -377,6 +357,26 @@ void add_miss(Json& doc, const PlanResult& r) {
 }
 
 }  // namespace
+
+Json outlook_json(const std::optional<Outlook>& o, const PlanOutlook& of) {
+  if (!o) return nullptr;
+  const Expectation& e = o->expected;
+  const auto finite = [](double v) { return std::isfinite(v) ? Json(v) : Json(nullptr); };
+  Json j;
+  j["goodput"] = e.goodput;
+  j["slowdown"] = e.slowdown;
+  j["days"] = o->ends() ? Json(e.time.v / kSecondsPerDay) : Json(nullptr);
+  j["gpu_hours"] = o->ends() ? Json(o->gpu_hours) : Json(nullptr);
+  j["cost_usd"] = o->ends() && o->usd > 0 ? Json(o->usd) : Json(nullptr);
+  j["spare_nodes"] = o->spares;
+  j["spares_usd"] = o->ends() && o->spares_usd > 0 ? Json(o->spares_usd) : Json(nullptr);
+  j["mtbf_s"] = finite(e.mtbf.v);
+  j["checkpoint_interval_s"] = finite(e.interval.v);
+  j["run"] = of.operations_name;
+  j["mark"] = of.stated ? "c" : "a";
+  j["method"] = "closed form (docs/models/goodput.md); `assay simulate` has its ledger and ranges";
+  return j;
+}
 
 std::string workload_line(const Setting& s) {
   const Workload& w = s.workload;

@@ -127,6 +127,43 @@ std::string verdict(const ScaleResult& r) {
   return text + ".";
 }
 
+// Tokens per second over all the time of the run.
+double delivered(const ScalePoint& p, const PlanOutlook& o) {
+  if (!p.fits || !o.best) return 0;
+  return p.prediction.tokens_per_s * o.best->expected.goodput / o.best->expected.slowdown;
+}
+
+std::string outlook_table(const ScaleResult& r, const ScaleOutlook& outlook, const Style& style) {
+  if (outlook.best.empty()) return "";
+  std::vector<std::vector<std::string>> rows{
+      {"GPUs", "goodput", "speed-up", "efficiency", "doubling", "days", "cost"}};
+  double first = 0, previous = 0, first_gpus = 0;
+  std::string name, notes;
+  for (size_t i = 0; i < r.best.size(); ++i) {
+    const ScalePoint& p = r.best[i];
+    const PlanOutlook& o = outlook.best[i];
+    const double now = delivered(p, o);
+    const double gpus = static_cast<double>(p.accelerators);
+    if (!o.why_not.empty())
+      notes +=
+          wrap(fmt::format("  {} GPUs: {}", count(p.accelerators), o.why_not), style.width, 4) +
+          "\n";
+    if (!(now > 0)) continue;
+    name = o.operations_name;
+    if (first == 0) first = now, first_gpus = gpus;
+    const Outlook& best = *o.best;
+    rows.push_back({count(p.accelerators), percent(best.expected.goodput), ratio(now / first),
+                    percent(now / first * first_gpus / gpus),
+                    previous > 0 ? ratio(now / previous) : "-",
+                    best.ends() ? duration(best.expected.time.v) : "does not end",
+                    best.ends() && best.usd > 0 ? dollars(best.usd + best.spares_usd) : "-"});
+    previous = now;
+  }
+  if (rows.size() < 2 && notes.empty()) return "";
+  return fmt::format("\nOver weeks, with failures and spares (run: {}; closed forms)\n", name) +
+         table(rows) + notes;
+}
+
 Json point_json(const ScalePoint& p, const Setting& s) {
   Json j;
   j["accelerators"] = p.accelerators;
@@ -147,10 +184,27 @@ Json point_json(const ScalePoint& p, const Setting& s) {
   return j;
 }
 
+// Only where it is another size than without failures.
+std::string weeks_text(const ScaleResult& r, const ScaleOutlook& outlook) {
+  if (outlook.best.empty() || outlook.break_even == r.break_even || !r.fixed.empty()) return "";
+  if (!outlook.break_even) return " With failures every doubling pays.";
+  return fmt::format(" With failures it is {} GPUs.", count(*outlook.break_even));
+}
+
 }  // namespace
 
+void relate_outlook(const ScaleResult& r, ScaleOutlook& outlook) {
+  for (size_t i = 1; i < r.best.size() && !outlook.break_even; ++i) {
+    if (r.best[i].accelerators != 2 * r.best[i - 1].accelerators) continue;
+    const double before = delivered(r.best[i - 1], outlook.best[i - 1]);
+    const double now = delivered(r.best[i], outlook.best[i]);
+    if (before > 0 && now < kDoublingPays * before && r.best[i].fits && outlook.best[i].best)
+      outlook.break_even = r.best[i - 1].accelerators;
+  }
+}
+
 std::string scale_text(const ScaleResult& r, const Setting& s, const Style& style,
-                       const Stamp& stamp) {
+                       const Stamp& stamp, const ScaleOutlook& outlook) {
   std::string out = wrap("Scale  " + workload_line(s), style.width, 7) + "\n";
   out += wrap("On     " + cluster_line(s), style.width, 7) + "\n";
   out += "With   " + s.stack.name + "; the batch stays the same at every size\n";
@@ -169,21 +223,29 @@ std::string scale_text(const ScaleResult& r, const Setting& s, const Style& styl
   } else {
     out += "\n" + points_table(r.best, style);
   }
+  out += outlook_table(r, outlook, style);
   out += "\n" + curve(r.fixed.empty() ? r.best : r.fixed, style);
   out += "\nBest plans\n" + plans_list(r.best, style);
-  out += wrong_choice_text(r) + "\n" + wrap(break_even_text(r), style.width) + "\n";
+  out += wrong_choice_text(r) + "\n" +
+         wrap(break_even_text(r) + weeks_text(r, outlook), style.width) + "\n";
   if (!style.quiet) out += footer(stamp) + "\n";
   return out + "\n" + bold(wrap(verdict(r), style.width), style) + "\n";
 }
 
-std::string scale_json(const ScaleResult& r, const Description& d, const Stamp& stamp) {
+std::string scale_json(const ScaleResult& r, const Description& d, const Stamp& stamp,
+                       const ScaleOutlook& outlook) {
   const Setting& s = d.setting;
   Json doc = start_document("assay.scale/1", stamp);
   doc["break_even"] = r.break_even ? Json(*r.break_even) : Json(nullptr);
+  doc["break_even_over_weeks"] = outlook.break_even ? Json(*outlook.break_even) : Json(nullptr);
   doc["doubling_pays"] = kDoublingPays;
   doc["beyond_cluster"] = r.beyond_cluster;
   Json best = Json::array(), fixed = Json::array(), wrong = Json::array();
-  for (const ScalePoint& p : r.best) best.push_back(point_json(p, s));
+  for (size_t i = 0; i < r.best.size(); ++i) {
+    best.push_back(point_json(r.best[i], s));
+    if (i < outlook.best.size())
+      best.back()["over_weeks"] = outlook_json(outlook.best[i].best, outlook.best[i]);
+  }
   for (const ScalePoint& p : r.fixed) fixed.push_back(point_json(p, s));
   for (const Change& c : r.wrong_choice) wrong.push_back(change_json(c));
   doc["best"] = std::move(best);
