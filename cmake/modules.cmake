@@ -14,7 +14,11 @@ assay_module(economics DEPS site)
 assay_module(sim DEPS world ledger perf site LIBS Threads::Threads)
 assay_module(report DEPS plan validate diagnose sim economics)
 assay_module(cli DEPS report)
-set_target_properties(assay_cli PROPERTIES UNITY_BUILD OFF)
+foreach(command catalog check compare diagnose explain plan review scale simulate validate)
+  # All are called `run`.
+  set_source_files_properties(${CMAKE_SOURCE_DIR}/src/cli/${command}.cc PROPERTIES
+                              SKIP_UNITY_BUILD_INCLUSION ON)
+endforeach()
 target_compile_definitions(assay_cli PRIVATE ASSAY_VERSION="${PROJECT_VERSION}")
 
 add_executable(assay ${CMAKE_SOURCE_DIR}/src/cli/main.cc)

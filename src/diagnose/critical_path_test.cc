@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "diagnose/test_random.h"
 #include "ingest/kineto.h"
 
 namespace assay {
@@ -16,18 +17,6 @@ namespace {
 
 const std::string kPublic = std::string(ASSAY_ROOT) + "/../shared/data/public/kineto/";
 constexpr int64_t kTick = 10'000;  // ns; ten of them are a hand-over
-
-class Random {
- public:
-  explicit Random(uint32_t seed) : state_(seed) {}
-  int64_t below(int64_t n) {
-    state_ = state_ * 1664525u + 1013904223u;
-    return static_cast<int64_t>((uint64_t{state_} * static_cast<uint64_t>(n)) >> 32);
-  }
-
- private:
-  uint32_t state_;
-};
 
 uint32_t intern(Trace& trace, const std::string& text) {
   for (size_t i = 0; i < trace.strings.size(); ++i)
@@ -81,7 +70,7 @@ void sort_by_start(std::vector<Event>& events) {
 
 // Two threads that work, launch and wait; kernels that run in order on three streams.
 Trace random_trace(uint32_t seed) {
-  Random random(seed);
+  TestRandom random(seed);
   Trace trace = empty_trace(2);
   std::vector<int64_t> stream_end(3, 0);
   int64_t now[2] = {0, random.below(40)};

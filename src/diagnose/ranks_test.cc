@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "diagnose/test_random.h"
 #include "ingest/kineto.h"
 
 namespace assay {
@@ -16,18 +17,6 @@ namespace {
 
 const std::string kDlrm =
     std::string(ASSAY_ROOT) + "/../shared/data/public/kineto/param_dlrm_8rank/";
-
-class Random {
- public:
-  explicit Random(uint32_t seed) : state_(seed) {}
-  double unit() {
-    state_ = state_ * 1664525u + 1013904223u;
-    return static_cast<double>(state_ >> 8) / double{1 << 24};
-  }
-
- private:
-  uint32_t state_;
-};
 
 struct Job {
   int ranks = 8, rounds = 40;
@@ -148,8 +137,8 @@ double span_s(const Job& job) {
 
 std::function<double(int, int)> noisy(uint32_t seed, double us, double spread) {
   return [=](int rank, int round) {
-    Random random(seed + static_cast<uint32_t>(rank) * 7919u +
-                  static_cast<uint32_t>(round) * 104729u);
+    TestRandom random(seed + static_cast<uint32_t>(rank) * 7919u +
+                      static_cast<uint32_t>(round) * 104729u);
     (void)random.unit();
     return us * (1 + spread * (random.unit() - 0.5));
   };

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstdint>
 
+#include "base/random.h"
+
 namespace assay {
 namespace {
 
@@ -12,10 +14,8 @@ class Uniform {
  public:
   explicit Uniform(uint64_t seed) : state_(seed) {}
   double next() {
-    uint64_t z = (state_ += 0x9e3779b97f4a7c15ull);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-    return static_cast<double>((z ^ (z >> 31)) >> 11) * 0x1.0p-53;
+    state_ += 0x9e3779b97f4a7c15ull;
+    return static_cast<double>(mix_bits(state_) >> 11) * 0x1.0p-53;
   }
 
  private:

@@ -29,21 +29,27 @@ struct LoggedRun {
   double usual_s = 0, sigma_s = 0;
 };
 
+// The key with the highest count, the smallest of equals; `otherwise` where there is none.
+template <class Key>
+Key most_common(const std::map<Key, size_t>& counts, Key otherwise) {
+  Key best = otherwise;
+  size_t most = 0;
+  for (const auto& [key, count] : counts) {
+    if (count > most) {
+      most = count;
+      best = key;
+    }
+  }
+  return best;
+}
+
 int64_t usual_interval(const std::vector<TrainingIteration>& lines) {
   std::map<int64_t, size_t> counts;
   for (size_t i = 1; i < lines.size(); ++i) {
     const int64_t step = lines[i].iteration - lines[i - 1].iteration;
     if (step > 0) ++counts[step];
   }
-  int64_t best = 1;
-  size_t most = 0;
-  for (const auto& [step, count] : counts) {
-    if (count > most) {
-      most = count;
-      best = step;
-    }
-  }
-  return best;
+  return most_common(counts, int64_t{1});
 }
 
 // Whether an event of one of these kinds was logged between two lines. Events are in the order of
@@ -84,14 +90,7 @@ void mark_lost(std::vector<LoggedRow>& rows) {
 void mark_comparable(std::vector<LoggedRow>& rows) {
   std::map<double, size_t> batches;
   for (const LoggedRow& row : rows) ++batches[row.it->batch.value_or(0)];
-  double usual = 0;
-  size_t most = 0;
-  for (const auto& [batch, count] : batches) {
-    if (count > most) {
-      most = count;
-      usual = batch;
-    }
-  }
+  const double usual = most_common(batches, 0.0);
   for (LoggedRow& row : rows) {
     row.comparable = !row.first && row.step_s > 0 && row.it->batch.value_or(0) == usual;
   }

@@ -9,23 +9,12 @@
 #include <fmt/format.h>
 
 #include "diagnose/straggler.h"
+#include "diagnose/test_random.h"
 
 namespace assay {
 namespace {
 
 const std::string kPublic = std::string(ASSAY_ROOT) + "/../shared/data/public/straggler/";
-
-class Random {
- public:
-  explicit Random(uint32_t seed) : state_(seed) {}
-  double unit() {
-    state_ = state_ * 1664525u + 1013904223u;
-    return static_cast<double>(state_ >> 8) / double{1 << 24};
-  }
-
- private:
-  uint32_t state_;
-};
 
 struct Job {
   int stages = 4, dps = 3, microbatches = 8, steps = 3;
@@ -162,7 +151,7 @@ double even(int, int, int, int, bool backward) { return backward ? 20 : 10; }
 
 TEST(WhatIf, ReplayEqualsTheScheduleItCameFrom) {
   for (uint32_t seed = 1; seed <= 40; ++seed) {
-    Random random(seed);
+    TestRandom random(seed);
     Job job;
     job.stages = 1 + static_cast<int>(random.unit() * 5);
     job.dps = 1 + static_cast<int>(random.unit() * 3);
@@ -190,7 +179,7 @@ TEST(WhatIf, ReplayEqualsTheScheduleItCameFrom) {
 TEST(WhatIf, AnEvenJobIsSilent) {
   Job job;
   job.microbatches = 64;
-  Random random(7);
+  TestRandom random(7);
   job.compute = [&](int dp, int stage, int step, int k, bool backward) {
     return even(dp, stage, step, k, backward) * (0.998 + 0.004 * random.unit());
   };

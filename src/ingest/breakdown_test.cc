@@ -1,4 +1,5 @@
 #include "ingest/breakdown.h"
+#include "ingest/test_random.h"
 
 #include <gtest/gtest.h>
 
@@ -75,19 +76,8 @@ void expect_equal(const Breakdown& a, const Breakdown& b) {
   EXPECT_EQ(a.negative_durations, b.negative_durations);
 }
 
-class Random {
- public:
-  int64_t below(int64_t n) {
-    state_ = state_ * 6364136223846793005u + 1442695040888963407u;
-    return static_cast<int64_t>((state_ >> 33) % static_cast<uint64_t>(n));
-  }
-
- private:
-  uint64_t state_ = 42;
-};
-
 // Starts crowd together so that ties, touching ends and full covers all happen.
-Trace random_trace(Random& random, int64_t events) {
+Trace random_trace(TestRandom& random, int64_t events) {
   Trace t;
   for (int64_t i = 0; i < events; ++i) {
     DeviceEvent e;
@@ -105,7 +95,7 @@ Trace random_trace(Random& random, int64_t events) {
 }
 
 TEST(Breakdown, EqualsTheNaiveTwin) {
-  Random random;
+  TestRandom random(42);
   for (int64_t i = 0; i < 3000; ++i) {
     const Trace t = random_trace(random, i % 20);
     expect_equal(breakdown(t), naive(t));
@@ -113,7 +103,7 @@ TEST(Breakdown, EqualsTheNaiveTwin) {
 }
 
 TEST(Breakdown, AWindowCutsEventsAtItsEdges) {
-  Random random;
+  TestRandom random(42);
   for (int i = 0; i < 1000; ++i) {
     const Trace t = random_trace(random, 15);
     const int64_t from = 1'700'000'000'000'000'000 + random.below(60);

@@ -15,6 +15,7 @@
 
 #include "ingest/breakdown.h"
 #include "ingest/kineto.h"
+#include "ingest/test_random.h"
 
 namespace assay {
 namespace {
@@ -102,18 +103,7 @@ TEST(KinetoTwin, TheSameRowsAsAWholeFileParser) {
   EXPECT_TRUE(ours == slow);
 }
 
-class Random {
- public:
-  int64_t below(int64_t n) {
-    state_ = state_ * 6364136223846793005u + 1442695040888963407u;
-    return static_cast<int64_t>((state_ >> 33) % static_cast<uint64_t>(n));
-  }
-
- private:
-  uint64_t state_ = 7;
-};
-
-std::string random_host(Random& random, int events) {
+std::string random_host(TestRandom& random, int events) {
   std::string text = "[";
   for (int i = 0; i < events; ++i) {
     const bool call = random.below(4) == 0;
@@ -144,7 +134,7 @@ int32_t slow_parent(const Trace& t, size_t before, const Event& e, int64_t end_n
 }
 
 TEST(KinetoTwin, ParentsAsDefined) {
-  Random random;
+  TestRandom random(7);
   for (int round = 0; round < 400; ++round) {
     Diagnostics warnings;
     const Result<Trace> t = read_kineto_text(random_host(random, 30), "t", warnings);

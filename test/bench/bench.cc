@@ -11,7 +11,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <ctime>
 #include <map>
 #include <numeric>
 #include <string_view>
@@ -20,6 +19,7 @@
 
 #include "base/assert.h"
 #include "base/csv.h"
+#include "cpu_time.h"
 #include "perf/layout.h"
 #include "perf/memory.h"
 #include "plan/search.h"
@@ -216,12 +216,6 @@ class Reporter : public benchmark::ConsoleReporter {
 
 // --- check
 // -----------------------------------------------------------------------------------------
-
-double cpu_s() {
-  timespec t{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
-}
 
 // Least CPU seconds of each part of a job over several turns, added up. Other programs only ever
 // add, and a part of milliseconds finds a quiet moment where the whole would not.

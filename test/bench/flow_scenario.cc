@@ -1,7 +1,6 @@
 #include "flow_scenario.h"
 
-#include <ctime>
-
+#include "cpu_time.h"
 #include "sim/kernel.h"
 
 namespace assay {
@@ -17,7 +16,7 @@ class FlowSimulation {
   }
 
   FlowOutcome run() {
-    const double begin = cpu_seconds();
+    const double begin = cpu_s();
     const Nanoseconds end = to_ns(Seconds(s_.days * 86400));
     for (int n = 0; n < s_.nodes; ++n) {
       start_life(n);
@@ -28,7 +27,7 @@ class FlowSimulation {
       now_ = e.time;
       dispatch(e.payload);
     }
-    out_.cpu_s = cpu_seconds() - begin;
+    out_.cpu_s = cpu_s() - begin;
     return out_;
   }
 
@@ -135,12 +134,6 @@ class FlowSimulation {
 };
 
 }  // namespace
-
-double cpu_seconds() {
-  timespec t{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
-}
 
 FlowOutcome assay_flows(const FlowScenario& s) { return FlowSimulation(s).run(); }
 

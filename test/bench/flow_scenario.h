@@ -35,6 +35,4 @@ struct FlowOutcome {
 FlowOutcome assay_flows(const FlowScenario&);
 FlowOutcome simgrid_flows(const FlowScenario&);  // only where SimGrid is installed
 
-double cpu_seconds();  // of this process
-
 }  // namespace assay

@@ -8,7 +8,6 @@
 // ratio is above.
 #include <malloc.h>
 #include <simdjson.h>
-#include <time.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -23,6 +22,7 @@
 
 #include <fmt/format.h>
 
+#include "cpu_time.h"
 #include "ingest/breakdown.h"
 #include "ingest/kineto.h"
 #include "tools/trace_generator.h"
@@ -30,12 +30,6 @@
 namespace {
 
 namespace ondemand = simdjson::ondemand;
-
-double cpu_s() {
-  timespec t{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
-}
 
 size_t status_kib(const char* key) {
   std::ifstream status("/proc/self/status");

@@ -5,7 +5,6 @@
 // Prints the peak that diagnosing adds to the process for a tenth of the ranks and for all of them;
 // with --most it fails where all need more than that.
 #include <malloc.h>
-#include <time.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -19,6 +18,7 @@
 
 #include <fmt/format.h>
 
+#include "cpu_time.h"
 #include "diagnose/diagnose.h"
 #include "tools/trace_generator.h"
 
@@ -32,12 +32,6 @@ size_t status_kib(const char* key) {
     if (line.rfind(key, 0) == 0) return std::strtoull(line.c_str() + std::strlen(key), nullptr, 10);
   }
   return 0;
-}
-
-double cpu_s() {
-  timespec t{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
 }
 
 std::string make(const fs::path& folder, int rank, int ranks, uint64_t kilobytes) {

@@ -15,6 +15,7 @@
 
 #include <fmt/format.h>
 
+#include "cpu_time.h"
 #include "flow_scenario.h"
 #include "sim/full_spec.h"
 #include "sim/many.h"
@@ -47,9 +48,9 @@ std::pair<double, double> run_seconds(int64_t gpus_small, int64_t gpus_large, in
   const Simulator small(everything_on(gpus_small, kDays));
   const Simulator large(everything_on(gpus_large, kDays));
   const auto once = [](const Simulator& simulator, int seed) {
-    const double begin = cpu_seconds();
+    const double begin = cpu_s();
     simulator.run(static_cast<uint64_t>(seed));
-    return cpu_seconds() - begin;
+    return cpu_s() - begin;
   };
   once(small, 0);
   once(large, 0);
@@ -81,9 +82,9 @@ void bench_runs(Table& table, Size size) {
   ManyOptions o;
   o.runs = size == Size::kQuick ? 20 : size == Size::kCheck ? 200 : 1000;
   o.threads = 2;
-  const double begin = cpu_seconds();
+  const double begin = cpu_s();
   simulate_many(everything_on(8192, kDays), o);
-  const double per_run = (cpu_seconds() - begin) / static_cast<double>(o.runs);
+  const double per_run = (cpu_s() - begin) / static_cast<double>(o.runs);
   table.row("1,000 such runs on 2 cores", per_run * 1000 / o.threads, "s", 30, true);
   table.row("  peak memory", megabytes_peak(), "MB", 300, true);
 }

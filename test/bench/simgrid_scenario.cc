@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <simgrid/s4u.hpp>
 
+#include "cpu_time.h"
 #include "flow_scenario.h"
 
 namespace sg4 = simgrid::s4u;
@@ -81,7 +82,7 @@ FlowOutcome simgrid_flows(const FlowScenario& s) {
   for (int n = 0; n < s.nodes; ++n) hosts.push_back(add(fmt::format("node-{}", n), s.nic));
   zone->seal();
   FlowOutcome out;
-  const double begin = cpu_seconds();
+  const double begin = cpu_s();
   for (int n = 0; n < s.nodes; ++n) {
     sg4::Actor::create("node", hosts[static_cast<size_t>(n)], NodeActor(n, s, storage, out))
         ->daemonize();
@@ -89,7 +90,7 @@ FlowOutcome simgrid_flows(const FlowScenario& s) {
   // Daemons end with the last actor that is none.
   sg4::Actor::create("clock", storage, [&] { sg4::this_actor::sleep_for(s.days * 86400); });
   engine.run();
-  out.cpu_s = cpu_seconds() - begin;
+  out.cpu_s = cpu_s() - begin;
   return out;
 }
 
