@@ -11,7 +11,7 @@
 namespace assay {
 namespace {
 
-constexpr int kDepthMost = 16;  // of operators inside one another
+constexpr int kReadDepthMost = 16;  // of operators inside one another
 
 // A sum or a mean may be a model's loss; with a comparison before it, it counts something.
 constexpr std::array kSums = {"aten::sum", "aten::mean"};
@@ -42,7 +42,7 @@ bool is_one_of(const std::array<const char*, n>& names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-enum class Part : uint8_t { kNothing, kReduces, kCounts, kCompares };
+enum class ReadPart : uint8_t { kNothing, kReduces, kCounts, kCompares };
 
 struct Marks {
   const Trace& t;
@@ -56,17 +56,17 @@ struct Marks {
   }
 
   // What the operators around an event do with it, and the outermost of those that do.
-  Part part_of(const DeviceEvent& e, int32_t& outermost) const {
-    Part part = Part::kNothing;
+  ReadPart part_of(const DeviceEvent& e, int32_t& outermost) const {
+    ReadPart part = ReadPart::kNothing;
     int32_t op = e.op;
-    for (int depth = 0; op >= 0 && depth < kDepthMost; ++depth) {
+    for (int depth = 0; op >= 0 && depth < kReadDepthMost; ++depth) {
       const HostEvent& h = t.host[static_cast<size_t>(op)];
       const std::string_view name = t.text(h.name);
-      const Part own = is_one_of(kReducers, name)      ? Part::kReduces
-                       : is_one_of(kSums, name)        ? Part::kCounts
-                       : is_one_of(kComparisons, name) ? Part::kCompares
-                                                       : Part::kNothing;
-      if (own != Part::kNothing) {
+      const ReadPart own = is_one_of(kReducers, name)      ? ReadPart::kReduces
+                           : is_one_of(kSums, name)        ? ReadPart::kCounts
+                           : is_one_of(kComparisons, name) ? ReadPart::kCompares
+                                                           : ReadPart::kNothing;
+      if (own != ReadPart::kNothing) {
         part = own;
         outermost = op;
       }
@@ -103,22 +103,23 @@ struct Marks {
   void read(size_t at) {
     size_t from = at;        // the first call that is the read's for certain
     int32_t outermost = -1;  // its operator
-    Part last = Part::kNothing;
+    ReadPart last = ReadPart::kNothing;
     for (size_t i = at; i-- > 0;) {
       const HostCall& call = g.calls[i];
       if (call.runtime < 0 || call.for_read || waits(call)) break;
       if (call.kind == CallKind::kAllocate || call.kind == CallKind::kSync) break;
       if (call.ops == 0 || only_moves(call)) continue;
       int32_t around = -1;
-      const Part part = part_of(event(call.first_op), around);
+      const ReadPart part = part_of(event(call.first_op), around);
       // A reduction of several passes is one: they are of one operator.
       const bool again = around >= 0 && around == outermost;
-      const bool fits = last == Part::kNothing ? part == Part::kReduces || part == Part::kCounts
-                                               : part == Part::kCompares;
+      const bool fits = last == ReadPart::kNothing
+                            ? part == ReadPart::kReduces || part == ReadPart::kCounts
+                            : part == ReadPart::kCompares;
       if (!fits && !again) break;
       last = part;
       outermost = around;
-      if (part == Part::kCounts) continue;
+      if (part == ReadPart::kCounts) continue;
       from = i;
     }
     if (from < at) mark(from, at + 1, outermost);
@@ -132,7 +133,7 @@ struct Marks {
     for (const HostCall& call : g.calls) {
       if (!call.for_read || call.ops == 0) continue;
       int32_t op = event(call.first_op).op;
-      for (int depth = 0; op >= 0 && depth < kDepthMost; ++depth) {
+      for (int depth = 0; op >= 0 && depth < kReadDepthMost; ++depth) {
         const HostEvent& h = t.host[static_cast<size_t>(op)];
         if (t.text(h.name) == "aten::_is_any_true") ++checks;
         op = h.parent;

@@ -296,11 +296,11 @@ double Expecter::speed(double base, bool from_the_start) const {
   };
   const double reach =
       s.slow_link_by + std::max(s.slow_by, s.fail_slow_by) * (30 + std::log1p(born + failing));
-  constexpr int kSteps = 512;
+  constexpr int kSlices = 512;
   double lost = 0;
-  for (int i = 0; i < kSteps; ++i) {
-    const double x = reach * (i + 0.5) / kSteps;
-    lost += above(x) / ((base + x) * (base + x)) * reach / kSteps;
+  for (int i = 0; i < kSlices; ++i) {
+    const double x = reach * (i + 0.5) / kSlices;
+    lost += above(x) / ((base + x) * (base + x)) * reach / kSlices;
   }
   return 1 / base - lost;
 }
