@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -296,6 +297,55 @@ void check_links(const File& file, const fs::path& root, Errors& errors) {
   }
 }
 
+// What a line at the left edge defines: types, constants, and functions by their whole head.
+std::vector<std::string> defined_in(const std::string& code) {
+  for (const std::string kind : {"struct ", "class ", "enum class "}) {
+    if (code.rfind(kind, 0) != 0 || !has(code, "{")) continue;
+    const size_t begin = kind.size();
+    return {code.substr(begin, code.find_first_of(" :{", begin) - begin)};
+  }
+  if (code.rfind("constexpr ", 0) != 0 && code.rfind("const ", 0) != 0) {
+    const bool function = !code.empty() && word_char(code[0]) && has(code, "(");
+    return function && ends_with(code, "{") ? std::vector{code} : std::vector<std::string>();
+  }
+  std::vector<std::string> names;
+  for (size_t at = code.find(" k"); at != std::string::npos; at = code.find(" k", at + 1)) {
+    size_t end = at + 1;
+    while (end < code.size() && word_char(code[end])) ++end;
+    const size_t next = code.find_first_not_of(' ', end);
+    if (next != std::string::npos && std::string("={[(").find(code[next]) != std::string::npos)
+      names.push_back(code.substr(at + 1, end - at - 1));
+  }
+  return names;
+}
+
+// A command of the program is compiled alone: `plan_command` in src/cli/plan.cc.
+bool is_command(const File& file) {
+  const std::string head = "Command " + fs::path(file.path).stem().string() + "_command() {";
+  return std::find(file.lines.begin(), file.lines.end(), head) != file.lines.end();
+}
+
+// Names in anonymous namespaces are unique within a module: the sanitized build compiles its files
+// as one.
+void check_names(const std::vector<File>& files, Errors& errors) {
+  std::map<std::pair<std::string, std::string>, std::string> known;  // module, name: file
+  for (const File& file : files) {
+    if (ends_with(file.path, "_test.cc") || is_command(file)) continue;
+    bool inside = false;
+    for (size_t i = 0; i < file.code.size(); ++i) {
+      if (file.lines[i] == "namespace {") inside = true;
+      if (file.lines[i] == "}  // namespace") inside = false;
+      if (!inside) continue;
+      for (const std::string& name : defined_in(file.code[i])) {
+        const auto [at, made] =
+            known.try_emplace({fs::path(file.path).parent_path(), name}, file.path);
+        if (!made && at->second != file.path)
+          report(errors, file, i, name + " is a name of " + at->second + ", too");
+      }
+    }
+  }
+}
+
 // --- the tree
 // --------------------------------------------------------------------------------------
 
@@ -337,8 +387,10 @@ TEST(Tidy, Sources) {
   ASSERT_FALSE(layers.empty());
   Errors errors;
   size_t count = 0;
-  for (const char* folder : {"src", "tools", "test"}) {
-    for (const File& file : files_under(root, folder, {".h", ".cc"})) {
+  for (const std::string folder : {"src", "tools", "test"}) {
+    const std::vector<File> files = files_under(root, folder, {".h", ".cc"});
+    if (folder == "src") check_names(files, errors);
+    for (const File& file : files) {
       ++count;
       check_size(file, errors);
       check_functions(file, errors);
@@ -409,6 +461,25 @@ TEST(TidyRules, LeaveTheRestAlone) {
       std::string("// TO") + "DO(#7): when issue 7 is done",
   };
   EXPECT_TRUE(errors_in("src/config/a.cc", fine).empty());
+}
+
+TEST(TidyRules, NamesOfAModuleAreUnique) {
+  const auto found = [](const std::string& path, const std::string& a, const std::string& b) {
+    Errors errors;
+    check_names({make_file("src/base/a.cc", {"namespace {", a, "}  // namespace", "struct Out {"}),
+                 make_file(path, {"struct Out {", "namespace {", b, "}  // namespace"})},
+                errors);
+    return errors.size();
+  };
+  for (const char* twice : {"struct Part {", "enum class Part : int { kA };", "int f(int a) {",
+                            "constexpr double kMost = 3, kLeast = 2;"}) {
+    EXPECT_EQ(found("src/base/b.cc", "constexpr int kLeast = 1;", "constexpr int kMost = 1;"), 0u);
+    EXPECT_GE(found("src/base/b.cc", twice, twice), 1u) << twice;
+    EXPECT_EQ(found("src/config/b.cc", twice, twice), 0u) << twice;
+    EXPECT_EQ(found("src/base/b_test.cc", twice, twice), 0u) << twice;
+  }
+  EXPECT_EQ(found("src/base/b.cc", "int f(int a) {", "int f(double a) {"), 0u);
+  EXPECT_EQ(found("src/base/b.cc", "struct Part;", "struct Part;"), 0u);
 }
 
 TEST(TidyRules, CountLinesOfFunctions) {
