@@ -94,6 +94,10 @@ struct Hunt {
     p.after = before - after <= base - alone ? after : alone;
     p.base = base;
     p.alone = base - alone;
+    const StepGraph& left =
+        before - after <= base - alone ? without : fed(edit(in.graph), in.graph, kernels);
+    p.fast_host = p.after + replay(left, {scale / kHostDoubt}) - whole(left);
+    p.slow_host = p.after + replay(left, {scale * kHostDoubt}) - whole(left);
     p.confidence = confidence;
     p.waste = std::move(waste);
     found.push_back(std::move(p));
@@ -417,7 +421,10 @@ TraceDiagnosis diagnose_trace(const Trace& trace, const TraceContext& context) {
   d.analysis.notes = std::move(hunt.notes);
   // What was replayed is the median step; what is booked and measured is the mean.
   for (Priced& p : hunt.found) {
-    for (Seconds* s : {&p.gain, &p.after, &p.base, &p.alone, &p.alternative}) *s *= longer;
+    for (Seconds* s :
+         {&p.gain, &p.after, &p.base, &p.alone, &p.alternative, &p.fast_host, &p.slow_host}) {
+      *s *= longer;
+    }
     for (int64_t* ns : {&p.waste.before_ns, &p.waste.saved_ns, &p.waste.optimizer_ns,
                         &p.waste.memory_ns, &p.waste.math_ns}) {
       *ns = of_the_mean(in, *ns);

@@ -138,6 +138,24 @@ TEST(TraceFaults, PinningHoldsTheInterpreter) {
   expect_only(diagnose_steps(body(false)), Cause::kGarbageCollection, 10.0, 11.5);
 }
 
+// Where the host would limit the mended step, the price is a range as well.
+TEST(TraceFaults, APriceThatTheHostSets) {
+  const auto detail = [](int64_t host_us) {
+    const TraceDiagnosis d = diagnose_steps(
+        [](TraceBuilder& b, int) {
+          for (int i = 0; i < kLayers; ++i) {
+            b.kernel("sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize128x128x8_ffma", "aten::mm",
+                     1000);
+          }
+        },
+        host_us);
+    EXPECT_EQ(cause_name(d.analysis.findings.front().cause), "no-tensor-cores");
+    return d.analysis.findings.front().detail;
+  };
+  EXPECT_NE(detail(400).find("The host would then set the pace"), std::string::npos);
+  EXPECT_EQ(detail(15).find("The host would then set the pace"), std::string::npos);
+}
+
 // A depthwise weight gradient that only fp32 and TF32 need is a pass over the tensors in 16 bit; of
 // one beside an ordinary data gradient nothing is known.
 TEST(TraceFaults, DepthwiseGradients) {

@@ -22,6 +22,9 @@ int64_t idle_of(const FindingInput& in, Cause cause) {
   return in.idle.by_cause[static_cast<size_t>(cause)];
 }
 
+// A step that a slower host would lengthen by this share depends on how fast the host really is.
+constexpr double kHostTells = 0.10;
+
 struct Words {
   std::string title, detail, fix;
 };
@@ -321,6 +324,12 @@ Finding describe(const Priced& p, const FindingInput& in) {
   f.gain = p.gain;
   f.share = p.base.v > 0 ? f.gain / p.base : 0;
   f.step_after = p.after;
+  if ((p.slow_host - p.after).v > kHostTells * p.after.v) {
+    f.detail += fmt::format(
+        " The host would then set the pace, which a profile tells only roughly: {:.1f} to {:.1f} "
+        "ms.",
+        p.fast_host.v * 1e3, p.slow_host.v * 1e3);
+  }
   if (in.trace.rank >= 0) f.where.push_back(fmt::format("rank {}", in.trace.rank));
   f.evidence = evidence_of(p, in);
   return f;

@@ -27,6 +27,9 @@ struct Priced {
   Seconds after;  // the step without it (and without those found before it)
   Seconds base;   // of the step as it is
   Seconds alone;  // what it gives back by itself
+  // `after` for a host that is faster or slower than the replay's by what is known of it: they
+  // differ where the host would then set the pace.
+  Seconds fast_host, slow_host;
   Confidence confidence = Confidence::kMedium;
   Waste waste;  // of kernels; empty for the host's causes
   // Another, smaller repair; zero: none. no-tensor-cores: the step with TF32; launch-bound: with an
