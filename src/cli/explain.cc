@@ -5,6 +5,7 @@
 
 #include "cli/commands.h"
 #include "cli/inputs.h"
+#include "cli/outlook.h"
 #include "cli/progress.h"
 #include "plan/study.h"
 #include "report/explain_document.h"
@@ -56,9 +57,17 @@ Asked parse_asked(const std::string& word) {
   return asked;
 }
 
+// Figures over weeks are those of the document that `plan` would write.
+bool over_weeks(const std::string& figure) {
+  const std::vector<std::string>& names = outlook_figures();
+  return std::find(names.begin(), names.end(), figure) != names.end();
+}
+
 int explain_plan(const Context& context, const Arguments& args, const Asked& asked) {
   const std::vector<std::string> inputs(args.operands.begin(), args.operands.end() - 1);
-  tl::expected<Description, InputRefusal> description = describe_inputs(args, inputs, asked.which);
+  const bool weeks = over_weeks(asked.figure);
+  tl::expected<Description, InputRefusal> description =
+      describe_inputs(args, inputs, asked.which, weeks);
   if (!description) return refuse(context, description.error());
   Progress progress(context, "explain");
   StudyOptions options;
@@ -69,6 +78,19 @@ int explain_plan(const Context& context, const Arguments& args, const Asked& ask
     return reject(context, impossible_problem(result.impossible.value_or(
                                Impossible{"plan", "no plan is possible", ""})));
   }
+  if (weeks) {
+    const PlanOutlook outlook = plan_outlook(result, context.stamp.seed);
+    const std::optional<DocumentFigure> found =
+        explain_document(plan_json(result, context.stamp, outlook), asked.figure, "", catalog());
+    if (!found)
+      return reject(context,
+                    UsageError{fmt::format("{} is not estimated here", asked.figure),
+                               outlook.why_not.empty() ? "no plan fits" : outlook.why_not});
+    return deliver(
+        context,
+        explain_text(found->derivation, asked.figure, found->range, context.style, context.stamp),
+        explain_json(found->derivation, asked.figure, context.stamp), kYes);
+  }
   const Derivation derivation = explain_figure(result, asked.figure, catalog());
   return deliver(context,
                  explain_text(derivation, asked.figure, range_of(result, asked.figure),
@@ -78,6 +100,7 @@ int explain_plan(const Context& context, const Arguments& args, const Asked& ask
 
 int run(const Context& context, const Arguments& args) {
   std::vector<std::string> names = figure_names();
+  names.insert(names.end(), outlook_figures().begin(), outlook_figures().end());
   if (args.operands.size() < 2) {
     return reject(context,
                   UsageError{"explain needs a result (or a workload and a cluster) and a figure",
@@ -109,7 +132,8 @@ int run(const Context& context, const Arguments& args) {
     const std::vector<std::string> more = document_figures(text);
     names.insert(names.begin(), more.begin(), more.end());
   }
-  if (!is_figure(asked.figure)) return reject(context, unknown_figure(asked.figure, names));
+  if (!is_figure(asked.figure) && !over_weeks(asked.figure))
+    return reject(context, unknown_figure(asked.figure, names));
   return explain_plan(context, args, asked);
 }
 

@@ -57,6 +57,60 @@ std::string band_text(const Json& band, double by) {
 
 namespace {
 
+// ---- what a run over weeks makes of a plan: assay.plan/1 and the sizes of assay.scale/1
+
+Derivation goodput_of(const Json& weeks) {
+  const char mark = text_at(weeks, {"mark"}) == "c" ? 'c' : 'a';
+  Derivation d = figure("goodput", 100 * number(weeks, {"goodput"}), "%",
+                        "product of what each leaves of the time", mark, "docs/models/goodput.md");
+  const auto factor = [&](const char* key, const char* name, const char* equation) {
+    const double share = number(weeks, {"factors", key});
+    if (share < 1) d.inputs.push_back(figure(name, 100 * share, "%", equation, mark));
+  };
+  factor("failures_and_saves", "failures and saves",
+         "exact effective time of each place of checkpoints");
+  if (!d.inputs.empty()) {
+    const auto add = [&](const char* key, const char* name, const std::string& source) {
+      if (at(weeks, {key}).is_number())
+        d.inputs.back().inputs.push_back(figure(name, number(weeks, {key}), "s", "", mark, source));
+    };
+    add("mtbf_s", "mean time between failures", "run: " + text_at(weeks, {"run"}));
+    add("checkpoint_interval_s", "work between saves", "");
+  }
+  factor("missing_machines", "machines in repair or away",
+         "P(in repair <= spares), or replicas that are up");
+  factor("planned_stops", "planned stops", "1 - stop / time between them");
+  factor("site_hours", "hours of the site", "share of the accelerators that it powers");
+  factor("start_up", "start", "1 - start-up / time");
+  return d;
+}
+
+std::optional<DocumentFigure> outlook_figure(const Json& weeks, const Json& result,
+                                             const std::string& name) {
+  if (!weeks.is_object()) return std::nullopt;
+  const char mark = text_at(weeks, {"mark"}) == "c" ? 'c' : 'a';
+  Derivation slow = figure("slowdown", number(weeks, {"slowdown"}), "x",
+                           "1 / mean of nominal over real step: jitter, data stalls, replays, "
+                           "clocks, the slowest machine",
+                           mark, "docs/models/goodput.md");
+  if (name == "goodput") return DocumentFigure{goodput_of(weeks), ""};
+  if (name == "slowdown") return DocumentFigure{std::move(slow), ""};
+  Derivation days = figure("days_with_failures", number(weeks, {"days"}), "days",
+                           "days without failures x slowdown / goodput", mark);
+  if (at(result, {"run", "days"}).is_number())
+    days.inputs.push_back(
+        figure("days without failures", number(result, {"run", "days"}), "days", ""));
+  days.inputs.push_back(std::move(slow));
+  days.inputs.push_back(goodput_of(weeks));
+  if (name == "days_with_failures") return DocumentFigure{std::move(days), ""};
+  if (name != "cost_with_failures") return std::nullopt;
+  Derivation cost = figure(name, number(weeks, {"cost_usd"}), "$",
+                           "accelerators of the job x hours x price; spares aside", mark,
+                           "docs/models/economics.md");
+  cost.inputs = {figure("GPU-hours", number(weeks, {"gpu_hours"}), "h", ""), std::move(days)};
+  return DocumentFigure{std::move(cost), ""};
+}
+
 // ---- assay.scale/1
 
 const Json* size_of(const Json& doc, const std::string& which) {
@@ -75,6 +129,7 @@ std::optional<DocumentFigure> scale_figure(const Json& doc, const std::string& n
                                            const std::string& which) {
   const Json* p = size_of(doc, which);
   if (p == nullptr) return std::nullopt;
+  if (auto weeks = outlook_figure(at(*p, {"over_weeks"}), at(*p, {"result"}), name)) return weeks;
   const auto tokens = [](const Json& point) {
     return figure(fmt::format("at {:.0f} GPUs", number(point, {"accelerators"})),
                   number(point, {"result", "tokens_per_s"}), "tokens/s", "");
@@ -275,10 +330,18 @@ Json parsed(const std::string& text) { return Json::parse(text, nullptr, false);
 
 }  // namespace
 
+const std::vector<std::string>& outlook_figures() {
+  static const std::vector<std::string> names{"goodput", "slowdown", "days_with_failures",
+                                              "cost_with_failures"};
+  return names;
+}
+
 std::optional<DocumentFigure> explain_document(const std::string& text, const std::string& name,
                                                const std::string& which, const Catalog& known) {
   const Json doc = parsed(text);
   const std::string schema = schema_of(doc);
+  if (schema == "plan")
+    return outlook_figure(at(doc, {"best", "over_weeks"}), at(doc, {"best"}), name);
   if (schema == "simulate") return simulate_figure(doc, name, known);
   if (schema == "scale") return scale_figure(doc, name, which);
   if (schema == "compare") return compare_figure(doc, name);
@@ -296,7 +359,11 @@ std::vector<std::string> document_figures(const std::string& text) {
     for (const Json& item : list) names.push_back(hyphened(text_at(item, {key})));
   };
   if (schema == "simulate") return simulate_figures(doc);
-  if (schema == "scale") names = {"speedup", "efficiency", "doubling", "usd_per_million_tokens"};
+  if (schema == "plan") names = outlook_figures();
+  if (schema == "scale") {
+    names = {"speedup", "efficiency", "doubling", "usd_per_million_tokens"};
+    names.insert(names.end(), outlook_figures().begin(), outlook_figures().end());
+  }
   if (schema == "compare") {
     names = {"speedup", "interaction"};
     add(at(doc, {"changes"}), "setting");

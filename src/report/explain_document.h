@@ -19,6 +19,9 @@ struct DocumentFigure {
 std::optional<DocumentFigure> explain_document(const std::string& text, const std::string& figure,
                                                const std::string& which, const Catalog&);
 
+// What a run over weeks makes of a plan, of documents of `plan` and `scale`.
+const std::vector<std::string>& outlook_figures();
+
 // Names that explain_document() knows for this text.
 std::vector<std::string> document_figures(const std::string& text);
 

@@ -368,6 +368,11 @@ Json outlook_json(const std::optional<Outlook>& o, const PlanOutlook& of) {
   j["days"] = o->ends() ? Json(e.time.v / kSecondsPerDay) : Json(nullptr);
   j["gpu_hours"] = o->ends() ? Json(o->gpu_hours) : Json(nullptr);
   j["cost_usd"] = o->ends() && o->usd > 0 ? Json(o->usd) : Json(nullptr);
+  j["factors"] = {{"failures_and_saves", e.places},
+                  {"missing_machines", e.machines},
+                  {"planned_stops", e.planned},
+                  {"site_hours", e.hours},
+                  {"start_up", e.start}};
   j["spare_nodes"] = o->spares;
   j["spares_usd"] = o->ends() && o->spares_usd > 0 ? Json(o->spares_usd) : Json(nullptr);
   j["mtbf_s"] = finite(e.mtbf.v);

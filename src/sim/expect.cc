@@ -48,11 +48,12 @@ class Expecter {
     if (work > 0) horizon_ = std::min(horizon_, start + work);
     for (int round = 0; round < kRounds; ++round) {
       e.slowdown = slowdown();
-      const double steady = mean_steady(e.slowdown);
+      const double steady = mean_steady(e.slowdown, e);
       if (elastic_) e.slowdown *= run_.group_factor(up_);
       const double needed = steady > 0 ? start + work * e.slowdown / steady : kNever;
       e.time = work > 0 ? Seconds(needed) : spec_.period;
-      e.goodput = std::clamp(steady * (1 - start / e.time.v), 0.0, 1.0);
+      e.start = std::max(0.0, 1 - start / e.time.v);
+      e.goodput = std::clamp(steady * e.start, 0.0, 1.0);
       const double next = std::min(spec_.period.v, e.time.v);
       if (std::abs(next - horizon_) <= 1e-6 * horizon_) break;
       horizon_ = next;
@@ -64,7 +65,7 @@ class Expecter {
   void gather();
   void hours();
   double left_by_repair(const PreparedProcess&, double busy) const;
-  double mean_steady(double pace);
+  double mean_steady(double pace, Expectation&);
   double infant(double t) const;
   double infant_until(double t) const;
   double restart_s(int tier) const;
@@ -103,23 +104,27 @@ double Expecter::infant_until(double t) const {
   return 1 + (i.multiplier - 1) * i.decay.v / t * -std::expm1(-t / i.decay.v);
 }
 
-double Expecter::mean_steady(double pace) {
-  double sum = 0, up = 0;
+double Expecter::mean_steady(double pace, Expectation& e) {
+  double sum = 0, up = 0, kept_alone = 0;
   for (int i = 0; i < kParts; ++i) {
     const double t = horizon_ * (i + 0.5) / kParts, often = infant(t);
     const double kept = places(pace, often);
     const double here = elastic_ ? replicas_up(t, often) : pool_suffices(t);
     sum += kept * here;
+    kept_alone += kept;
     up += here / kParts;
   }
   if (elastic_) up_ = up;
-  double steady = sum / kParts * hours_running_ * (1 - planned_stops());
+  e.places = kept_alone / kParts;
+  e.machines = kept_alone > 0 ? sum / kept_alone : 1;
+  e.hours = hours_running_;
+  e.planned = 1 - planned_stops();
   // Stalls stop everyone; their share is none of the replicas'.
   if (elastic_) {
     const double stall = (recovery_.leave_stall + recovery_.rejoin_stall).v;
-    steady *= std::exp(-leaves_per_s_ * infant_until(horizon_) * stall);
+    e.machines *= std::exp(-leaves_per_s_ * infant_until(horizon_) * stall);
   }
-  return steady;
+  return e.places * e.machines * e.hours * e.planned;
 }
 
 // What fails while it is being repaired changes nothing, and lemons are in repair most: the rate

@@ -33,6 +33,9 @@ struct Expectation {
   Seconds time{0};      // until the tokens are done, or the period; infinite: never
   Seconds mtbf{0};      // of the job; infinite: nothing fails
   Seconds interval{0};  // work between saves in the safest place; zero: no saves
+  // What goodput is the product of: failures and saves; machines that are missing (of the job, or
+  // replicas that are away, with everyone's stalls); planned stops; the site's hours; the start.
+  double places = 1, machines = 1, planned = 1, hours = 1, start = 1;
 };
 
 // REQUIRES: check(spec) is empty.

@@ -41,6 +41,7 @@ void expect_agreement(const std::string& name, const RunSpec& spec, double withi
   const Expectation e = expect_run(spec);
   const ManyResult m = many(spec);
   EXPECT_NEAR(e.goodput, m.goodput.mean, within) << name;
+  EXPECT_NEAR(e.goodput, e.places * e.machines * e.planned * e.hours * e.start, 1e-12) << name;
   if (spec.target_tokens > 0) {
     EXPECT_NEAR(e.time / Seconds(m.period.mean), 1, kPoint) << name;
   } else {  // tokens say how fast its steps are
