@@ -6,15 +6,13 @@
 // receiver two receives, the third send lacks the receiver.
 //
 // Two kinds of false appearance are removed first:
-//  - A recorder that stopped (its device or its watchdog died) shows operations as in flight which
-//  a
-//    peer has completed. A symmetric collective (all-reduce, all-gather, reduce-scatter,
+//  - A recorder that stopped (its device or its watchdog died) shows operations as in flight
+//    which a peer has completed. A symmetric collective (all-reduce, all-gather, reduce-scatter,
 //    all-to-all, barrier) that one member completed was executed by all, so it is done for
 //    everybody.
-//  - A dump that was written earlier than the others lacks what its rank did later: a peer
-//  completed
-//    a symmetric collective that this rank seems not to have enqueued. Such a rank's record proves
-//    nothing about what it did not enqueue.
+//  - A dump that was written earlier than the others lacks what its rank did later: a peer has
+//    completed a symmetric collective that this rank seems not to have enqueued. Such a rank's
+//    record proves nothing about what it did not enqueue.
 #pragma once
 
 #include <cstdint>

@@ -5,8 +5,7 @@
 //  - a device starts an operation once it is enqueued, all earlier operations of the same group are
 //    done, and all earlier operations of the rank that later work depends on (not `async`) are
 //    done;
-//  - a collective completes when all members started the same call, a send when its receive
-//  started.
+//  - a collective completes when all members started the same call, a send when its receive did.
 // Time is the number of the round; a round lets every host and device do one thing.
 #pragma once
 

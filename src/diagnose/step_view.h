@@ -7,9 +7,9 @@
 // to that of the next.
 //
 // The median step stands for all, unless they are uneven: then time is booked over all of them.
-// Steps that began before the first recorded device event are left
-// out where others remain: the device may have been busy with work that the profiler did not see,
-// and the profiler's start slows the host.
+// Steps that began before the first recorded device event are left out where others remain: the
+// device may have been busy with work that the profiler did not see, and the profiler's start slows
+// the host.
 #pragma once
 
 #include <cstdint>

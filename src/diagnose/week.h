@@ -5,8 +5,8 @@
 // account of how it ended, from its start to its end. What nobody held is split by why:
 //   drained      the node was drained or down
 //   fragmented   free GPUs of partly used nodes that no job in the queue could use, by its shape
-//   waiting      other free GPUs while jobs were queued (limits, priorities, jobs larger than the
-//   gap) idle         nobody wanted them
+//   waiting      other free GPUs while jobs were queued (limits, priorities, larger jobs)
+//   idle         nobody wanted them
 // Being allocated is not being at work: telemetry, not accounting, tells how well GPUs were used.
 #pragma once
 

@@ -3,9 +3,8 @@
 // A job that dies says little: its user may have broken it, and a job on 500 nodes dies on 499
 // innocent ones. So each node's deaths are counted against what its own jobs let expect:
 //  - A failure (the job's own exit) is expected at the rate at which jobs of that user and name
-//  fail
-//    on other nodes, drawn towards the fleet's rate where there are few. A user whose jobs always
-//    fail surprises nobody, and one whose jobs run nowhere else says nothing about the node.
+//    fail on other nodes, drawn towards the fleet's rate where there are few. A user whose jobs
+//    always fail surprises nobody, and one whose jobs run nowhere else says nothing about the node.
 //  - A death by the system (NODE_FAIL, a requeue that was no preemption) is expected at the fleet's
 //    rate a node-hour, times the nodes and hours of the job.
 // Tasks of one array that end alike on one node are one observation. Cancelled, preempted and

@@ -2,8 +2,7 @@
 // time.
 //
 // There is no format, only habits, and three of them are read: one key a GPU (`gpu_usage:3`, as
-// SuperBench's monitor writes), one object a GPU with the names of nvidia-smi, DCGM or their
-// cousins
+// SuperBench's monitor writes), one object a GPU with the names of nvidia-smi, DCGM or the like
 // (`{"timestamp": ..., "index": 3, "power_w": 612}`), and one object a time with a list of such
 // (`{"time": ..., "gpus": [...]}`). Names are looked up by sample_metric.
 #include <string>

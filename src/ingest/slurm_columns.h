@@ -1,8 +1,7 @@
 // Where the columns of sacct's output are and what they are called, in the three ways people save
 // it:
 //  - `-P` or `-p`: a header with the names, cells between separators;
-//  - no option: a header and a line of dashes, cells of fixed width under the dashes, cut with a
-//  `+`;
+//  - no option: a header and a line of dashes, cells of fixed width under them, cut with a `+`;
 //  - `-n` with `-P`: no names at all. They are then inferred from what the cells look like.
 #pragma once
 

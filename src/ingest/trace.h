@@ -5,9 +5,9 @@
 // file says so. Events of a kind are sorted by start time, ties in the order of the file, except
 // that among host events that start together the longer comes first: a parent precedes its
 // children. No time lies beyond +-4e18 ns and no duration beyond +-1e18, so that neither an end nor
-// a difference of two ends overflows. Names and
-// other texts are indices into `strings`; index 0 is the empty string. Text from a file is
-// untrusted: it passes sanitize() before it reaches a terminal.
+// a difference of two ends overflows. Names and other texts are indices into `strings`; index 0 is
+// the empty string. Text from a file is untrusted: it passes sanitize() before it reaches a
+// terminal.
 //
 // Nothing here judges: orphan kernels, negative durations and week-long events are kept as they
 // are.

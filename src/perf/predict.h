@@ -28,7 +28,7 @@ struct MemoryUse {
   bool fits() const { return reserved <= capacity; }
 };
 
-// Where a prediction stands relative to what was measured when the model was calibrated.
+// One step, how sure of it we are, and what it needs.
 struct Prediction {
   Seconds step;       // median
   Seconds low, high;  // 90 % range

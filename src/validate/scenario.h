@@ -4,10 +4,8 @@
 //
 // The rules, in the order they apply:
 //   accelerator  by any of its names; memory stated beside it picks or corrects the variant.
-//   stack        a word of the framework's name that a stack lists as alias; the longest wins. A
-//   name
-//                that nobody knows goes to the nearest stack by how it shards (3d, fsdp, zero,
-//                jax).
+//   stack        a word of the framework's name that a stack lists as alias; the longest wins. An
+//                unknown name goes to the nearest stack by how it shards (3d, fsdp, zero, jax).
 //   model        the row's shape; what it leaves blank from the catalog model of that name when the
 //                width agrees, else by convention.
 //   cluster      the reference node of that accelerator; ports and transport from the link's text.
