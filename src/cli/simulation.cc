@@ -175,8 +175,9 @@ tl::expected<SimulationAsk, UsageErrors> read_simulation_ask(const Context& cont
     const std::string text = args.get("days");
     char* end = nullptr;
     ask.days = std::strtod(text.c_str(), &end);
-    if (text.empty() || *end != 0 || !(ask.days > 0 && ask.days <= kDaysMost))
-      wrong.push_back(bad_number("days", text, "a number of days, above 0 and up to 3650", "30"));
+    if (text.empty() || *end != 0 || !(ask.days * kSecondsPerDay >= 1 && ask.days <= kDaysMost))
+      wrong.push_back(
+          bad_number("days", text, "a number of days, from a second (1.2e-5) to 3650", "30"));
   }
   if (args.has("runs")) {
     const std::string text = args.get("runs");
