@@ -372,13 +372,23 @@ double own_vocab(const Rank& r) {
   return multiple > 1 ? std::ceil(share / multiple) * multiple : share;
 }
 
+// The positions whose logits are computed: all, those that were masked, or, where an encoder is
+// fine-tuned, one of each sequence.
+double asked_positions(const Rank& r) {
+  const Model& m = r.s.workload.model;
+  if (m.masked_share <= 0) return r.tokens;
+  if (r.s.workload.task != Task::kPretrain) return static_cast<double>(r.p.micro_batch);
+  return r.s.stack.gathers_masked ? r.tokens * m.masked_share : r.tokens;
+}
+
 LayerCost head_cost(const Rank& r) {
   const Model& m = r.s.workload.model;
   LayerCost c;
   const double h = static_cast<double>(m.hidden);
   const double v = own_vocab(r);
-  linear(r, c, r.tokens, v, h, 1, unquantised(r.p.precision));
-  const double logits = r.tokens * v;
+  const double asked = asked_positions(r);
+  linear(r, c, asked, v, h, 1, unquantised(r.p.precision));
+  const double logits = asked * v;
   const double half = r.s.stack.loss_traffic * (r.p.compiled ? r.s.stack.loss_compiled : 1) / 2;
   c.forward.memory += Bytes(logits * half) / r.memory;
   c.backward.memory += Bytes(logits * half) / r.memory;

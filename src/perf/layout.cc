@@ -54,6 +54,10 @@ Layout make_layout(const Setting& s, const Plan& p) {
   if (s.workload.model.kind == ModelKind::kDlrm) l.data_expert = Group{};  // tables have one copy
   l.shard_group = strided(l.shard, l.tp, domain, node);
   l.replica_group = strided(data / std::max<int64_t>(1, l.shard), l.tp * l.shard, domain, node);
+  const int64_t apart = l.ep * l.etp;
+  const int64_t share = std::min(l.shard, l.data_expert.ranks);
+  l.shard_expert = strided(share, apart, domain, node);
+  l.replica_expert = strided(l.data_expert.ranks / share, apart * share, domain, node);
   l.pipeline = strided(2, l.tp * l.cp * l.dp, domain, node);
   return l;
 }

@@ -21,6 +21,8 @@ struct Layout {
   Group data_expert;    // gradients of expert parameters
   Group shard_group;    // gathers and reduce-scatters of FSDP
   Group replica_group;  // the all-reduce between copies of HSDP
+  // The same for expert parameters: only ranks that hold the same experts share a copy of them.
+  Group shard_expert, replica_expert;
 };
 
 // The cluster's links as the stack's collectives library uses them.

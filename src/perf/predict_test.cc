@@ -300,5 +300,35 @@ TEST(Explain, DerivesEveryFigureItNames) {
   EXPECT_NEAR(sum / r.step.v, 1, 0.01);
 }
 
+// Experts are sharded among the ranks that hold the same ones. With a node for an expert group
+// those sit in other nodes, and each rank's part crosses its own NIC.
+TEST(Predict, ShardedExpertsCrossNodes) {
+  const Catalog& known = catalog();
+  Setting s;
+  s.workload.model = *find_model(known, "qwen3-30b-a3b");
+  s.workload.seq = 4096, s.workload.global_batch = 64;
+  s.cluster = *find_cluster(known, "h100-1024");
+  s.stack = *find_stack(known, "pytorch-fsdp2");
+  s.accelerators = 64;
+  resolve(s, known);
+  Plan p = s.stack.defaults;
+  p.dp = 64, p.zero = 3, p.micro_batch = 1;
+  p.ep = 8;
+  const Layout l = make_layout(s, p);
+  EXPECT_EQ(l.shard_expert.ranks, 8);
+  EXPECT_EQ(l.shard_expert.per_domain, 1);
+  EXPECT_EQ(l.replica_expert.ranks, 1);
+  EXPECT_EQ(l.shard_group.per_domain, 8);
+  p.sharding_group = 8;  // weights of a node are complete, but not those of its experts
+  const Layout node = make_layout(s, p);
+  EXPECT_EQ(node.shard_group.per_domain, 8);
+  EXPECT_EQ(node.shard_expert.ranks, 8);
+  EXPECT_EQ(node.shard_expert.per_domain, 1);
+  p.ep = 1;
+  const Layout dense = make_layout(s, p);
+  EXPECT_EQ(dense.shard_expert.ranks, dense.shard_group.ranks);
+  EXPECT_EQ(dense.shard_expert.per_domain, dense.shard_group.per_domain);
+}
+
 }  // namespace
 }  // namespace assay

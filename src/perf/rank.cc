@@ -37,6 +37,8 @@ Rank make_rank(const Setting& s, const Plan& p, const Layout& l, const Links& li
   const double seq = static_cast<double>(s.workload.seq);
   const double tokens = static_cast<double>(p.micro_batch) * seq / static_cast<double>(l.cp);
   const bool split = l.tp > 1 && p.sequence_parallel;
+  const bool plain = !s.workload.model.gated_mlp && s.stack.traffic_plain > 0;
+  const double traffic = plain ? s.stack.traffic_plain : s.stack.traffic;
   const double launches = (p.compiled ? s.stack.launches_compiled : 1.0) *
                           (p.cuda_graphs ? s.stack.launches_graphs : 1.0);
   return Rank{s,
@@ -47,7 +49,7 @@ Rank make_rank(const Setting& s, const Plan& p, const Layout& l, const Links& li
               split ? tokens / static_cast<double>(l.tp) : tokens,
               seq,
               word_bytes(p.precision),
-              s.stack.traffic * (p.compiled ? s.stack.traffic_compiled : 1.0),
+              traffic * (p.compiled ? s.stack.traffic_compiled : 1.0),
               launches,
               s.cluster.accelerator.memory_bandwidth * s.kernels.memory_efficiency,
               s.workload.task == Task::kLora,

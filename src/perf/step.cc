@@ -127,22 +127,22 @@ Traffic sharded_traffic(const Setting& s, const Plan& p, const Layout& l, const 
   const Stack& st = s.stack;
   const bool lora = s.workload.task == Task::kLora;
   const Bandwidth pcie = s.cluster.accelerator.pcie_bandwidth * kHostLinkShare;
-  const auto gathers = [&](double parameters) {
+  const auto gathers = [&](double parameters, const Group& shard) {
+    if (parameters <= 0) return 0.0;
     const Bytes all(parameters * st.weight_comm_bytes);
-    double w = collective_time(Collective::kAllGather, all, l.shard_group, links).v;
+    double w = collective_time(Collective::kAllGather, all, shard, links).v;
     if (p.offload_parameters > 0) {  // a rank fetches its part from the host first
-      w += (all * (p.offload_parameters / static_cast<double>(l.shard)) / pcie).v;
+      w += (all * (p.offload_parameters / static_cast<double>(shard.ranks)) / pcie).v;
     }
     return w;
   };
-  const auto scatters = [&](double parameters) {
-    if (lora) return 0.0;
+  const auto scatters = [&](double parameters, const Group& shard, const Group& copies) {
+    if (lora || parameters <= 0) return 0.0;
     const Bytes b(parameters * st.gradient_comm_bytes);
-    double w = collective_time(Collective::kReduceScatter, b, l.shard_group, links).v;
-    if (l.replica_group.ranks > 1) {
-      w += collective_time(Collective::kAllReduce, b / static_cast<double>(l.shard),
-                           l.replica_group, links)
-               .v;
+    double w = collective_time(Collective::kReduceScatter, b, shard, links).v;
+    if (copies.ranks > 1) {
+      const Bytes part = b / static_cast<double>(shard.ranks);
+      w += collective_time(Collective::kAllReduce, part, copies, links).v;
     }
     return w;
   };
@@ -150,9 +150,11 @@ Traffic sharded_traffic(const Setting& s, const Plan& p, const Layout& l, const 
   const auto add = [&](const LayerCost& layer, double count) {
     const double parameters = layer.parameters + layer.expert_parameters;
     if (count <= 0 || parameters <= 0) return;
-    const double g = gathers(parameters);
+    const double g =
+        gathers(layer.parameters, l.shard_group) + gathers(layer.expert_parameters, l.shard_expert);
     gather += g * count;
-    scatter += scatters(parameters) * count;
+    scatter += scatters(layer.parameters, l.shard_group, l.replica_group) * count;
+    scatter += scatters(layer.expert_parameters, l.shard_expert, l.replica_expert) * count;
     first = std::max(first, g);
     all += parameters * count;
   };

@@ -130,6 +130,16 @@ std::optional<bool> claims_any(const std::string& words,
 // about this.
 constexpr double kNaturalRoutingSkew = 1.5;
 
+// Experts that drop what exceeds their capacity are padded up to it: so much work is done,
+// whatever the router sends.
+std::optional<double> capacity_factor(std::string_view text) {
+  constexpr std::string_view kName = "capacity factor ";
+  const size_t at = text.find(kName);
+  if (at == std::string_view::npos) return std::nullopt;
+  const std::string_view rest = text.substr(at + kName.size());
+  return cell_number(rest.substr(0, rest.find_first_not_of("0123456789.")));
+}
+
 void read_overlaps(const std::string& words, Remarks& out) {
   out.overlap_tp =
       claims_any(words, {"asynctp", "async tp", "async tensor parallel", "tp comm overlap",
@@ -391,6 +401,8 @@ Remarks read_remarks(const std::string& text) {
   if (says_any(words, {"force balanced", "forced balance", "force balance", "balanced routing",
                        "tokendrop", "token drop", "drop and pad"})) {
     out.expert_skew = 1;
+  } else if (const auto capacity = capacity_factor(text)) {
+    out.expert_skew = std::clamp(*capacity, 1.0, 64.0);
   } else if (says(words, "dropless")) {
     out.expert_skew = kNaturalRoutingSkew;
   }

@@ -215,6 +215,7 @@ TEST(Cells, RemarksOnMemoryAndModel) {
   EXPECT_TRUE(read_remarks("DeepSpeed ZeRO-3 + HF + Liger").fused_loss);
   EXPECT_EQ(read_remarks("MoE token routing force-balanced; dropless").expert_skew, 1);
   EXPECT_GT(read_remarks("dropless").expert_skew.value_or(0), 1);
+  EXPECT_EQ(read_remarks("padded experts, capacity factor 1.25; remat full").expert_skew, 1.25);
 }
 
 }  // namespace

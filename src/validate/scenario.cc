@@ -129,15 +129,21 @@ void apply_sharding(const Run& run, bool resembles, Scenario& s) {
 // January 2024; vendors' kernels are of their own age.
 constexpr int kSecondFlash = 2024;
 
+// PyTorch has had a fused attention operator since March 2023. What ran before it wrote its scores
+// to memory, unless the run says otherwise.
+constexpr int kFirstFused = 2023;
+
 void apply_attention(const Run& run, Scenario& s) {
+  const int year = year_of(run.date);
   if (const std::optional<bool> stated = read_flash(run.flash_attention)) {
     s.plan.flash_attention = *stated;
+  } else if (year > 0 && year < kFirstFused) {
+    s.plan.flash_attention = false;
   } else if (says_any(plain_words(free_text(run)), {"te", "transformer engine"}) ||
              s.plan.precision == Precision::kFp8) {
     s.plan.flash_attention = true;  // 8-bit matmuls come with Transformer Engine, and so does this
   }
   AttentionKernel& kernel = s.setting.stack.attention;
-  const int year = year_of(run.date);
   const bool old = year > 0 && year < kSecondFlash && kernel == AttentionKernel::kPortable &&
                    !later_flash(run.flash_attention);
   if (!s.plan.flash_attention || (!old && !early_flash(run.flash_attention))) return;

@@ -227,22 +227,28 @@ const Stack* front_end(const std::string& words, const Catalog& catalog) {
 const Stack* as_run(const Stack* stack, const Run& run, const std::string& words, bool single,
                     const Catalog& catalog) {
   if (!stack) return nullptr;
+  // Autocast keeps the weights in 32 bits.
+  const std::string cells = plain_words(run.precision + " ; " + run.notes);
+  const bool mixed = says_any(cells, {"autocast", "amp", "fp32 weights", "mixed"});
+  // The longest name is that of an engine or a library, and the front end is named beside it.
+  const bool engine = stack->name == "pytorch-eager" || stack->name == "pytorch-fsdp";
+  if (engine || stack->name == "transformers") {
+    const Stack* front = front_end(words, catalog);
+    // An engine that shards casts the weights itself.
+    const bool sharded = read_sharding(run.zero + " " + run.framework).zero.value_or(0) > 0;
+    if (front && front->name == "transformers" && mixed && !sharded) {
+      return named(catalog, "transformers-autocast");
+    }
+    if (front) return front;
+  }
   if (stack->name == "pytorch-eager") {
     if (!single) return nullptr;  // a stack for one device cannot be meant where many run
-    // A loop under autocast keeps its weights in 32 bits.
-    const std::string cells = plain_words(run.precision + " ; " + run.notes);
-    const bool mixed = says_any(cells, {"autocast", "amp", "fp32 weights", "mixed"});
     return mixed ? named(catalog, "pytorch-autocast") : stack;
   }
   // Megatron-Core by its own name is started by Megatron-LM's scripts, not by NeMo's recipes.
   if (stack->name == "megatron-core" && says_any(words, {"megatron core", "mcore"}) &&
       !says_any(words, {"nemo", "nvidia", "bridge"})) {
     return named(catalog, "megatron-core-plain");
-  }
-  // The longest name is that of an engine or a library, and the front end is named beside it.
-  if (stack->name == "pytorch-fsdp" || stack->name == "transformers") {
-    const Stack* front = front_end(words, catalog);
-    return front ? front : stack;
   }
   return stack;
 }
@@ -267,6 +273,8 @@ StackChoice choose_stack(const Run& run, const Accelerator& accelerator, const C
   const int year = year_of(run.date + " " + run.framework);
   const Stack* stack = by_alias(words, catalog);
 
+  // JAX and what runs on it: other names beside it are those of kernel libraries.
+  if (stack && known_sharding(words) == "jax") stack = jax_stack(catalog, accelerator);
   const Stack* eager = named(catalog, "pytorch-eager");
   stack = as_run(stack, run, words, single, catalog);
 

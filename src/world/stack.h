@@ -27,8 +27,10 @@ struct Stack {
   AttentionKernel attention = AttentionKernel::kPortable;
   double matmul_quality = 1;       // over the best library for the device
   double traffic = 1;              // bytes moved by memory-bound ops over the fully fused minimum
+  double traffic_plain = 0;        // the same for models without a gated MLP; zero: as `traffic`
   double traffic_compiled = 0.85;  // share of that traffic left under the graph compiler
   double score_traffic = 1;        // unfused attention: bytes moved per score over a fused softmax
+  bool gathers_masked = false;     // the head sees masked positions only, not all
   double loss_traffic = 16;        // bytes moved per logit, forward and backward
   double loss_compiled = 1;        // share of that left where the compiler covers the loss
   double dequantize_traffic = 18;  // bytes moved per weight stored below 16 bits, each pass
@@ -151,8 +153,10 @@ void fields(T& s, V&& visit) {
   visit("attention", s.attention, kAny, "attention kernel");
   visit("matmul_quality", s.matmul_quality, Limits{0.01, 2}, "over the best library");
   visit("traffic", s.traffic, kPositive, "memory-bound traffic over the fused minimum");
+  visit("traffic_plain", s.traffic_plain, kNotNegative, "for ungated models; 0: as traffic");
   visit("traffic_compiled", s.traffic_compiled, kFraction, "share left when compiled");
   visit("score_traffic", s.score_traffic, kPositive, "unfused attention, over a fused softmax");
+  visit("gathers_masked", s.gathers_masked, kAny, "head on masked positions only");
   visit("loss_traffic", s.loss_traffic, kNotNegative, "bytes per logit, forward and backward");
   visit("loss_compiled", s.loss_compiled, kFraction, "share of it left when compiled");
   visit("dequantize_traffic", s.dequantize_traffic, kNotNegative,

@@ -25,6 +25,7 @@ struct Model {
   bool gated_mlp = true;  // two up-projections (SwiGLU, GeGLU) instead of one
   bool tied_embeddings = false;
   bool causal = true;
+  double masked_share = 0;  // positions an encoder's pretraining asks about; zero: all of them
   bool learned_positions = false;
   int64_t max_positions = 0;
   int64_t window = 0;        // sliding-window attention; zero: full
@@ -68,6 +69,7 @@ void fields(T& m, V&& visit) {
   visit("gated_mlp", m.gated_mlp, kAny, "two up-projections (SwiGLU) instead of one");
   visit("tied_embeddings", m.tied_embeddings, kAny, "input and output embedding are one matrix");
   visit("causal", m.causal, kAny, "causal attention");
+  visit("masked_share", m.masked_share, Limits{0, 1}, "positions that pretraining masks; 0: all");
   visit("learned_positions", m.learned_positions, kAny, "learned position embeddings");
   visit("max_positions", m.max_positions, Limits{0, 1e9}, "longest sequence it was built for");
   visit("window", m.window, Limits{0, 1e9}, "sliding attention window in tokens");
