@@ -79,6 +79,29 @@ def kind(name):
     return "other"
 
 
+def measure(step):
+    """Median milliseconds of a step, kernel milliseconds by kind, and how many kernels ran."""
+    for _ in range(4):
+        step()
+    times = []
+    for _ in range(10):
+        a, b = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        a.record()
+        step()
+        b.record()
+        torch.cuda.synchronize()
+        times.append(a.elapsed_time(b))
+    sums, count = {"matmul": 0.0, "attention": 0.0, "other": 0.0}, 0
+    with profile(activities=[ProfilerActivity.CUDA]) as run:
+        step()
+        torch.cuda.synchronize()
+    for event in run.events():
+        if event.device_type == torch.autograd.DeviceType.CUDA:
+            sums[kind(event.name)] += event.device_time / 1000
+            count += 1
+    return statistics.median(times), sums, count
+
+
 def main():
     deadline = time.time() + float(sys.argv[1] if len(sys.argv) > 1 else 240)
     table = Table("h200_hub.csv", COLUMNS)
@@ -97,27 +120,10 @@ def main():
             model(input_ids=ids, labels=ids).loss.backward()
             optimizer.step()
 
-        for _ in range(4):
-            step()
-        times = []
-        for _ in range(12):
-            a, b = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-            a.record()
-            step()
-            b.record()
-            torch.cuda.synchronize()
-            times.append(a.elapsed_time(b))
-        sums, count = {"matmul": 0.0, "attention": 0.0, "other": 0.0}, 0
-        with profile(activities=[ProfilerActivity.CUDA]) as run:
-            step()
-            torch.cuda.synchronize()
-        for event in run.events():
-            if event.device_type == torch.autograd.DeviceType.CUDA:
-                sums[kind(event.name)] += event.device_time / 1000
-                count += 1
+        ms, sums, count = measure(step)
         table.add(case, hidden, layers, ffn, heads, kv, vocab, seq, micro, recompute, rank,
                   len(targets), str(dtype).replace("torch.", "") if dtype else "",
-                  f"{statistics.median(times):.3f}", *(f"{v:.3f}" for v in sums.values()), count,
+                  f"{ms:.3f}", *(f"{v:.3f}" for v in sums.values()), count,
                   f"{torch.cuda.max_memory_allocated() / 2**30:.2f}")
         del model, optimizer, trained
         torch.cuda.empty_cache()

@@ -4,16 +4,14 @@ A few layers of each family as transformers builds it, eager; weights in bf16, o
 autocast as its Trainer runs with bf16=True; attention through PyTorch's operator (sdpa) or written
 out (eager). Kernel time is split by the profiler into matmul, attention and the rest.
 """
-import statistics
 import sys
 import time
 
 import torch
 import transformers as hub
-from torch.profiler import ProfilerActivity, profile
 
 from clock import Table
-from hub_layers import kind
+from hub_layers import measure
 
 COLUMNS = ("family", "weights", "attention", "hidden", "layers", "ffn", "heads", "kv_heads",
            "vocab", "seq", "micro_batch", "recompute", "step_ms", "matmul_ms", "attention_ms",
@@ -83,28 +81,6 @@ RUNS = [(gpt2, "bf16", "sdpa", 1600, 12, 6400, 25, 25, 50257, 1024, 16, 0),
         (qwen2, "fp32", "sdpa", 3584, 6, 18944, 28, 4, 152064, 2048, 4, 0),
         (t5, "bf16", "sdpa", 1024, 8, 4096, 16, 16, 32128, 512, 32, 0),
         (t5, "fp32", "sdpa", 1024, 8, 4096, 16, 16, 32128, 512, 32, 0)]
-
-
-def measure(step):
-    for _ in range(4):
-        step()
-    times = []
-    for _ in range(10):
-        a, b = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        a.record()
-        step()
-        b.record()
-        torch.cuda.synchronize()
-        times.append(a.elapsed_time(b))
-    sums, count = {"matmul": 0.0, "attention": 0.0, "other": 0.0}, 0
-    with profile(activities=[ProfilerActivity.CUDA]) as run:
-        step()
-        torch.cuda.synchronize()
-    for event in run.events():
-        if event.device_type == torch.autograd.DeviceType.CUDA:
-            sums[kind(event.name)] += event.device_time / 1000
-            count += 1
-    return statistics.median(times), sums, count
 
 
 def one(run):
