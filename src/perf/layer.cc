@@ -250,6 +250,35 @@ void expert_biases(const Rank& r, LayerCost& c, double tokens) {
   }
 }
 
+// Slots of a fixed capacity are filled, and their results weighed and summed, by matmuls with masks
+// [tokens, slots] of one sequence (GShard's way): two in the forward pass, three in backward, since
+// the weights in the second mask get a gradient. Masks are written and read around each pair.
+void dispatch_by_masks(const Rank& r, LayerCost& c, double mine, double copies) {
+  const double h = static_cast<double>(r.s.workload.model.hidden);
+  const double group = std::min(r.seq / static_cast<double>(r.l.cp), mine);
+  const double slots = group * copies;
+  const int64_t t = whole(group), s = whole(slots), hidden = whole(h), batch = whole(mine / group);
+  const Precision precision = unquantised(r.p.precision);
+  const auto time = [&](int64_t m, int64_t n, int64_t k) {
+    return matmul_time({m, n, k, batch, precision}, r.s.cluster.accelerator, r.s.kernels.matmul) /
+           r.s.stack.matmul_quality;
+  };
+  const Seconds fill = time(s, hidden, t), sum = time(t, hidden, s), weights = time(t, s, hidden);
+  c.forward.matmul += fill + sum;
+  c.backward.matmul += fill + sum + weights;
+  const Seconds ideal = Flops(2 * mine * slots * h) / peak(r.s.cluster.accelerator, r.p.precision);
+  c.forward.matmul_peak += ideal * 2.0;
+  c.backward.matmul_peak += ideal * 3.0;
+  stream(r, c, mine * slots * 4 * r.word, mine * slots * 4 * r.word);
+  const Bytes masks(mine * slots * 2 * r.word);
+  c.saved += masks;
+  c.kept += masks * (1 - r.s.stack.selective_memory);
+  if (r.record) {
+    note(r, "matmul", fmt::format("{} of {} tokens into {} slots and back", batch, t, s),
+         fill + sum, fill + sum + weights);
+  }
+}
+
 constexpr double kExpertPad = 32;  // tokens: the block of MX formats, a multiple of every alignment
 
 void expert_mlp(const Rank& r, LayerCost& c) {
@@ -260,7 +289,9 @@ void expert_mlp(const Rank& r, LayerCost& c) {
   const double local = static_cast<double>(m.experts) / static_cast<double>(r.l.ep);
   // Tokens one rank dispatches; with tensor parallel each rank holds its own share of them.
   const double mine = r.l.tp > 1 ? r.tokens / static_cast<double>(r.l.tp) : r.tokens;
-  const double routed = mine * k * etp;  // copies that arrive here, balanced
+  const bool fixed = r.p.expert_capacity > 0;
+  const double sent = fixed ? k * r.p.expert_capacity : k;  // copies of a token, slots with padding
+  const double routed = mine * sent * etp;                  // copies that arrive here, balanced
   linear(r, c, mine, static_cast<double>(m.experts), h, 1, unquantised(r.p.precision));
   c.parameters += h * static_cast<double>(m.experts) + 2 * h;
   // Grouped kernels pad every expert's tokens to whole rows of a quantisation block.
@@ -276,7 +307,11 @@ void expert_mlp(const Rank& r, LayerCost& c) {
   }
   // Permute before and after the exchange, and again for the weighted sum.
   const double passes = r.l.ep > 1 ? r.s.stack.permute_passes : r.s.stack.permute_local;
-  stream(r, c, mine * k * h * 4 * r.word * passes, mine * k * h * 4 * r.word * passes);
+  if (fixed && r.s.stack.dispatch_masks) {
+    dispatch_by_masks(r, c, mine, sent);
+  } else {
+    stream(r, c, mine * sent * h * 4 * r.word * passes, mine * sent * h * 4 * r.word * passes);
+  }
   stream(r, c, r.own * h * 5 * r.word, r.own * h * 6 * r.word);
   const double copies_word = kept_quantised(r) ? r.word / 2 : r.word;
   const Bytes dispatched(routed * h * r.s.stack.saved_dispatch * copies_word);
@@ -292,7 +327,8 @@ void expert_mlp(const Rank& r, LayerCost& c) {
   if (r.l.ep > 1) {
     const double domains = static_cast<double>(r.l.expert.ranks / r.l.expert.per_domain);
     const double places = domains > 1 ? domains : static_cast<double>(r.l.ep);
-    const double copies = r.s.stack.expert_dedup ? std::min(k, distinct_places(places, k)) : k;
+    const bool once_each = r.s.stack.expert_dedup && !fixed;
+    const double copies = once_each ? std::min(k, distinct_places(places, k)) : sent;
     const double bytes = mine * copies * h * r.word;
     const Seconds once = collective_time(Collective::kAllToAll, Bytes(bytes), r.l.expert, r.links);
     const double left = r.p.overlap_expert ? 1 - r.s.stack.overlap_expert : 1.0;

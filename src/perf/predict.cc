@@ -1,6 +1,7 @@
 #include "perf/predict.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 
@@ -22,6 +23,7 @@ namespace {
 struct CostKey {
   int64_t tp, cp, ep, etp, micro_batch, microbatches;
   int flags;
+  double capacity;
   bool operator==(const CostKey&) const = default;
 };
 
@@ -37,7 +39,10 @@ CostKey cost_key(const Plan& p, const Layout& l) {
   bit(p.overlap_tp, 1);
   bit(p.overlap_expert, 1);
   bit(p.zero == 3, 1);
-  return {l.tp, l.cp, l.ep, l.etp, l.micro_batch, quantised ? l.microbatches : 0, flags};
+  return {l.tp,          l.cp,
+          l.ep,          l.etp,
+          l.micro_batch, quantised ? l.microbatches : 0,
+          flags,         p.expert_capacity};
 }
 
 size_t hash(const CostKey& k) {
@@ -50,6 +55,7 @@ size_t hash(const CostKey& k) {
   mix(static_cast<uint64_t>(k.micro_batch));
   mix(static_cast<uint64_t>(k.microbatches));
   mix(static_cast<uint64_t>(k.flags));
+  mix(std::bit_cast<uint64_t>(k.capacity));
   return h ^ h >> 29;
 }
 

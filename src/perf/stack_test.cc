@@ -260,6 +260,32 @@ TEST(Experts, OneByOneCostTheHostPerExpert) {
   EXPECT_NEAR(launches(2) - launches(0), 2 * 128 / 8, 1e-9);
 }
 
+// Slots of a fixed capacity are computed whether filled or not. Masks fill them by matmuls of
+// 2 x sequence x slots x hidden each: two forward, three backward.
+TEST(Experts, FixedCapacityIsPaddedAndFilledByMasks) {
+  Setting s = expert_setting();
+  Plan p = s.stack.defaults;
+  p.ep = 8, p.micro_batch = 2;
+  const auto cost = [&](double capacity, bool masks) {
+    p.expert_capacity = capacity;
+    s.stack.dispatch_masks = masks;
+    return microbatch_cost(s, p, make_layout(s, p), links_of(s)).moe;
+  };
+  const LayerCost one = cost(1, false), two = cost(2, false);
+  const double gated = 3 * 2 * 8 * 8192.0 * 2048 * 768;  // FLOPs of 8 experts a token
+  const FlopRate rate = peak(s.cluster.accelerator, p.precision);
+  EXPECT_NEAR((two.forward.matmul_peak - one.forward.matmul_peak).v, gated / rate.v, 1e-6);
+  EXPECT_GT(two.forward.expert, one.forward.expert);
+  EXPECT_EQ(cost(0, true).forward.matmul, cost(0, false).forward.matmul);
+
+  const LayerCost filled = cost(2, true);
+  const double once = 2 * 8192.0 * (4096 * 8 * 2) * 2048 / rate.v;
+  EXPECT_NEAR((filled.forward.matmul_peak - two.forward.matmul_peak).v / once, 2, 1e-9);
+  EXPECT_NEAR((filled.backward.matmul_peak - two.backward.matmul_peak).v / once, 3, 1e-9);
+  EXPECT_GT(filled.forward.matmul - two.forward.matmul, Seconds(2 * once));
+  EXPECT_GT(filled.saved, two.saved);
+}
+
 TEST(Copies, AroundCollectivesCostMemoryTime) {
   Setting s = expert_setting();
   s.workload.model = *find_model(catalog(), "llama-3.1-8b");

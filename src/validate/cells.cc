@@ -133,11 +133,15 @@ constexpr double kNaturalRoutingSkew = 1.5;
 // Experts that drop what exceeds their capacity are padded up to it: so much work is done,
 // whatever the router sends.
 std::optional<double> capacity_factor(std::string_view text) {
-  constexpr std::string_view kName = "capacity factor ";
-  const size_t at = text.find(kName);
-  if (at == std::string_view::npos) return std::nullopt;
-  const std::string_view rest = text.substr(at + kName.size());
-  return cell_number(rest.substr(0, rest.find_first_not_of("0123456789.")));
+  for (const std::string_view name : {"capacity factor", "capacity_factor", "fixed capacity"}) {
+    const size_t at = text.find(name);
+    if (at == std::string_view::npos) continue;
+    std::string_view rest = text.substr(at + name.size());
+    if (rest.starts_with(" of")) rest.remove_prefix(3);
+    rest.remove_prefix(std::min(rest.find_first_not_of(" =:"), rest.size()));
+    return cell_number(rest.substr(0, rest.find_first_not_of("0123456789.")));
+  }
+  return std::nullopt;
 }
 
 void read_overlaps(const std::string& words, Remarks& out) {
@@ -402,7 +406,8 @@ Remarks read_remarks(const std::string& text) {
                        "tokendrop", "token drop", "drop and pad"})) {
     out.expert_skew = 1;
   } else if (const auto capacity = capacity_factor(text)) {
-    out.expert_skew = std::clamp(*capacity, 1.0, 64.0);
+    out.expert_skew = 1;
+    out.expert_capacity = std::clamp(*capacity, 1.0, 64.0);
   } else if (says(words, "dropless")) {
     out.expert_skew = kNaturalRoutingSkew;
   }

@@ -215,7 +215,11 @@ TEST(Cells, RemarksOnMemoryAndModel) {
   EXPECT_TRUE(read_remarks("DeepSpeed ZeRO-3 + HF + Liger").fused_loss);
   EXPECT_EQ(read_remarks("MoE token routing force-balanced; dropless").expert_skew, 1);
   EXPECT_GT(read_remarks("dropless").expert_skew.value_or(0), 1);
-  EXPECT_EQ(read_remarks("padded experts, capacity factor 1.25; remat full").expert_skew, 1.25);
+  const auto capacity = [](const char* text) { return read_remarks(text).expert_capacity; };
+  EXPECT_EQ(capacity("padded experts, capacity factor 1.25; remat full"), 1.25);
+  EXPECT_EQ(capacity("capacity_factor=2.0"), 2);
+  EXPECT_EQ(capacity("fixed capacity 1.0 (padded experts)"), 1);
+  EXPECT_EQ(capacity("capacity_factor=-1"), std::nullopt);
 }
 
 }  // namespace

@@ -171,6 +171,7 @@ void apply_remarks(const Remarks& r, Scenario& s) {
   set_if(p.offload_optimizer, r.offload_optimizer);
   set_if(p.offload_parameters, r.offload_parameters);
   set_if(p.expert_skew, r.expert_skew);
+  set_if(p.expert_capacity, r.expert_capacity);
   if (r.offload_layers) {
     p.offload_activations = std::min(1.0, static_cast<double>(*r.offload_layers) /
                                               static_cast<double>(s.setting.workload.model.layers));

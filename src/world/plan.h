@@ -49,6 +49,7 @@ struct Plan {
   bool overlap_tp = false;      // tensor-parallel traffic pipelined with its matmuls
   bool overlap_expert = false;  // all-to-all of one micro-batch under another's compute
   double expert_skew = 1;       // load of the busiest expert rank over the mean; 1: balanced
+  double expert_capacity = 0;   // slots of an expert over its mean load, padded; 0: none is dropped
 };
 
 template <class T, class V>
@@ -84,6 +85,8 @@ void fields(T& p, V&& visit) {
   visit("overlap_tp", p.overlap_tp, kAny, "tensor-parallel traffic under its matmuls");
   visit("overlap_expert", p.overlap_expert, kAny, "expert all-to-all under other compute");
   visit("expert_skew", p.expert_skew, Limits{1, 1000}, "busiest expert rank over the mean");
+  visit("expert_capacity", p.expert_capacity, Limits{0, 64},
+        "slots of an expert over its mean load, all computed; zero: as many as tokens come");
 }
 
 }  // namespace assay

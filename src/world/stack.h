@@ -83,7 +83,8 @@ struct Stack {
   bool expert_dedup = false;      // a token travels once to each rank or node, not to each expert
   double permute_passes = 2;      // times routed tokens are copied around the exchange
   double permute_local = 1;       // the same where every expert is at hand
-  int64_t vocab_multiple = 1;     // of which each tensor rank's share of the vocabulary is one
+  bool dispatch_masks = false;  // slots of fixed capacity are filled by matmuls with one-hot masks
+  int64_t vocab_multiple = 1;   // of which each tensor rank's share of the vocabulary is one
   // Bytes per routed token and element of an expert's width, all passes, where experts have biases
   // and a clamped gate that no kernel fuses.
   double expert_bias_traffic = 0;
@@ -204,6 +205,7 @@ void fields(T& s, V&& visit) {
   visit("expert_dedup", s.expert_dedup, kAny, "a token travels once to each rank or node");
   visit("permute_passes", s.permute_passes, kNotNegative, "copies of routed tokens per exchange");
   visit("permute_local", s.permute_local, kNotNegative, "the same where experts are not spread");
+  visit("dispatch_masks", s.dispatch_masks, kAny, "fixed capacity is filled by one-hot matmuls");
   visit("vocab_multiple", s.vocab_multiple, Limits{1, 65536},
         "each tensor rank's share of the vocabulary is padded to a multiple of it");
   visit("expert_bias_traffic", s.expert_bias_traffic, kNotNegative,
