@@ -61,12 +61,12 @@ class Parser {
     }
     if (row.fields.size() != table_.header.size()) {
       const bool more = row.fields.size() > table_.header.size();
-      problem(row.line,
+      problem(more ? extra_line_ : line_behind_,
               fmt::format("this row has {} fields, the header has {}", row.fields.size(),
                           table_.header.size()),
               more ? "quote a field that holds commas, or remove what is too much"
                    : "leave empty what is not stated, but write its comma",
-              more ? static_cast<int>(row.starts[table_.header.size()]) : 0);
+              static_cast<int>(more ? extra_column_ : column_behind_));
     }
     cells_ += row.fields.size();
     if (cells_ > limits_.cells) {
@@ -95,6 +95,8 @@ class Parser {
     bool too_wide = false;
     for (;;) {
       const uint32_t start = line_ == row.line ? column_here() : 0;
+      if (row.fields.size() == table_.header.size())
+        extra_line_ = line_, extra_column_ = column_here();
       std::string field = pos_ < text_.size() && text_[pos_] == '"' ? quoted_field() : bare_field();
       if (row.fields.size() < limits_.columns) {
         row.fields.push_back(std::move(field));
@@ -104,12 +106,13 @@ class Parser {
         problem(row.line, fmt::format("more than {} fields in one row", limits_.columns),
                 "the rest is not read", static_cast<int>(start));
       }
-      if (pos_ >= text_.size()) return row;
-      if (text_[pos_] == ',') {
+      if (pos_ < text_.size() && text_[pos_] == ',') {
         ++pos_;
         continue;
       }
-      line_end();
+      line_behind_ = line_, column_behind_ = column_here();
+      row.end = line_ == row.line ? column_behind_ : 0;
+      if (pos_ < text_.size()) line_end();
       return row;
     }
   }
@@ -188,6 +191,9 @@ class Parser {
   int line_ = 1;
   uint32_t column_ = 1;  // of counted_
   size_t counted_ = 0;
+  // Of the last record: the first field that the header has no name for, and what is behind all.
+  int extra_line_ = 0, line_behind_ = 0;
+  uint32_t extra_column_ = 0, column_behind_ = 0;
   bool quoted_ = false;  // the record has a quoted field, so an empty one was meant
   bool full_ = false;
   size_t cells_ = 0;
@@ -217,7 +223,11 @@ Position CsvTable::place(const CsvRow& row, std::string_view name) const {
   Position p;
   p.file = file;
   p.line = row.line;
-  if (at < 0 || static_cast<size_t>(at) >= row.starts.size()) return p;
+  if (at < 0) return p;
+  if (static_cast<size_t>(at) >= row.starts.size()) {
+    p.column = static_cast<int>(row.end);
+    return p;
+  }
   p.column = static_cast<int>(row.starts[static_cast<size_t>(at)]);
   const std::string& text = row.fields[static_cast<size_t>(at)];
   p.length = std::max(1, static_cast<int>(std::min<size_t>(text.size(), 200)));

@@ -19,6 +19,7 @@ struct CsvRow {
   std::vector<std::string> fields;
   // Where each field starts on that line, 1-based; zero where it starts on a later one.
   std::vector<uint32_t> starts;
+  uint32_t end = 0;  // behind the last field, in the same way
 };
 
 struct CsvTable {
@@ -32,7 +33,8 @@ struct CsvTable {
   // A cell; empty when the column is -1 or the row is too short.
   std::string_view cell(const CsvRow&, int column) const;
   std::string_view cell(const CsvRow&, std::string_view name) const;
-  // Where a cell stands; only the line where it is missing, or where a row is too short.
+  // Where a cell stands, or would stand in a row that is too short; only the line where the column
+  // is missing.
   Position place(const CsvRow&, std::string_view name) const;
 };
 

@@ -35,6 +35,14 @@ TEST(Csv, RaggedRowsAreKeptAndReported) {
   ASSERT_EQ(t.rows.size(), 3u);
   ASSERT_EQ(t.problems.size(), 2u);
   EXPECT_EQ(t.problems[0].at.line, 2);
+  EXPECT_EQ(t.problems[0].at.column, 2);  // behind what there is
+  EXPECT_EQ(t.problems[1].at.column, 5);  // the first that is too much
+  const CsvTable lines = parse_csv("a,b\n\"1\n2\"\n\"3\n4\",5,6\n", "t.csv");
+  ASSERT_EQ(lines.problems.size(), 2u);
+  EXPECT_EQ(lines.problems[0].at.line, 3);
+  EXPECT_EQ(lines.problems[0].at.column, 3);
+  EXPECT_EQ(lines.problems[1].at.line, 5);
+  EXPECT_EQ(lines.problems[1].at.column, 6);
   EXPECT_EQ(t.problems[0].message, "this row has 1 fields, the header has 2");
   EXPECT_EQ(t.cell(t.rows[0], "b"), "");
 }
@@ -86,7 +94,7 @@ TEST(Csv, CellsHaveTheirPlace) {
   EXPECT_EQ(at(0, "c").line, 2);
   EXPECT_EQ(at(1, "a").column, 1);
   EXPECT_EQ(at(1, "b").column, 0);  // on the record's second line
-  EXPECT_EQ(at(2, "b").column, 0);
+  EXPECT_EQ(at(2, "b").column, 2);  // where it would stand
   EXPECT_EQ(at(2, "a").line, 5);
   ASSERT_EQ(t.problems.size(), 2u);
   EXPECT_EQ(t.problems[0].at.column, 12);  // a character of two bytes is one column

@@ -127,6 +127,9 @@ Result<std::string> read_file(const std::string& path, size_t max_bytes) {
   if (path.find('\0') != std::string::npos) {
     return tl::unexpected(failure(path, "a file name cannot hold a NUL byte"));
   }
+  // Standard input flows by once; whoever reads a description again means the same text.
+  static std::string seen;
+  if (path == "-" && !seen.empty() && seen.size() <= max_bytes) return seen;
   Descriptor file;
   if (path == "-") {
     file.fd = STDIN_FILENO;
@@ -143,7 +146,9 @@ Result<std::string> read_file(const std::string& path, size_t max_bytes) {
     expected = static_cast<size_t>(info.st_size);
     if (expected > max_bytes) return tl::unexpected(too_large(path, max_bytes));
   }
-  return read_all(file.fd, path, expected, max_bytes);
+  Result<std::string> text = read_all(file.fd, path, expected, max_bytes);
+  if (path == "-" && text && text->size() <= kMaxYamlBytes) seen = *text;
+  return text;
 }
 
 Failure open_failure(const std::string& path, int error) {

@@ -6,6 +6,7 @@
 #include "cli/commands.h"
 #include "cli/compare_kinds.h"
 #include "cli/inputs.h"
+#include "cli/outlook.h"
 #include "plan/compare.h"
 #include "plan/study.h"
 #include "report/compare_report.h"
@@ -59,7 +60,8 @@ Parts split(const std::vector<Operand>& operands) {
   int alternatives = -1;
   for (size_t i = 0; i < operands.size() && !any_complete && alternatives < 0; ++i) {
     for (size_t j = 0; j < i; ++j) {
-      if (operands[i].kind() == operands[j].kind()) alternatives = operands[i].kind();
+      if (operands[i].kind() > 0 && operands[i].kind() == operands[j].kind())
+        alternatives = operands[i].kind();
     }
   }
   // A cluster with a plan beside a bare cluster: whatever brings a cluster is an alternative.
@@ -73,41 +75,59 @@ Parts split(const std::vector<Operand>& operands) {
   return parts;
 }
 
-// The description of each side, or all that is wrong with any of them.
-tl::expected<std::vector<Description>, InputRefusal> describe_sides(const Arguments& args,
-                                                                    const Parts& parts) {
+// What a side is described by.
+std::vector<std::string> side_inputs(const std::string& side, const Parts& parts) {
+  std::vector<std::string> inputs{side};
+  std::string content;
+  if (!result_file(side, content))
+    inputs.insert(inputs.end(), parts.shared.begin(), parts.shared.end());
+  return inputs;
+}
+
+// The description of each side; nothing where something is wrong with any of them.
+std::optional<std::vector<Description>> describe_sides(const Arguments& args, const Parts& parts,
+                                                       InputRefusal& wrong) {
   std::vector<Description> sides;
-  InputRefusal wrong;
-  for (const std::string& input : parts.sides) {
-    std::vector<std::string> inputs{input};
-    std::string content;
-    if (!result_file(input, content))
-      inputs.insert(inputs.end(), parts.shared.begin(), parts.shared.end());
-    tl::expected<Description, InputRefusal> description = describe_inputs(args, inputs);
+  for (const std::string& side : parts.sides) {
+    tl::expected<Description, InputRefusal> description =
+        describe_inputs(args, side_inputs(side, parts), "", true);
     if (description) {
       sides.push_back(std::move(*description));
     } else {
       merge(wrong, description.error());
     }
   }
-  if (sides.size() < parts.sides.size()) return tl::unexpected(std::move(wrong));
+  if (wrong.any()) return std::nullopt;
   return sides;
 }
 
-tl::expected<Side, int> make_side(const Context& context, const std::string& input,
-                                  Description description) {
-  print_error(render(description.warnings));
-  StudyOptions options;
-  options.what_ifs = false;
-  PlanResult result = study(std::move(description), catalog(), options);
-  if (!result.fits && (result.searched || result.impossible)) {
-    const Impossible why =
-        result.impossible.value_or(Impossible{"plan", "no plan fits", "assay plan shows why"});
-    const int code = result.impossible && !result.searched ? kInputWrong : kNo;
-    return tl::unexpected(fail(context, {Failure{why.reason, sanitize(input), why.fix, code}}));
+// Plans each side. Whatever cannot be planned is told at once, and the exit code returned.
+tl::expected<std::vector<PlanResult>, int> plan_sides(const Context& context, const Parts& parts,
+                                                      std::vector<Description> described) {
+  std::vector<PlanResult> results;
+  Diagnostics impossible;
+  std::vector<Failure> misfits;
+  for (size_t i = 0; i < described.size(); ++i) {
+    print_error(render(described[i].warnings));
+    StudyOptions options;
+    options.what_ifs = false;
+    results.push_back(study(std::move(described[i]), catalog(), options));
+    const PlanResult& r = results.back();
+    if (r.fits || !(r.searched || r.impossible)) continue;
+    const Diagnostics problems = impossible_problems(r);
+    add_further(impossible, problems);
+    if (problems.empty())
+      misfits.push_back({"no plan fits", sanitize(parts.sides[i]), "assay plan shows why", kNo});
   }
+  if (!impossible.empty()) return tl::unexpected(reject(context, impossible));
+  if (!misfits.empty()) return tl::unexpected(fail(context, misfits));
+  return results;
+}
+
+Side make_side(const std::string& input, size_t given, const PlanResult& result) {
   Side side;
   side.name = file_name(input);
+  side.given = given;
   side.setting = result.description.setting;
   side.assumed = result.description.assumed;
   side.origins = result.description.origins;
@@ -118,58 +138,97 @@ tl::expected<Side, int> make_side(const Context& context, const std::string& inp
   return side;
 }
 
+// What operands are, and the kind of comparison that follows.
+struct Recognised {
+  std::vector<std::string> diagnoses;  // their texts, where all operands are such
+  Diagnostics problems;                // where not empty, nothing else is known
+  bool offers = false;
+  Parts parts;
+};
+
+Recognised recognise_all(const std::vector<std::string>& texts) {
+  Recognised r;
+  if (all_diagnoses(texts, r.diagnoses)) return r;
+  r.diagnoses.clear();
+  std::vector<Operand> operands;
+  for (const std::string& text : texts) operands.push_back(recognise(text, r.problems));
+  if (!has_errors(r.problems)) r.problems.clear();
+  r.offers =
+      std::count_if(operands.begin(), operands.end(), [](const Operand& o) { return o.site; }) >= 2;
+  if (!r.offers) {
+    r.parts = split(operands);
+    return r;
+  }
+  for (const Operand& o : operands) (o.site ? r.parts.sides : r.parts.shared).push_back(o.text);
+  return r;
+}
+
 InputRefusal check(const Context& context, const Arguments& args) {
-  InputRefusal refusal{offers_usage(context, args), {}, {}};
+  InputRefusal refusal{offers_usage(context, args), {}, missing_inputs(args.operands)};
   if (args.operands.size() < 2)
     refusal.usage.push_back({"compare needs two descriptions", "assay compare -h"});
+  if (args.operands.size() < 2 || !refusal.failures.empty()) return refusal;
+  const Recognised what = recognise_all(args.operands);
+  refusal.problems = what.problems;
+  if (!what.diagnoses.empty() || !what.problems.empty()) return refusal;
+  if (what.offers) {
+    merge(refusal, offers_refusal(context, args, what.parts.sides, what.parts.shared));
+    return refusal;
+  }
+  if (what.parts.sides.size() < 2) {
+    refusal.usage.push_back(
+        {"compare found only one description among these",
+         "give two files that each hold a workload and a cluster, or one workload and "
+         "two clusters"});
+  }
+  for (const std::string& side : what.parts.sides) {
+    merge(refusal, description_refusal(
+                       args, side_inputs(side, what.parts),
+                       [](Request& r) { r.needs_operations = true; }, plan_problems));
+  }
   return refusal;
 }
 
+int compare_plans(const Context& context, const Arguments& args, const Parts& parts,
+                  const std::vector<Gate>& gates) {
+  InputRefusal wrong;
+  std::optional<std::vector<Description>> described = describe_sides(args, parts, wrong);
+  if (!described) {
+    merge(wrong, check(context, args));
+    return refuse(context, wrong);
+  }
+  const auto planned = plan_sides(context, parts, std::move(*described));
+  if (!planned) return planned.error();
+  std::vector<Side> sides;
+  std::vector<PlanOutlook> given;
+  for (size_t i = 0; i < planned->size(); ++i) {
+    sides.push_back(make_side(parts.sides[i], i, (*planned)[i]));
+    given.push_back(plan_outlook((*planned)[i], context.stamp.seed));
+  }
+  const Comparison result = compare(std::move(sides));
+  std::vector<PlanOutlook> outlook;
+  for (const Side& s : result.sides) outlook.push_back(given[s.given]);
+  const Side& last = result.sides.back();
+  const bool failed = any_tripped(gates, gate_figures(last.prediction, last.run, outlook.back()));
+  return deliver(context, compare_text(result, context.style, context.stamp, outlook),
+                 compare_json(result, context.stamp, outlook), failed ? kNo : kYes);
+}
+
 int run(const Context& context, const Arguments& args) {
-  if (args.operands.size() < 2)
-    return reject(context, UsageError{"compare needs two descriptions", "assay compare -h"});
-  if (const std::vector<Failure> missing = missing_inputs(args.operands); !missing.empty())
-    return fail(context, missing);
-  std::vector<std::string> texts;
-  if (all_diagnoses(args.operands, texts)) {
+  const auto gates = parse_gates(args);
+  if (!gates || args.operands.size() < 2 || !missing_inputs(args.operands).empty())
+    return refuse(context, check(context, args));
+  const Recognised what = recognise_all(args.operands);
+  if (!what.diagnoses.empty()) {
     if (args.has("fail-if"))
       return reject(context, UsageError{"--fail-if knows no figure of a diagnosis",
                                         "`assay diagnose --fail-on SHARE` is its gate"});
-    return compare_diagnoses(context, args.operands, texts);
+    return compare_diagnoses(context, args.operands, what.diagnoses);
   }
-  std::vector<Operand> operands;
-  Diagnostics problems;
-  for (const std::string& text : args.operands) operands.push_back(recognise(text, problems));
-  if (has_errors(problems)) return reject(context, problems);
-  if (std::count_if(operands.begin(), operands.end(), [](const Operand& o) { return o.site; }) >=
-      2) {
-    Parts offers;
-    for (const Operand& o : operands) (o.site ? offers.sides : offers.shared).push_back(o.text);
-    return compare_offers(context, args, offers.sides, offers.shared);
-  }
-  const auto gates = parse_gates(args);
-  if (!gates) return reject(context, gates.error());
-  const Parts parts = split(operands);
-  if (parts.sides.size() < 2) {
-    return reject(
-        context,
-        UsageError{"compare found only one description among these",
-                   "give two files that each hold a workload and a cluster, or one workload and "
-                   "two clusters"});
-  }
-  tl::expected<std::vector<Description>, InputRefusal> described = describe_sides(args, parts);
-  if (!described) return refuse(context, described.error());
-  std::vector<Side> sides;
-  for (size_t i = 0; i < parts.sides.size(); ++i) {
-    tl::expected<Side, int> side = make_side(context, parts.sides[i], std::move((*described)[i]));
-    if (!side) return side.error();
-    sides.push_back(std::move(*side));
-  }
-  const Comparison result = compare(std::move(sides));
-  const Side& last = result.sides.back();
-  const int code = any_tripped(*gates, last.prediction, last.run) ? kNo : kYes;
-  return deliver(context, compare_text(result, context.style, context.stamp),
-                 compare_json(result, context.stamp), code);
+  if (!what.problems.empty()) return refuse(context, check(context, args));
+  if (what.offers) return compare_offers(context, args, what.parts.sides, what.parts.shared);
+  if (what.parts.sides.size() < 2) return refuse(context, check(context, args));
+  return compare_plans(context, args, what.parts, *gates);
 }
 
 }  // namespace
@@ -200,7 +259,8 @@ Command compare_command() {
        {"days", 0, "D", "offers: run so long instead of until the tokens are done", ""},
        {"deadline", 0, "DAYS", "offers: the risk of being later than this", ""},
        {"fail-if", 0, "COND", "exit 1 when COND holds for the last side (repeatable)",
-        "As in `assay plan`: 'mfu < 0.40', 'cost > 1.5e6'."}},
+        "As in `assay plan`: 'mfu < 0.40', 'goodput < 0.9', 'cost > 1.5e6'; of offers all figures "
+        "are with failures."}},
       {"assay compare examples/lambda-before.yaml examples/lambda-after.yaml",
        "assay compare examples/llama-70b.yaml examples/h100-128.yaml examples/offer-cheap.yaml",
        "assay compare last-week.json today.json --fail-if 'mfu < 0.40'"},

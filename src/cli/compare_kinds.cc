@@ -14,32 +14,16 @@ namespace {
 
 constexpr size_t kDiagnosisBytes = size_t{64} << 20;
 
-// What gates ask for, of the simulated run instead of the step alone.
-RunFigures simulated_figures(const SimulateResult& r) {
-  RunFigures figures = r.plan.run;
-  const OfferFigures offer = offer_figures(r, 0);
-  figures.time_s.value = r.many.period.mean;
-  figures.accelerator_hours.value = r.many.paid.mean / kSecondsPerHour;
-  figures.cost_usd.value = offer.cost_usd;
-  figures.energy_kwh.value = offer.kwh;
-  return figures;
-}
-
 struct OffersAsk {
   SimulationAsk simulation;
   double deadline_days = 0;  // zero: none
   std::vector<Gate> gates;
 };
 
-tl::expected<OffersAsk, UsageErrors> read_offers_ask(const Context& context,
-                                                     const Arguments& args) {
+// What is wrong is added to `wrong`, and the usual stands for it.
+OffersAsk read_offers_ask(const Context& context, const Arguments& args, UsageErrors& wrong) {
   OffersAsk ask;
-  UsageErrors wrong;
-  if (const auto simulation = read_simulation_ask(context, args)) {
-    ask.simulation = *simulation;
-  } else {
-    wrong = simulation.error();
-  }
+  ask.simulation = read_simulation_ask(context, args, wrong);
   ask.simulation.levers = false;
   ask.simulation.to_target = !args.has("days");  // offers are compared by when the job is done
   if (const auto gates = parse_gates(args)) {
@@ -58,50 +42,76 @@ tl::expected<OffersAsk, UsageErrors> read_offers_ask(const Context& context,
   }
   if (const auto request = make_request(args, {}); !request)
     wrong.insert(wrong.end(), request.error().begin(), request.error().end());
-  if (!wrong.empty()) return tl::unexpected(std::move(wrong));
   return ask;
 }
 
 }  // namespace
 
 UsageErrors offers_usage(const Context& context, const Arguments& args) {
-  const tl::expected<OffersAsk, UsageErrors> asked = read_offers_ask(context, args);
-  return asked ? UsageErrors() : asked.error();
+  UsageErrors wrong;
+  read_offers_ask(context, args, wrong);
+  return wrong;
+}
+
+InputRefusal offers_refusal(const Context& context, const Arguments& args,
+                            const std::vector<std::string>& sides,
+                            const std::vector<std::string>& shared) {
+  InputRefusal wrong;
+  const SimulationAsk ask = read_offers_ask(context, args, wrong.usage).simulation;
+  for (const std::string& side : sides) {
+    std::vector<std::string> inputs{side};
+    inputs.insert(inputs.end(), shared.begin(), shared.end());
+    merge(wrong,
+          description_refusal(
+              args, inputs, [](Request& r) { r.needs_operations = true; },
+              [&](const DescribeAttempt& attempt) { return run_problems(context, attempt, ask); }));
+  }
+  return wrong;
 }
 
 int compare_offers(const Context& context, const Arguments& args,
                    const std::vector<std::string>& sides, const std::vector<std::string>& shared) {
-  tl::expected<OffersAsk, UsageErrors> asked = read_offers_ask(context, args);
-  std::vector<Description> descriptions;
   InputRefusal wrong;
-  if (!asked) wrong.usage = asked.error();
+  const OffersAsk asked = read_offers_ask(context, args, wrong.usage);
+  std::vector<Description> descriptions;
+  bool broken = wrong.any();
   for (const std::string& side : sides) {
     std::vector<std::string> inputs{side};
     inputs.insert(inputs.end(), shared.begin(), shared.end());
     tl::expected<Description, InputRefusal> description = describe_run(args, inputs);
     if (!description) {
-      merge(wrong,
-            description_refusal(args, inputs, [](Request& r) { r.needs_operations = true; }));
+      broken = true;
       continue;
     }
     print_error(render(description->warnings));
     descriptions.push_back(std::move(*description));
   }
-  if (wrong.any()) return refuse(context, wrong);
-  OffersResult result;
-  result.deadline_days = asked->deadline_days;
+  if (broken) return refuse(context, offers_refusal(context, args, sides, shared));
+  // Every side is planned before any is run: what is wrong with the last one is told now.
+  std::vector<std::unique_ptr<ReadyRun>> ready;
+  std::optional<RunRefusal> misfit;
   for (size_t i = 0; i < sides.size(); ++i) {
-    const std::string& side = sides[i];
-    tl::expected<SimulateResult, int> run =
-        simulate_description(context, std::move(descriptions[i]), asked->simulation);
-    if (!run) return run.error();
-    if (run->many.done > 0) result.sides.push_back({file_name(side), std::move(*run)});
+    auto run = ready_run(context, std::move(descriptions[i]), asked.simulation);
+    if (run) {
+      ready.push_back(std::move(*run));
+    } else {
+      add_further(wrong.problems, run.error().problems);
+      if (run.error().problems.empty() && !misfit) misfit = std::move(run.error());
+    }
+  }
+  if (wrong.any()) return refuse(context, wrong);
+  if (misfit) return refuse_run(context, *misfit);
+  OffersResult result;
+  result.deadline_days = asked.deadline_days;
+  for (size_t i = 0; i < sides.size(); ++i) {
+    SimulateResult run = run_it(context, *ready[i], asked.simulation);
+    ready[i].reset();
+    if (run.many.done > 0) result.sides.push_back({file_name(sides[i]), std::move(run)});
     if (interrupted()) break;
   }
   result.partial = interrupted();
   const bool failed =
-      !result.sides.empty() && any_tripped(asked->gates, result.sides.back().run.plan.prediction,
-                                           simulated_figures(result.sides.back().run));
+      !result.sides.empty() && any_tripped(asked.gates, gate_figures(result.sides.back().run));
   return deliver(context, offers_text(result, context.style, context.stamp),
                  offers_json(result, context.stamp),
                  result.partial ? kInterrupted

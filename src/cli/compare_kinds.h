@@ -1,7 +1,7 @@
 // Comparisons that are not of predictions: offers (sites with their clusters) and diagnoses.
 #pragma once
 
-#include "cli/context.h"
+#include "cli/inputs.h"
 
 namespace assay {
 
@@ -11,6 +11,9 @@ int compare_offers(const Context&, const Arguments&, const std::vector<std::stri
 
 // What is wrong with its options.
 UsageErrors offers_usage(const Context&, const Arguments&);
+// All that is wrong with them and with any side.
+InputRefusal offers_refusal(const Context&, const Arguments&, const std::vector<std::string>& sides,
+                            const std::vector<std::string>& shared);
 
 // Whether every operand is a document of `assay diagnose`; their texts then.
 bool all_diagnoses(const std::vector<std::string>& operands, std::vector<std::string>& texts);

@@ -75,8 +75,9 @@ int explain_plan(const Context& context, const Arguments& args, const Asked& ask
   options.progress = progress.callback();
   const PlanResult result = study(std::move(*description), catalog(), options);
   if (!result.fits && !result.miss) {
-    return reject(context, impossible_problem(result.impossible.value_or(
-                               Impossible{"plan", "no plan is possible", ""})));
+    Diagnostics problems = impossible_problems(result);
+    if (problems.empty()) problems.emplace_back().message = "plan: no plan is possible";
+    return reject(context, problems);
   }
   if (weeks) {
     const PlanOutlook outlook = plan_outlook(result, context.stamp.seed);

@@ -5,7 +5,9 @@
 #include <fmt/format.h>
 
 #include "base/file.h"
+#include "plan/study.h"
 #include "report/result_file.h"
+#include "world/place.h"
 
 namespace assay {
 namespace {
@@ -47,8 +49,24 @@ int refuse(const Context& context, const InputRefusal& r) {
   return reject(context, all);
 }
 
+void add_further(Diagnostics& problems, const Diagnostics& further) {
+  const auto same = [](const Diagnostic& a, const Diagnostic& b) {
+    const bool place = !a.at.file.empty() && a.at.file == b.at.file && a.at.line == b.at.line &&
+                       a.at.column == b.at.column;
+    return place || render(a) == render(b);
+  };
+  const size_t before = problems.size();
+  for (const Diagnostic& d : further) {
+    const auto end = problems.begin() + static_cast<std::ptrdiff_t>(before);
+    if (std::none_of(problems.begin(), end, [&](const Diagnostic& p) { return same(p, d); }))
+      problems.push_back(d);
+  }
+  sort_by_place(problems);
+}
+
 InputRefusal description_refusal(const Arguments& args, const std::vector<std::string>& inputs,
-                                 const std::function<void(Request&)>& needs) {
+                                 const std::function<void(Request&)>& needs,
+                                 const FurtherProblems& further) {
   InputRefusal refusal;
   if (inputs.empty()) return refusal;
   if (std::string ignored; inputs.size() == 1 && result_file(inputs[0], ignored)) return refusal;
@@ -61,8 +79,9 @@ InputRefusal description_refusal(const Arguments& args, const std::vector<std::s
   }
   Request request = *make_request(readable, inputs);
   needs(request);
-  const tl::expected<Description, Diagnostics> described = describe(request, catalog());
-  if (!described) refusal.problems = described.error();
+  const DescribeAttempt attempt = try_describe(request, catalog());
+  if (has_errors(attempt.problems)) refusal.problems = attempt.problems;
+  if (attempt.readable && further) add_further(refusal.problems, further(attempt));
   return refusal;
 }
 
@@ -126,21 +145,35 @@ tl::expected<std::vector<Gate>, UsageErrors> parse_gates(const Arguments& args) 
   return gates;
 }
 
-bool any_tripped(const std::vector<Gate>& gates, const Prediction& p, const RunFigures& r) {
+bool any_tripped(const std::vector<Gate>& gates, const GateFigures& figures) {
   bool any = false;
   for (const Gate& g : gates) {
-    if (!tripped(g, p, r)) continue;
-    print_error(fmt::format("gate failed: {}\n", g.text));
+    const std::optional<std::string> why = tripped(g, figures);
+    if (!why) continue;
+    print_error(fmt::format("gate failed: {}\n", *why));
     any = true;
   }
   return any;
 }
 
-Diagnostics impossible_problem(const Impossible& why) {
-  Diagnostic d;
-  d.message = fmt::format("{}: {}", why.setting, why.reason);
-  d.help = why.fix;
-  return {d};
+Diagnostics impossible_problems(const PlanResult& r) {
+  if (!r.impossible || r.miss) return {};
+  std::vector<Impossible> all{*r.impossible};
+  if (!r.searched) all = Predictor(r.description.setting).all_impossible(r.plan);
+  Diagnostics problems;
+  for (const Impossible& why : all) {
+    problems.push_back(problem_of(r.description.origins, why.setting,
+                                  fmt::format("{}: {}", why.setting, why.reason), why.fix));
+  }
+  sort_by_place(problems);
+  return problems;
+}
+
+Diagnostics plan_problems(const DescribeAttempt& attempt) {
+  if (!attempt.readable || !attempt.readable->has_workload) return {};
+  StudyOptions options;
+  options.what_ifs = false;
+  return impossible_problems(study(*attempt.readable, catalog(), options));
 }
 
 std::string file_name(const std::string& path) {

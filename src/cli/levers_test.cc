@@ -17,13 +17,13 @@ SimulateResult simulated(const std::vector<std::string>& words) {
   const Arguments args = parse(simulate_command(), words, wrong);
   const Context context = make_context(args, wrong);
   EXPECT_TRUE(wrong.empty());
-  const auto ask = read_simulation_ask(context, args);
-  EXPECT_TRUE(ask);
+  const SimulationAsk ask = read_simulation_ask(context, args, wrong);
+  EXPECT_TRUE(wrong.empty());
   auto description = describe_run(args, args.operands);
   EXPECT_TRUE(description);
-  auto result = simulate_description(context, std::move(*description), *ask);
-  EXPECT_TRUE(result);
-  return std::move(*result);
+  const auto ready = ready_run(context, std::move(*description), ask);
+  EXPECT_TRUE(ready);
+  return run_it(context, **ready, ask);
 }
 
 bool same(const Band& a, const Band& b) {

@@ -81,10 +81,28 @@ TEST(Gate, ReadsConditions) {
   p.mfu = 0.4;
   RunFigures r;
   r.cost_usd.value = 2e6;
-  EXPECT_TRUE(tripped(*parse_gate("mfu < 0.5"), p, r));
-  EXPECT_FALSE(tripped(*parse_gate("mfu<0.4"), p, r));
-  EXPECT_TRUE(tripped(*parse_gate("mfu <= 0.4"), p, r));
-  EXPECT_TRUE(tripped(*parse_gate(" cost > 1.5e6 "), p, r));
+  GateFigures f = gate_figures(p, r, {});
+  EXPECT_TRUE(tripped(*parse_gate("mfu < 0.5"), f));
+  EXPECT_FALSE(tripped(*parse_gate("mfu<0.4"), f));
+  EXPECT_TRUE(tripped(*parse_gate("mfu <= 0.4"), f));
+  // What is not known passes no gate, whichever way it asks.
+  for (const char* unknown : {"cost > 1.5e6", "cost < 1", "goodput < 0.5", "goodput > 0.5",
+                              "days_with_failures > 30", "cost_with_failures > 1"})
+    EXPECT_TRUE(tripped(*parse_gate(unknown), f)) << unknown;
+  r.price_known = true;
+  PlanOutlook weeks;
+  weeks.best.emplace();
+  weeks.best->expected.goodput = 0.9;
+  weeks.best->expected.time = Seconds(40 * kSecondsPerDay);
+  weeks.best->usd = 3e6;
+  f = gate_figures(p, r, weeks);
+  EXPECT_TRUE(tripped(*parse_gate(" cost > 1.5e6 "), f));
+  EXPECT_TRUE(tripped(*parse_gate("goodput < 0.95"), f));
+  EXPECT_FALSE(tripped(*parse_gate("goodput < 0.9"), f));
+  EXPECT_TRUE(tripped(*parse_gate("days_with_failures >= 40"), f));
+  EXPECT_FALSE(tripped(*parse_gate("cost_with_failures > 3e6"), f));
+  weeks.best->expected.time = Seconds(INFINITY);
+  EXPECT_TRUE(tripped(*parse_gate("days_with_failures > 1e9"), gate_figures(p, r, weeks)));
   for (const char* bad : {"", "mfu", "mfu < x", "mfu < ", "mfx < 1", "< 1", "mfu < 1 2"}) {
     EXPECT_FALSE(parse_gate(bad)) << bad;
   }

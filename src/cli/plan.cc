@@ -19,7 +19,8 @@ InputRefusal check(const Context&, const Arguments& args) {
   if (const auto gates = parse_gates(args); !gates)
     wrong.insert(wrong.end(), gates.error().begin(), gates.error().end());
   InputRefusal refusal = description_refusal(
-      args, all_inputs(args), [](Request& request) { request.needs_operations = true; });
+      args, all_inputs(args), [](Request& request) { request.needs_operations = true; },
+      plan_problems);
   refusal.usage.insert(refusal.usage.begin(), wrong.begin(), wrong.end());
   return refusal;
 }
@@ -30,7 +31,10 @@ int run(const Context& context, const Arguments& args) {
 
   tl::expected<Description, InputRefusal> description =
       describe_inputs(args, all_inputs(args), "", true);
-  if (!description) return refuse(context, description.error());
+  if (!description) {
+    const InputRefusal all = check(context, args);
+    return refuse(context, all.any() ? all : description.error());
+  }
   print_error(render(description->warnings));
 
   Progress progress(context, "plan");
@@ -38,12 +42,13 @@ int run(const Context& context, const Arguments& args) {
   options.what_ifs = !args.has("no-what-ifs");
   options.progress = progress.callback();
   const PlanResult result = study(std::move(*description), catalog(), options);
-  if (result.impossible && !result.miss)
-    return reject(context, impossible_problem(*result.impossible));
+  if (const Diagnostics problems = impossible_problems(result); !problems.empty())
+    return reject(context, problems);
 
   int code = result.fits ? kYes : kNo;
-  if (result.fits && any_tripped(*gates, result.prediction, result.run)) code = kNo;
   const PlanOutlook outlook = plan_outlook(result, context.stamp.seed);
+  if (result.fits && any_tripped(*gates, gate_figures(result.prediction, result.run, outlook)))
+    code = kNo;
   return deliver(context, plan_text(result, context.style, context.stamp, outlook),
                  plan_json(result, context.stamp, outlook), code);
 }
@@ -74,7 +79,8 @@ Command plan_command() {
        {"site", 0, "S", "where it runs, a catalog name or a file", ""},
        {"run", 0, "R", "how it is operated, a catalog name or a file", ""},
        {"fail-if", 0, "COND", "exit 1 when COND holds, e.g. 'mfu < 0.40' (repeatable)",
-        "Figures: mfu, step_time, tokens_per_s, days, gpu_hours, cost, energy, memory."},
+        "Figures: mfu, step_time, tokens_per_s, days, gpu_hours, cost, energy, memory; over weeks "
+        "goodput, days_with_failures, cost_with_failures."},
        {"no-what-ifs", 0, "", "skip levers and fixes: only the search", ""}},
       {"assay plan llama-3.1-70b examples/h100-128.yaml",
        "assay plan examples/llama-70b.yaml examples/h100-128.yaml --set plan.tp=8 -o plan.json",

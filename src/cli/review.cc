@@ -33,35 +33,41 @@ tl::expected<Description, InputRefusal> describe_site(const Arguments& args) {
   return std::move(*described);
 }
 
-// What the workload's best plan reaches, and what a month of it keeps; nothing where none was
-// given. The exit code where the description cannot be run at all.
-tl::expected<std::optional<JobFigures>, int> job_figures(const Context& context,
-                                                         const Description& d) {
-  if (!d.has_workload) return std::nullopt;
+SimulationAsk month(const Context& context) {
   SimulationAsk ask;
   ask.days = kSimulatedDays;
   ask.runs = kSimulatedRuns;
   ask.levers = false;
-  ask.show_misfit = false;
+  ask.dark = true;  // a review asks what else binds, and gets its answer from the run
   ask.seed = static_cast<uint64_t>(std::strtoll(context.stamp.seed.c_str(), nullptr, 10));
-  const tl::expected<SimulateResult, int> r = simulate_description(context, d, ask);
-  if (!r && r.error() != kNo) return tl::unexpected(r.error());
-  if (!r) {
+  return ask;
+}
+
+// What the workload's best plan reaches, and what a month of it keeps; nothing where none was
+// given. All that is wrong where the description cannot be run at all.
+tl::expected<std::optional<JobFigures>, Diagnostics> job_figures(const Context& context,
+                                                                 const Description& d) {
+  if (!d.has_workload) return std::nullopt;
+  const SimulationAsk ask = month(context);
+  const auto ready = ready_run(context, d, ask);
+  if (!ready && !ready.error().problems.empty()) return tl::unexpected(ready.error().problems);
+  if (!ready) {
     JobFigures misfit;
     misfit.name = d.workload_name;
     misfit.fits = false;
     return misfit;
   }
-  if (r->many.done == 0) return std::nullopt;
-  const ManyResult& many = r->many;
+  const SimulateResult r = run_it(context, **ready, ask);
+  if (r.many.done == 0) return std::nullopt;
+  const ManyResult& many = r.many;
   JobFigures job;
   job.name = d.workload_name;
-  job.mfu = r->plan.prediction.mfu;
-  job.days = r->plan.run.time_s.value / kSecondsPerDay;
+  job.mfu = r.plan.prediction.mfu;
+  job.days = r.plan.run.time_s.value / kSecondsPerDay;
   job.accelerators = static_cast<double>(d.setting.cluster.accelerators());
   job.runs = many.done;
   job.simulated_days = kSimulatedDays;
-  job.operations = r->operations_name;
+  job.operations = r.operations_name;
   job.goodput = many.goodput.mean;
   job.goodput_low = many.goodput.p5;
   job.goodput_high = many.goodput.p95;
@@ -77,11 +83,16 @@ tl::expected<std::optional<JobFigures>, int> job_figures(const Context& context,
   return job;
 }
 
-InputRefusal check(const Context&, const Arguments& args) {
-  return description_refusal(args, args.operands, [](Request& request) {
-    request.needs_workload = false;
-    request.needs_site = request.needs_operations = true;
-  });
+InputRefusal check(const Context& context, const Arguments& args) {
+  return description_refusal(
+      args, args.operands,
+      [](Request& request) {
+        request.needs_workload = false;
+        request.needs_site = request.needs_operations = true;
+      },
+      [&](const DescribeAttempt& attempt) {
+        return run_problems(context, attempt, month(context));
+      });
 }
 
 int run(const Context& context, const Arguments& args) {
@@ -91,8 +102,8 @@ int run(const Context& context, const Arguments& args) {
   if (!description) return refuse(context, check(context, args));
   print_error(render(description->warnings));
   const Cluster& cluster = description->setting.cluster;
-  const tl::expected<std::optional<JobFigures>, int> job = job_figures(context, *description);
-  if (!job) return job.error();
+  const auto job = job_figures(context, *description);
+  if (!job) return reject(context, job.error());
   const Review result = review(description->site, cluster, description->origins, *job);
   const int code = interrupted() ? kInterrupted : result.passes ? kYes : kNo;
   const ReviewInput input{&description->site, &cluster, &description->assumed};

@@ -25,30 +25,39 @@ InputRefusal check(const Context& context, const Arguments& args) {
   UsageErrors wrong;
   if (args.operands.empty())
     wrong.push_back({"simulate needs a workload and a cluster", "assay simulate -h"});
-  const tl::expected<SimulationAsk, UsageErrors> ask = read_simulation_ask(context, args);
-  if (!ask) wrong.insert(wrong.end(), ask.error().begin(), ask.error().end());
+  const SimulationAsk ask = read_simulation_ask(context, args, wrong);
+  const auto gates = parse_gates(args);
+  if (!gates) wrong.insert(wrong.end(), gates.error().begin(), gates.error().end());
   InputRefusal refusal = description_refusal(
-      args, all_inputs(args), [](Request& request) { request.needs_operations = true; });
+      args, all_inputs(args), [](Request& request) { request.needs_operations = true; },
+      [&](const DescribeAttempt& attempt) { return run_problems(context, attempt, ask); });
   refusal.usage.insert(refusal.usage.begin(), wrong.begin(), wrong.end());
   return refusal;
 }
 
 int run(const Context& context, const Arguments& args) {
-  const tl::expected<SimulationAsk, UsageErrors> ask = read_simulation_ask(context, args);
-  if (!ask || args.operands.empty()) return refuse(context, check(context, args));
+  UsageErrors wrong;
+  const SimulationAsk ask = read_simulation_ask(context, args, wrong);
+  const auto gates = parse_gates(args);
+  if (!wrong.empty() || !gates || args.operands.empty())
+    return refuse(context, check(context, args));
   tl::expected<Description, InputRefusal> description = describe_run(args, all_inputs(args));
   if (!description) return refuse(context, check(context, args));
   print_error(render(description->warnings));
-  const tl::expected<SimulateResult, int> r =
-      simulate_description(context, std::move(*description), *ask);
-  if (!r) return r.error();
+  const auto ready = ready_run(context, std::move(*description), ask);
+  if (!ready) return refuse_run(context, ready.error());
+  const SimulateResult r = run_it(context, **ready, ask);
   if (args.has("trace")) {
-    const Result<bool> written = write_trace(*r, *ask, args.get("trace"));
+    const Result<bool> written = write_trace(r, ask, args.get("trace"));
     if (!written) return fail(context, {written.error()});
   }
-  return deliver(context, simulate_text(*r, context.style, context.stamp),
-                 simulate_json(*r, context.stamp),
-                 r->many.partial() || r->levers_cut ? kInterrupted : kYes);
+  const bool partial = r.many.partial() || r.levers_cut;
+  const bool failed = r.many.done > 0 && any_tripped(*gates, gate_figures(r));
+  return deliver(context, simulate_text(r, context.style, context.stamp),
+                 simulate_json(r, context.stamp),
+                 partial  ? kInterrupted
+                 : failed ? kNo
+                          : kYes);
 }
 
 }  // namespace
@@ -74,6 +83,8 @@ Command simulate_command() {
        {"runs", 0, "N", "how many runs, each with other luck", "Default: 200."},
        {"trace", 0, "FILE", "write the run of the seed as a Perfetto trace",
         "Tracks of job, machines and spares; counters of goodput, clocks, power and coolant."},
+       {"fail-if", 0, "COND", "exit 1 when COND holds, e.g. 'goodput < 0.9' (repeatable)",
+        "Figures as in `assay plan`; all of them are means of the runs."},
        {"no-what-ifs", 0, "", "skip the levers", ""}},
       {"assay simulate llama-3.1-405b h100-24k-meta --gpus 16384 --run meta-llama3 --days 54",
        "assay simulate llama-3.1-70b h100-1024 --site phoenix --tokens 2T --json",

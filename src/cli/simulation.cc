@@ -12,6 +12,7 @@
 #include "economics/cost.h"
 #include "report/plan_report.h"
 #include "sim/levers.h"
+#include "world/place.h"
 #include "world/site_rules.h"
 
 namespace assay {
@@ -153,21 +154,17 @@ Diagnostics unpowered(const RunParts& parts, const Description& d) {
     least = std::min(least, h.facility_power);
   }
   if (running > 0 || least <= d.site.power.contracted) return {};
-  Diagnostic problem;
-  problem.message = fmt::format(
-      "site.power.contracted: {} nodes at rest draw {}, the site has {}: nothing would ever run",
-      count(d.setting.cluster.nodes), watts(least.v), watts(d.site.power.contracted.v));
-  problem.help = "contract more, or use fewer nodes (--set cluster.nodes=N)";
-  const auto stated = d.origins.find("site.power.contracted");
-  if (stated != d.origins.end() && !stated->second.file.starts_with("catalog/"))
-    problem.at = {stated->second.file, stated->second.line, 0, 1};
-  return {problem};
+  return {problem_of(
+      d.origins, "site.power.contracted",
+      fmt::format("site.power.contracted: {} nodes at rest draw {}, the site has {}: nothing would "
+                  "ever run",
+                  count(d.setting.cluster.nodes), watts(least.v), watts(d.site.power.contracted.v)),
+      "contract more, or use fewer nodes (--set cluster.nodes=N)")};
 }
 
-tl::expected<SimulationAsk, UsageErrors> read_simulation_ask(const Context& context,
-                                                             const Arguments& args) {
+SimulationAsk read_simulation_ask(const Context& context, const Arguments& args,
+                                  UsageErrors& wrong) {
   SimulationAsk ask;
-  UsageErrors wrong;
   if (args.has("days") && args.has("tokens"))
     wrong.push_back({"--days and --tokens contradict each other", "give one"});
   ask.to_target = args.has("tokens");
@@ -175,9 +172,11 @@ tl::expected<SimulationAsk, UsageErrors> read_simulation_ask(const Context& cont
     const std::string text = args.get("days");
     char* end = nullptr;
     ask.days = std::strtod(text.c_str(), &end);
-    if (text.empty() || *end != 0 || !(ask.days * kSecondsPerDay >= 1 && ask.days <= kDaysMost))
+    if (text.empty() || *end != 0 || !(ask.days * kSecondsPerDay >= 1 && ask.days <= kDaysMost)) {
       wrong.push_back(
           bad_number("days", text, "a number of days, from a second (1.2e-5) to 3650", "30"));
+      ask.days = 0;
+    }
   }
   if (args.has("runs")) {
     const std::string text = args.get("runs");
@@ -189,9 +188,10 @@ tl::expected<SimulationAsk, UsageErrors> read_simulation_ask(const Context& cont
   ask.seed = static_cast<uint64_t>(std::strtoll(context.stamp.seed.c_str(), nullptr, 10));
   ask.levers = !args.has("no-what-ifs");
   ask.start = args.get("start");
-  if (!ask.start.empty() && !is_date(ask.start))
+  if (!ask.start.empty() && !is_date(ask.start)) {
     wrong.push_back(bad_number("start", ask.start, "a date like 2026-07 or 2026-07-15", "2026-07"));
-  if (!wrong.empty()) return tl::unexpected(std::move(wrong));
+    ask.start.clear();
+  }
   return ask;
 }
 
@@ -210,84 +210,102 @@ tl::expected<Description, InputRefusal> describe_run(const Arguments& args,
 namespace {
 
 // A run that begins on a stated date pays the prices of that date, where the offer has any.
-Diagnostics start_problems(Site& site, const std::string& start) {
-  if (start.empty() || site.offer.tenure != Tenure::kRented || site.offer.prices.empty()) return {};
-  site.offer.start = start;
-  if (rented_price(site.offer, start)) return {};
-  Diagnostic d;
-  d.at.file = "--start " + start;
-  d.message = fmt::format("no price is known before {}", site.offer.prices.front().from);
-  d.help = "start later, or add an earlier price to `site.offer.prices`";
-  return {d};
+Diagnostics start_problems(const Description& d, bool site_broken, const std::string& start) {
+  if (start.empty()) return {};
+  Diagnostic problem;
+  if (!d.has_site && !site_broken) {
+    problem.message = "--start changes nothing without a site";
+    problem.help = "weather and prices are a site's: --site S";
+    return {problem};
+  }
+  Offer offer = d.site.offer;
+  const bool dated = std::all_of(offer.prices.begin(), offer.prices.end(),
+                                 [](const PricePoint& p) { return is_date(p.from); });
+  if (offer.tenure != Tenure::kRented || offer.prices.empty() || !dated) return {};
+  offer.start = start;
+  if (rented_price(offer, start)) return {};
+  problem.at.file = "--start " + start;
+  problem.message = fmt::format("no price is known before {}", offer.prices.front().from);
+  problem.help = "start later, or add an earlier price to `site.offer.prices`";
+  return {problem};
 }
 
-// The plan that is run; or the exit code, with the reason told.
-tl::expected<PlanResult, int> plan_to_run(const Context& context, Description description,
-                                          const SimulationAsk& ask) {
-  const auto studied = [&](Description d, bool what_ifs) {
-    Progress progress(context, "plan");
-    StudyOptions options;
-    options.what_ifs = what_ifs;
-    options.progress = progress.callback();
-    return study(std::move(d), catalog(), options);
-  };
-  PlanResult plan = studied(std::move(description), false);
-  if (plan.impossible && !plan.miss)
-    return tl::unexpected(reject(context, impossible_problem(*plan.impossible)));
-  if (plan.fits) return plan;
-  if (!ask.show_misfit) return tl::unexpected(kNo);
-  print_error("nothing to simulate: no plan fits this cluster\n");
-  plan = studied(std::move(plan.description), true);  // what would make it fit
-  return tl::unexpected(deliver(context, plan_text(plan, context.style, context.stamp),
-                                plan_json(plan, context.stamp), kNo));
+PlanResult studied(const Context& context, Description d, bool what_ifs) {
+  Progress progress(context, "plan");
+  StudyOptions options;
+  options.what_ifs = what_ifs;
+  options.progress = progress.callback();
+  return study(std::move(d), catalog(), options);
+}
+
+// Plans a run; what is wrong with it goes to `problems`. Null where nothing can be planned.
+std::unique_ptr<ReadyRun> planned_run(const Context& context, Description description,
+                                      const SimulationAsk& ask, Diagnostics& problems) {
+  auto ready = std::make_unique<ReadyRun>();
+  SimulateResult& r = ready->result;
+  r.operations_name = description.operations_name;
+  r.site_name = description.has_site ? description.site_name : "";
+  ready->operations = description.operations;
+  ready->site = description.site;
+  if (!ask.start.empty() && !ready->site.offer.prices.empty()) ready->site.offer.start = ask.start;
+  const bool has_site = description.has_site;
+  r.plan = studied(context, std::move(description), false);
+  const Diagnostics impossible = impossible_problems(r.plan);
+  problems.insert(problems.end(), impossible.begin(), impossible.end());
+  if (!r.plan.fits) return ready;
+  RunAsk what{ask.days, 0, ask.start, ask.seed, 0};
+  if (ask.to_target) what.tokens = r.plan.description.setting.workload.tokens;
+  ready->parts = run_parts(r.plan.description.setting, r.plan.plan, r.plan.prediction,
+                           ready->operations, has_site ? &ready->site : nullptr, what);
+  if (!ask.dark) add_further(problems, unpowered(*ready->parts, r.plan.description));
+  r.spec = make_spec(ready->parts->input);
+  add_further(problems, spec_problems(r.spec, r.plan.description.origins));
+  return ready;
 }
 
 }  // namespace
 
-tl::expected<SimulateResult, int> simulate_description(const Context& context,
-                                                       Description description,
-                                                       const SimulationAsk& ask) {
-  SimulateResult r;
-  r.operations_name = description.operations_name;
-  r.site_name = description.has_site ? description.site_name : "";
-  const Operations operations = description.operations;
-  Site site = description.site;
-  if (!description.has_site && !ask.start.empty()) {
-    return tl::unexpected(reject(context, UsageError{"--start changes nothing without a site",
-                                                     "weather and prices are a site's: --site S"}));
-  }
-  if (description.has_site) {
-    const Diagnostics problems = start_problems(site, ask.start);
-    if (!problems.empty()) return tl::unexpected(reject(context, problems));
-  }
-  const bool has_site = description.has_site;
-  tl::expected<PlanResult, int> plan = plan_to_run(context, std::move(description), ask);
-  if (!plan) return tl::unexpected(plan.error());
-  r.plan = std::move(*plan);
-  RunAsk what{ask.days, 0, ask.start, ask.seed, 0};
-  if (ask.to_target) what.tokens = r.plan.description.setting.workload.tokens;
-  const std::unique_ptr<RunParts> parts =
-      run_parts(r.plan.description.setting, r.plan.plan, r.plan.prediction, operations,
-                has_site ? &site : nullptr, what);
-  // A review asks what else binds, and gets its answer from the run.
-  if (const Diagnostics dark = unpowered(*parts, r.plan.description);
-      ask.show_misfit && !dark.empty())
-    return tl::unexpected(reject(context, dark));
-  r.spec = make_spec(parts->input);
-  if (const Diagnostics problems = spec_problems(r.spec, r.plan.description.origins);
-      !problems.empty())
-    return tl::unexpected(reject(context, problems));
-  r.money = run_money(r.plan, *parts);
+tl::expected<std::unique_ptr<ReadyRun>, RunRefusal> ready_run(const Context& context,
+                                                              Description description,
+                                                              const SimulationAsk& ask) {
+  RunRefusal refusal{start_problems(description, false, ask.start), {}};
+  std::unique_ptr<ReadyRun> ready =
+      planned_run(context, std::move(description), ask, refusal.problems);
+  if (!ready->result.plan.fits) refusal.misfit = std::move(ready->result.plan);
+  if (refusal.misfit || !refusal.problems.empty()) return tl::unexpected(std::move(refusal));
+  return ready;
+}
+
+Diagnostics run_problems(const Context& context, const DescribeAttempt& attempt,
+                         const SimulationAsk& ask) {
+  const Description& d = *attempt.readable;
+  Diagnostics problems = start_problems(d, attempt.site_broken, ask.start);
+  if (d.has_workload) planned_run(context, d, ask, problems);
+  return problems;
+}
+
+SimulateResult run_it(const Context& context, ReadyRun& ready, const SimulationAsk& ask) {
+  SimulateResult& r = ready.result;
+  RunParts& parts = *ready.parts;
+  r.money = run_money(r.plan, parts);
   std::vector<Lever> levers;
-  if (ask.levers) levers = run_levers(parts->input);
-  if (has_site && ask.levers) {
-    for (Lever& lever : site_levers(parts->input, parts->facility))
+  if (ask.levers) levers = run_levers(parts.input);
+  if (parts.site && ask.levers) {
+    for (Lever& lever : site_levers(parts.input, parts.facility))
       levers.push_back(std::move(lever));
   }
-  r.site = std::move(parts->site);
-  r.other_weather = std::move(parts->other_weather);
+  r.site = std::move(parts.site);
+  r.other_weather = std::move(parts.other_weather);
   run_all(context, ask, levers, r);
-  return r;
+  return std::move(r);
+}
+
+int refuse_run(const Context& context, const RunRefusal& refusal) {
+  if (!refusal.problems.empty()) return reject(context, refusal.problems);
+  print_error("nothing to simulate: no plan fits this cluster\n");
+  const PlanResult plan = studied(context, refusal.misfit->description, true);
+  return deliver(context, plan_text(plan, context.style, context.stamp),
+                 plan_json(plan, context.stamp), kNo);
 }
 
 }  // namespace assay

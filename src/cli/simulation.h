@@ -12,17 +12,13 @@ struct SimulationAsk {
   int64_t runs = 200;
   uint64_t seed = 1;
   bool levers = true;
-  bool show_misfit = true;  // where no plan fits, its screen or document is the answer
+  bool dark = false;  // a site that lets nothing run is simulated, too
   std::string start;  // date at which the run begins, `2026-07`; empty: the offer's, or January
 };
 
-// Options --days, --tokens, --runs, --start and --seed; all that is wrong with them.
-tl::expected<SimulationAsk, UsageErrors> read_simulation_ask(const Context&, const Arguments&);
-
-// Plans, prepares and runs; on failure the exit code, with the reason told. Ctrl-C ends it early
-// with the runs that are complete: none where another run was complete before.
-tl::expected<SimulateResult, int> simulate_description(const Context&, Description,
-                                                       const SimulationAsk&);
+// Options --days, --tokens, --runs, --start and --seed. What is wrong with them is added to
+// `wrong`, and the usual stands for it.
+SimulationAsk read_simulation_ask(const Context&, const Arguments&, UsageErrors& wrong);
 
 // How long a run to a token target is waited for.
 constexpr double kDaysMost = 3650;
@@ -49,6 +45,31 @@ std::unique_ptr<RunParts> run_parts(const Setting&, const Plan&, const Predictio
 Diagnostics unpowered(const RunParts&, const Description&);
 // What an accelerator-hour of it costs.
 RunMoney run_money(const PlanResult&, const RunParts&);
+
+// A run that is planned and found to be possible.
+struct ReadyRun {
+  SimulateResult result;  // without runs
+  Operations operations;
+  Site site;
+  std::unique_ptr<RunParts> parts;  // points into the above
+};
+// Why there is none: all that is wrong; or nothing is, and no plan fits.
+struct RunRefusal {
+  Diagnostics problems;
+  std::optional<PlanResult> misfit;
+};
+tl::expected<std::unique_ptr<ReadyRun>, RunRefusal> ready_run(const Context&, Description,
+                                                              const SimulationAsk&);
+// What ready_run would refuse, as far as it can be seen. Nothing about whether a plan fits.
+Diagnostics run_problems(const Context&, const DescribeAttempt&, const SimulationAsk&);
+
+// Runs it. Ctrl-C ends it early with the runs that are complete: none where another run was
+// complete before.
+SimulateResult run_it(const Context&, ReadyRun&, const SimulationAsk&);
+
+// Tells why there is no run; the exit code. Where no plan fits, its screen or document with what
+// would make it fit is the answer.
+int refuse_run(const Context&, const RunRefusal&);
 
 // A description for a run: like describe_inputs, with operations.
 tl::expected<Description, InputRefusal> describe_run(const Arguments&,

@@ -73,6 +73,8 @@ class Predictor {
 
   // Nothing when the plan is possible; it may still not fit in memory.
   std::optional<Impossible> impossible(const Plan&) const;
+  // Everything that stands in its way; impossible() is the first of it.
+  std::vector<Impossible> all_impossible(const Plan&) const;
 
   // REQUIRES: !impossible(plan).
   Prediction predict(const Plan&);

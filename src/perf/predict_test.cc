@@ -260,6 +260,13 @@ TEST(Impossible, SaysWhatAndHowToMendIt) {
   EXPECT_EQ(why([](Plan& p) { p.vpp = 2; }), "plan.vpp");
   EXPECT_EQ(why([](Plan& p) { p.ep = 2; }), "plan.ep");
   EXPECT_EQ(why([](Plan& p) { p.dp = 7; }), "plan.dp");
+  Plan wrong = s.stack.defaults;
+  wrong.vpp = wrong.ep = 2;
+  wrong.micro_batch = 3;
+  std::vector<std::string> settings;
+  for (const Impossible& i : Predictor(s).all_impossible(wrong)) settings.push_back(i.setting);
+  EXPECT_EQ(settings, (std::vector<std::string>{"plan.micro_batch", "plan.vpp", "plan.ep"}));
+  EXPECT_EQ(Predictor(s).impossible(wrong)->setting, settings.front());
 }
 
 // A search finds the place where a model is most wrong: the best A100 run ever measured is 62.7 %.

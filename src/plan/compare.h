@@ -20,6 +20,7 @@ struct Side {
   RunFigures run;
   std::vector<Assumption> assumed;  // where it was described, for whoever asks later
   Origins origins;
+  size_t given = 0;  // its place among the sides as they were given
 };
 
 struct Change {

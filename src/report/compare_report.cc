@@ -149,7 +149,47 @@ std::string speed_text(const Comparison& c) {
                      c.speedup >= 1 ? "faster" : "slower");
 }
 
-std::string pair_table(const Comparison& c, const Style& style) {
+// Rows of what weeks make of two plans; `run` and `cost` beside them are of the steps alone.
+struct WeeksRow {
+  std::string name, before, after, change;
+};
+std::vector<WeeksRow> weeks_rows(const std::vector<PlanOutlook>& outlook) {
+  if (outlook.size() < 2) return {};
+  const std::optional<Outlook>&a = outlook.front().best, &b = outlook.back().best;
+  const auto shown = [](const std::optional<Outlook>& o, std::string (*text)(const Outlook&)) {
+    return o ? text(*o) : std::string("not estimated");
+  };
+  const auto change = [](double before, double after) {
+    return before > 0 && std::isfinite(after / before) ? signed_percent(after / before - 1)
+                                                       : std::string();
+  };
+  const auto goodput = [](const Outlook& o) { return percent(o.expected.goodput); };
+  const auto days = [](const Outlook& o) {
+    return o.ends() ? duration(o.expected.time.v) : std::string("does not end");
+  };
+  const auto cost = [](const Outlook& o) {
+    return o.ends() && o.usd > 0 ? dollars(o.usd) : std::string("-");
+  };
+  if (!a && !b) return {};
+  const bool both = a && b;
+  const bool end = both && a->ends() && b->ends();
+  std::vector<WeeksRow> rows;
+  rows.push_back({"goodput", shown(a, goodput), shown(b, goodput),
+                  both ? points(b->expected.goodput - a->expected.goodput) + " points" : ""});
+  rows.push_back({"run with failures", shown(a, days), shown(b, days),
+                  end ? change(a->expected.time.v, b->expected.time.v) : ""});
+  if ((a && a->usd > 0) || (b && b->usd > 0)) {
+    rows.push_back(
+        {"cost with failures", shown(a, cost), shown(b, cost),
+         end && a->usd > 0 && b->usd > 0
+             ? fmt::format("{} ({})", signed_dollars(b->usd - a->usd), change(a->usd, b->usd))
+             : ""});
+  }
+  return rows;
+}
+
+std::string pair_table(const Comparison& c, const Style& style,
+                       const std::vector<PlanOutlook>& outlook) {
   const Side& a = c.sides.front();
   const Side& b = c.sides.back();
   const size_t columns = style.width >= 96 ? 20 : 14;
@@ -183,6 +223,7 @@ std::string pair_table(const Comparison& c, const Style& style) {
              gibibytes(b.prediction.memory.reserved.v),
              fmt::format("{}{} (of {})", more < 0 ? "" : "+", gibibytes(more),
                          gibibytes(b.prediction.memory.capacity.v)));
+  for (const WeeksRow& w : weeks_rows(outlook)) out += row(w.name, w.before, w.after, w.change);
   return out + "\n";
 }
 
@@ -226,20 +267,39 @@ std::string verdict(const Comparison& c) {
   return text + ".";
 }
 
-std::string many_table(const Comparison& c, const Style& style) {
-  std::vector<std::vector<std::string>> rows{
-      {"", "GPUs", "MFU", "step", "tokens/s", "run", "cost", "energy", "memory"}};
+// Of a side: goodput and the run with failures.
+std::vector<std::string> weeks_cells(const std::vector<PlanOutlook>& outlook, size_t side) {
+  if (side >= outlook.size() || !outlook[side].best) return {"-", "-"};
+  const Outlook& o = *outlook[side].best;
+  return {percent(o.expected.goodput), o.ends() ? duration(o.expected.time.v) : "no end"};
+}
+
+std::string many_table(const Comparison& c, const Style& style,
+                       const std::vector<PlanOutlook>& outlook) {
+  std::vector<std::vector<std::string>> rows{{"", "GPUs", "MFU", "step", "tokens/s", "run",
+                                              "goodput", "over weeks", "cost", "energy",
+                                              "memory"}};
   for (const Side& s : c.sides) {
+    const std::vector<std::string> weeks = weeks_cells(outlook, rows.size() - 1);
     rows.push_back({s.name.substr(0, 24), count(accelerators_used(s.setting)),
                     percent(s.prediction.mfu), seconds(s.prediction.step.v),
-                    scaled(s.prediction.tokens_per_s), duration(s.run.time_s.value),
-                    s.run.price_known ? dollars(s.run.cost_usd.value) : "-",
+                    scaled(s.prediction.tokens_per_s), duration(s.run.time_s.value), weeks[0],
+                    weeks[1], s.run.price_known ? dollars(s.run.cost_usd.value) : "-",
                     energy(s.run.energy_kwh.value), gibibytes(s.prediction.memory.reserved.v)});
   }
-  if (style.width < 96) {  // memory and energy go first
-    for (std::vector<std::string>& row : rows) row.resize(row.size() - 2);
+  const auto drop = [&](std::string_view title) {
+    const auto at = std::find(rows.front().begin(), rows.front().end(), title);
+    const auto column = at - rows.front().begin();
+    for (std::vector<std::string>& row : rows) row.erase(row.begin() + column);
+  };
+  if (outlook.empty()) drop("goodput"), drop("over weeks");
+  std::string text = table(rows);
+  for (const char* least : {"memory", "energy", "step", "tokens/s"}) {
+    if (text.find('\n') <= static_cast<size_t>(style.width)) break;
+    drop(least);
+    text = table(rows);
   }
-  return table(rows) + "\n";
+  return text + "\n";
 }
 
 std::string many_verdict(const Comparison& c) {
@@ -266,17 +326,18 @@ std::string many_verdict(const Comparison& c) {
 
 }  // namespace
 
-std::string compare_text(const Comparison& c, const Style& style, const Stamp& stamp) {
+std::string compare_text(const Comparison& c, const Style& style, const Stamp& stamp,
+                         const std::vector<PlanOutlook>& outlook) {
   std::string out;
   if (c.sides.size() == 2) {
     out = wrap(fmt::format("Compare  {} -> {}: {}", c.sides[0].name, c.sides[1].name,
                            what_is_same(c)),
                style.width, 9) +
           "\n";
-    out += changes_text(c, style) + pair_table(c, style);
+    out += changes_text(c, style) + pair_table(c, style, outlook);
   } else {
     out = fmt::format("Compare  {} descriptions, the best last\n\n", c.sides.size());
-    out += many_table(c, style);
+    out += many_table(c, style, outlook);
   }
   for (const Side& s : c.sides) {
     out += wrap(fmt::format("  {}  {}{}", left(s.name.substr(0, 18), 18),
@@ -290,7 +351,8 @@ std::string compare_text(const Comparison& c, const Style& style, const Stamp& s
   return out + bold(wrap(last, style.width), style) + "\n";
 }
 
-std::string compare_json(const Comparison& c, const Stamp& stamp) {
+std::string compare_json(const Comparison& c, const Stamp& stamp,
+                         const std::vector<PlanOutlook>& outlook) {
   Json doc = start_document("assay.compare/1", stamp);
   doc["speedup"] = c.speedup;
   doc["speedup_uncertainty"] = c.speedup_uncertainty;
@@ -307,6 +369,9 @@ std::string compare_json(const Comparison& c, const Stamp& stamp) {
     side["result"] = candidate_json(s.plan, s.prediction, s.setting);
     side["ledger"] = ledger_json(s.prediction.ledger, s.prediction.step);
     side["run"] = run_json(s.run);
+    const size_t place = sides.size();
+    if (place < outlook.size())
+      side["over_weeks"] = outlook_json(outlook[place].best, outlook[place]);
     side["description"] = description_json(s.setting);
     side["assumed"] = assumed_json(s.assumed);
     side["origins"] = origins_json(s.origins);

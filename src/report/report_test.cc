@@ -112,6 +112,12 @@ TEST(Reports, NoLineIsWiderThanTheScreen) {
     expect_narrow(plan_text(none, style, kStamp), width);
     expect_narrow(compare_text(two, style, kStamp), width);
     expect_narrow(compare_text(three, style, kStamp), width);
+    PlanOutlook weeks;
+    weeks.best.emplace();
+    weeks.best->expected.time = Seconds(107 * kSecondsPerDay);
+    weeks.best->usd = 1.23e6;
+    expect_narrow(compare_text(two, style, kStamp, {weeks, weeks}), width);
+    expect_narrow(compare_text(three, style, kStamp, {weeks, weeks, weeks}), width);
     expect_narrow(scale_text(scaled, setting, style, kStamp), width);
     for (const char* figure : {"mfu", "cost", "kernels.matmul"}) {
       expect_narrow(explain_text(explain_figure(a, figure, catalog()), figure, "", style, kStamp),

@@ -236,11 +236,13 @@ std::vector<SeriesPoint> series(const PreparedRun& run, const Chronicle& c,
 
 // --- the trace --------------------------------------------------------------------------------
 
-// Waits for input that a save keeps back, each where it is.
-void trace_starving(const SaveSchedule& s, const Segment& g, std::vector<RunEvent>& events) {
+// Waits for input, each where it is.
+void trace_waits(const SaveSchedule& s, const Segment& g, std::vector<RunEvent>& events) {
   for (const auto& [begin, end] : waits_within(s, g, g.end - g.begin)) {
+    const bool late = g.late && begin == g.from.stall;
     events.push_back({to_seconds(g.begin + begin), to_seconds(std::min(g.end, g.begin + end)),
-                      "input", "starved by a save", -1, static_cast<double>(g.active)});
+                      "input", late ? "late batch" : "starved by a save", -1,
+                      static_cast<double>(g.active)});
   }
 }
 
@@ -263,7 +265,7 @@ std::vector<RunEvent> trace(const PreparedRun& run, const Chronicle& c,
     const double kept_until = from + (upto - from) * kept_share(g);
     span(from, kept_until, g.active < run.spec.gpus ? "step, degraded" : "step", g.active);
     span(kept_until, upto, "step, lost", g.active);
-    trace_starving(run.schedule, g, events);
+    trace_waits(run.schedule, g, events);
   }
   std::stable_sort(events.begin(), events.end(),
                    [](const RunEvent& a, const RunEvent& b) { return a.begin < b.begin; });

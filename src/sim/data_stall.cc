@@ -65,10 +65,12 @@ SlowestFetch::SlowestFetch(const DataPath& d, double ranks) : ranks_(ranks) {
   }
 }
 
-Seconds SlowestFetch::quantile(double u) const {
+Seconds SlowestFetch::quantile(double u) const { return exceeded_at(-std::log(u)); }
+
+Seconds SlowestFetch::exceeded_at(double rate) const {
   if (log_time_.empty()) return Seconds(0);
-  // P(one <= t) = u^(1/N), so its tail is 1 - e^(ln u / N).
-  const double wanted = -std::log(-std::expm1(std::log(u) / ranks_));
+  // P(one <= t) = e^(-rate / N), so its tail is 1 - e^(-rate / N).
+  const double wanted = -std::log(-std::expm1(-rate / ranks_));
   const auto above = std::upper_bound(minus_log_tail_.begin(), minus_log_tail_.end(), wanted);
   if (above == minus_log_tail_.begin()) return Seconds(0);  // a cache hit, or faster than any
   if (above == minus_log_tail_.end()) return Seconds(std::exp(log_time_.back()));
@@ -78,22 +80,26 @@ Seconds SlowestFetch::quantile(double u) const {
   return Seconds(std::exp(log_time_[i - 1] + part * (log_time_[i] - log_time_[i - 1])));
 }
 
-double data_stall_excess(const DataPath& d, double ranks, Seconds step) {
-  if (d.latency_median.v <= 0 || step.v <= 0 || d.cached >= 1) return 0;
+DataStall data_stall(const DataPath& d, double ranks, Seconds step, double rare_rate) {
+  if (d.latency_median.v <= 0 || step.v <= 0 || d.cached >= 1) return {};
   const SlowestFetch slowest(d, ranks);
   const int64_t depth = std::max<int64_t>(1, d.prefetch);
   // A look-ahead longer than the slowest fetch never runs dry.
   const double ahead = static_cast<double>(depth) * step.v;
-  if (slowest.quantile(1 - 0.5 / static_cast<double>(kSteps)).v <= ahead) return 0;
+  if (slowest.quantile(1 - 0.5 / static_cast<double>(kSteps)).v <= ahead) return {};
   std::vector<double> consumed(static_cast<size_t>(std::min(depth, kSteps)), 0.0);
-  double now = 0;
+  double now = 0, rare = 0, usual = 0;
   for (int64_t n = 0; n < kSteps; ++n) {
-    const double latency = slowest.quantile(stratum(n)).v;
-    double& slot = consumed[static_cast<size_t>(n) % consumed.size()];  // c_{n-D}
-    now = std::max(now + step.v, slot + latency);
-    slot = now;
+    const double rate = -std::log(stratum(n));
+    const double ready =
+        consumed[static_cast<size_t>(n) % consumed.size()] + slowest.exceeded_at(rate).v;
+    const double waited = std::max(0.0, ready - (now + step.v));
+    now += step.v + waited;
+    (rate < rare_rate ? rare : usual) += waited;
+    consumed[static_cast<size_t>(n) % consumed.size()] = now;
   }
-  return std::max(0.0, now / (static_cast<double>(kSteps) * step.v) - 1);
+  const double nominal = static_cast<double>(kSteps) * step.v;
+  return {rare / nominal, usual / nominal};
 }
 
 Starvation save_starvation(const DataPath& d, const CheckpointTier& t, Seconds interval,

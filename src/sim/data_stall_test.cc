@@ -19,6 +19,10 @@ DataPath jittery(int64_t depth, int64_t hedges = 0) {
   return d;
 }
 
+double data_stall_excess(const DataPath& d, double ranks, Seconds step) {
+  return data_stall(d, ranks, step, 1e-3).total();
+}
+
 double stall_share(const DataPath& d, double ranks, Seconds step = Seconds(0.020)) {
   const double excess = data_stall_excess(d, ranks, step);
   return 100 * excess / (1 + excess);
@@ -65,6 +69,22 @@ TEST(DataStall, OneDrawStandsForAllRanks) {
   }
   const double excess = c.back() / (kSteps * 0.020) - 1;
   EXPECT_NEAR(stall_share(d, kRanks), 100 * excess / (1 + excess), 2);
+}
+
+// What is rare and what is usual are parts of one whole, wherever the line is drawn.
+TEST(DataStall, RareAndUsualAreTheWhole) {
+  const DataPath d = jittery(16, 1);
+  const DataStall all = data_stall(d, 1024, Seconds(0.020), 1e9);
+  EXPECT_EQ(all.usual, 0);
+  EXPECT_GT(all.rare, 0.1);
+  double last = all.rare;
+  for (const double rate : {0.1, 0.01, 0.001, 0.0}) {
+    const DataStall parts = data_stall(d, 1024, Seconds(0.020), rate);
+    EXPECT_NEAR(parts.total(), all.rare, 1e-9);
+    EXPECT_LT(parts.rare, last);
+    last = parts.rare;
+  }
+  EXPECT_EQ(last, 0);
 }
 
 TEST(DataStall, NeverWorseWithDepthHedgesOrCache) {

@@ -16,7 +16,7 @@ constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 }  // namespace
 
 Engine::Engine(const PreparedRun& run, uint64_t seed, const RunOptions& options)
-    : run_(run), seed_(seed), options_(options), history_(run.schedule) {
+    : run_(run), seed_(seed), options_(options), history_(run.schedule), late_(*run.late, seed) {
   chronicle_.by_cause.assign(run.cause_names.size(), 0);
   chronicle_.interruptions.assign(run.cause_names.size(), 0);
   work_most_ = kNoLimit;
@@ -34,22 +34,33 @@ RunResult Engine::run() {
 }
 
 bool Engine::next(Event& event) {
+  // Beside the queue: arrivals, known from the start, and the next late batch, which every segment
+  // foretells anew.
+  Nanoseconds time = kTimeMax;
+  uint8_t priority = 0;
+  if (!queue_.empty()) time = queue_.top().time, priority = queue_.top().priority();
+  const auto sooner = [&](Nanoseconds at, Kind kind) {
+    return at < time || (at == time && static_cast<uint8_t>(kind) < priority);
+  };
+  bool queued = !queue_.empty();
   const bool arrivals_left = next_arrival_ < arrivals_.size();
-  if (queue_.empty() && !arrivals_left) return false;
-  if (arrivals_left) {
-    const Nanoseconds time = arrivals_[next_arrival_].time;
-    const bool first = queue_.empty() || time < queue_.top().time ||
-                       (time == queue_.top().time &&
-                        static_cast<uint8_t>(Kind::kArrival) < queue_.top().priority());
-    if (first) {
-      now_ = time;
-      event = {Kind::kArrival, static_cast<int32_t>(next_arrival_++), 0};
-      return time < run_.horizon;
-    }
+  if (arrivals_left && sooner(arrivals_[next_arrival_].time, Kind::kArrival)) {
+    time = arrivals_[next_arrival_].time, priority = static_cast<uint8_t>(Kind::kArrival);
+    event = {Kind::kArrival, static_cast<int32_t>(next_arrival_), 0};
+    queued = false;
   }
-  const auto queued = queue_.pop();
-  now_ = queued.time;
-  event = queued.payload;
+  if (late_at_ < kTimeMax && sooner(late_at_, Kind::kLate)) {
+    now_ = late_at_;
+    event = {Kind::kLate, 0, 0};
+    return now_ < run_.horizon;
+  }
+  if (time == kTimeMax) return false;
+  if (queued) {
+    event = queue_.pop().payload;
+  } else {
+    ++next_arrival_;
+  }
+  now_ = time;
   return now_ < run_.horizon;
 }
 
@@ -138,6 +149,8 @@ void Engine::dispatch(const Event& e) {
     case Kind::kTarget:
       if (e.generation == segment_generation_ && phase_ == Phase::kStepping) finish(true);
       return;
+    case Kind::kLate:
+      return on_late();
   }
 }
 
@@ -264,6 +277,7 @@ void Engine::begin_restart() {
   for (Corruption& c : corruptions_) c.open = c.open && c.work <= save.work;
   history_.destroy(extent_, stopped_at_);
   state_ = ProgressState{save.work, 0, save.saves, 0, 0, save.saves};
+  late_wait_ = false;
   for (size_t r = 0; r < replicas_.size(); ++r) {
     replicas_[r].state = complete(r) ? Replica::State::kUp : Replica::State::kReplacing;
     replicas_[r].cause = cause_;
@@ -350,7 +364,7 @@ Excess Engine::excess(const RunHour& h, int64_t active) const {
   e.facility = clocks - e.thermal;
   e.jitter = run_.jitter_excess;
   e.straggler = slowest_;
-  e.data = run_.data_excess;
+  e.data = run_.data_usual;
   e.replay = run_.spec.corruption.replayed;
   if (active < run_.spec.gpus) {
     const double share = static_cast<double>(active) / static_cast<double>(run_.spec.gpus);
@@ -379,7 +393,13 @@ void Engine::begin_segment() {
     const double share = static_cast<double>(g.active) / static_cast<double>(run_.spec.gpus);
     g.pace *= std::min(1.0, run_.group_factor(share));
   }
+  g.late = late_wait_;
   ++segment_generation_;
+  if (std::isfinite(late_.next().work)) {
+    const double ahead = std::max(0.0, late_.next().work - tried_);
+    const Nanoseconds left = time_of_work(run_.schedule, g, state_.work + ahead);
+    if (left < kTimeMax) late_at_ = now_ + left;
+  }
   if (run_.target_work > 0) {
     const Nanoseconds left = time_of_work(run_.schedule, g, run_.target_work);
     if (left < kTimeMax) push(now_ + left, Kind::kTarget, 0, segment_generation_);
@@ -392,6 +412,9 @@ void Engine::end_segment() {
   ++segment_generation_;
   const Nanoseconds elapsed = now_ - g.begin;
   state_ = state_at(run_.schedule, g, elapsed);
+  tried_ += state_.work - g.from.work;
+  late_at_ = kTimeMax;
+  late_wait_ = late_wait_ && elapsed < g.from.stall + g.from.starve;
   g.end = now_;
   g.work_end = g.kept = state_.work;
   g.saves_end = state_.saves;
@@ -408,6 +431,15 @@ void Engine::end_segment() {
     if (r.state == Replica::State::kUp || r.cause < 0) continue;
     chronicle_.by_cause[static_cast<size_t>(r.cause)] += GpuNanoseconds{elapsed} * replica_gpus(i);
   }
+}
+
+// Steps wait as they do for input that a save keeps back: a pause of this segment's.
+void Engine::on_late() {
+  end_segment();
+  state_.starve += late_.next().wait;
+  late_wait_ = true;
+  late_.advance();
+  begin_segment();
 }
 
 void Engine::change_pace() {

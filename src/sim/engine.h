@@ -30,6 +30,7 @@ class Engine {
     kPhase,    // the phase's timer; after failures, so that a failure at its end still counts
     kMaintenance,
     kTarget,  // the last token
+    kLate,    // a batch is late; of the step after the last token nobody asks
   };
   struct Event {
     Kind kind = Kind::kPhase;
@@ -121,6 +122,7 @@ class Engine {
   // Stepping.
   void begin_segment();
   void end_segment();
+  void on_late();
   void change_pace();  // ends and begins a segment when something that matters changed
   double work_now() const;
   const RunHour& hour() const;
@@ -186,6 +188,10 @@ class Engine {
   ProgressState state_;
   History history_;
   uint32_t segment_generation_ = 0;
+  LateBatches late_;
+  double tried_ = 0;                // work before this segment, with what was lost
+  Nanoseconds late_at_ = kTimeMax;  // the next late batch, if nothing else changes
+  bool late_wait_ = false;          // the wait in progress is for one
   Nanoseconds running_since_ = 0;
   Chronicle chronicle_;
 };

@@ -66,7 +66,7 @@ inline RunSpec everything_on(int64_t gpus, double days) {
   s.checkpoints = {peer, disk, remote};
   s.stragglers = {0.01,           0,   0.005, 0.05,         0.001, Seconds(10),
                   Seconds(36000), 0.2, 0.002, Seconds(600), 0.1,   Seconds(86400)};
-  s.data = {Seconds(0.030), Seconds(0.400), 0, 4, 1, 0.95, 0, 0.5};
+  s.data = {Seconds(0.1), Seconds(2), 0, 2, 1, 0.95, 0.02, 0.5};
   s.start = {Seconds(600), 1, Bytes(20e9), Bandwidth(100e9), Bandwidth(0.3e9), 0.5};
   s.site = hot_afternoons();
   return s;

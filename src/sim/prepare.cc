@@ -73,8 +73,11 @@ PreparedRun::PreparedRun(RunSpec s) : spec(std::move(s)) {
   const Seconds fetched = spec.step.fetched.v > 0 ? spec.step.fetched : spec.step.step;
   // A store without bandwidth to spare paces the steps, and latency hides behind the longer ones.
   const Seconds paced = fetched * (1 + spec.data.starved);
-  data_excess = data_stall_excess(spec.data, ranks, paced);
-  data_excess = data_excess * (paced / spec.step.step) + spec.data.starved;
+  const Seconds step = spec.step.step;
+  const DataStall stall = data_stall(spec.data, ranks, paced, LateFetches::rare_rate(step));
+  data_usual = stall.usual * (paced / step) + spec.data.starved;
+  data_excess = stall.rare * (paced / step) + data_usual;
+  late.emplace(spec.data, ranks, step, paced, stall.usual);
   prepare_failures();
   prepare_schedule();
 }

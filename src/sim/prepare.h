@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "base/random.h"
+#include "sim/late_batches.h"
 #include "sim/progress.h"
 
 namespace assay {
@@ -53,7 +54,10 @@ struct PreparedRun {
   SaveSchedule schedule;
   std::vector<Seconds> intervals;  // work between saves, by tier
   Seconds mtbf;                    // infinite: nothing fails
-  double jitter_excess = 0, data_excess = 0;
+  double jitter_excess = 0;
+  double data_excess = 0;  // all of it; of that, in every step:
+  double data_usual = 0;
+  std::optional<LateFetches> late;  // always there; the rest of it
   double repair_sigma = 0;
 
   // Failures per second of the job that reach at most an extent, and those of them after which

@@ -199,7 +199,7 @@ std::vector<std::pair<Nanoseconds, Nanoseconds>> waits_within(const SaveSchedule
                                                               const Segment& g,
                                                               Nanoseconds length) {
   std::vector<std::pair<Nanoseconds, Nanoseconds>> waits;
-  if (g.from.starve > 0) waits.push_back({0, g.from.starve});
+  if (g.from.starve > 0) waits.push_back({g.from.stall, g.from.stall + g.from.starve});
   for (const SaveTier& t : s.tiers) {
     if (t.starve <= 0 || s.interval <= 0) continue;
     const WaitPlace place = place_of(s, t);

@@ -3,7 +3,8 @@
 // Between two events that change the pace, a job's life is periodic: work for an interval, stall
 // for a save, and so on; every r-th save also goes to the next tier. A save that keeps input back
 // lets steps wait once what was fetched ahead is used up: a second pause, `starve_after` of work
-// behind the save and perhaps behind later saves of other tiers. A Segment is such a stretch;
+// behind the save and perhaps behind later saves of other tiers. (A late batch is a wait that its
+// segment begins with.) A Segment is such a stretch;
 // work, save and stall at any moment of it follow from arithmetic (a search over the number of
 // saves), so a run with a save every step costs as much as one without. The list of segments is the
 // job's history: the newest save that a failure leaves readable is found by walking back through
@@ -60,6 +61,7 @@ struct Segment {
   double kept = 0;                // work up to which it counts; lowered by rollbacks
   Nanoseconds stalled = 0;        // of its length, in saves
   Nanoseconds starved = 0;        // of that, waiting for input
+  bool late = false;              // it begins with a wait for a late batch
   bool forced = false;            // no length: a save of the last tier at `begin`, durable at once
   // Who does what meanwhile, in accelerators of the job.
   int64_t active = 0, curtailed = 0, replacing = 0, restarting = 0;

@@ -72,7 +72,11 @@ RunSpec random_spec(uint64_t seed) {
     t.starves = c.coin() ? 0 : c.between(0, 2);
   }
   s.kept_checkpoints = c.whole(0, 3);
-  if (c.coin(0.9)) s.data = {};  // a constant of the run; it has its own tests
+  s.data.latency_median = c.time(2);
+  s.data.latency_p99 = s.data.latency_median * c.between(1, 60);
+  s.data.prefetch = c.whole(1, 8);
+  s.data.hedges = c.whole(0, 2);
+  if (c.coin(0.7)) s.data = {};  // as costly to prepare as many a run
   for (RunHour& h : s.site.hours) {
     h.outage = c.coin(0.03);
     if (c.coin(0.1)) h.powered = c.between(0, 1);

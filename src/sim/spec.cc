@@ -11,6 +11,7 @@
 #include "site/density.h"
 #include "world/checkpoint.h"
 #include "world/model_size.h"
+#include "world/place.h"
 
 namespace assay {
 namespace {
@@ -450,24 +451,6 @@ void Maker::site() {
   for (const SiteSeries& s : *in_.other_weather) spec_.site.others.push_back(run_hours(s));
 }
 
-// Where a field was stated; else the nearest mapping above it, or what was stated of that.
-Position place(const Origins& origins, std::string path) {
-  for (;;) {
-    for (auto o = origins.lower_bound(path); o != origins.end(); ++o) {
-      if (!o->first.starts_with(path)) break;
-      const bool within = o->first.size() == path.size() || o->first[path.size()] == '.' ||
-                          o->first[path.size()] == '[';
-      const std::string& file = o->second.file;
-      // What the catalog says is possible; what was stated beside it is not.
-      if (within && !file.empty() && !file.starts_with("catalog/"))
-        return {o->second.file, o->second.line, 0, 1};
-    }
-    const size_t end = path.find_last_of(".[");
-    if (end == std::string::npos) return {};
-    path.resize(end);
-  }
-}
-
 // The field of `run:` that a member of the spec comes from.
 std::string described(const std::string& path) {
   constexpr std::pair<std::string_view, std::string_view> kFields[] = {
@@ -513,11 +496,7 @@ Diagnostics spec_problems(const SpecResult& r, const Origins& origins) {
   const int64_t kept_count = std::max<int64_t>(1, r.spec.kept_checkpoints);
   const Bytes kept = r.checkpoint * static_cast<double>(kept_count);
   const auto add = [&](std::string message, std::string help, const std::string& path) {
-    Diagnostic d;
-    d.message = std::move(message);
-    d.help = std::move(help);
-    d.at = place(origins, path);
-    problems.push_back(std::move(d));
+    problems.push_back(problem_of(origins, path, std::move(message), std::move(help)));
   };
   if (r.storage_capacity.v > 0 && kept > r.storage_capacity) {
     add(fmt::format("{} checkpoint(s) of {:.3g} TB do not fit into storage of {:.3g} TB",

@@ -21,6 +21,8 @@ struct Origin {
   std::string source;  // a citation, or why it was assumed
   std::string file;    // `catalog/accelerators.yaml` or the user's file
   int line = 0;
+  // Of the value in that file, in bytes, for whoever has something to say about it later.
+  size_t offset = static_cast<size_t>(-1), length = 1;
 };
 using Origins = std::map<std::string, Origin>;  // by path: `accelerators.h100-sxm5-80gb.memory`
 

@@ -1,5 +1,6 @@
 #include "world/describe.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -304,39 +305,55 @@ void check_effect(const Request& request, Inputs& inputs, Diagnostics& problems)
 
 }  // namespace
 
-tl::expected<Description, Diagnostics> describe(const Request& request, const Catalog& catalog) {
+DescribeAttempt try_describe(const Request& request, const Catalog& catalog) {
   Inputs inputs;
-  Diagnostics problems;
+  DescribeAttempt attempt;
+  Diagnostics& problems = attempt.problems;
   gather_inputs(request, catalog, inputs, problems);
-  check_effect(request, inputs, problems);
   // A file that could not be read may have held what is missing: say that alone.
-  if (problems.empty() && request.needs_workload && !inputs.workload.given) {
-    problems.push_back(problem_at({}, "no workload was given",
-                                  "name a model, as in `llama-3.1-70b`, or give a file"));
-  }
-  if (problems.empty() && !inputs.cluster.given) {
-    problems.push_back(
-        problem_at({}, "no cluster was given", "name one, as in `h100-1024`, or give a file"));
-  }
-  if (problems.empty() && request.needs_site && !inputs.site.given) {
-    problems.push_back(
-        problem_at({}, "no site was given", "name one, as in `phoenix`, or give a file"));
-  }
+  const bool all_read = problems.empty();
+  check_effect(request, inputs, problems);
+  bool plannable = all_read && inputs.workload.given && inputs.cluster.given;
+  const auto missing = [&](const char* what, const char* help) {
+    if (all_read) problems.push_back(problem_at({}, what, help));
+  };
+  if (request.needs_workload && !inputs.workload.given)
+    missing("no workload was given", "name a model, as in `llama-3.1-70b`, or give a file");
+  if (!inputs.cluster.given)
+    missing("no cluster was given", "name one, as in `h100-1024`, or give a file");
+  if (request.needs_site && !inputs.site.given)
+    missing("no site was given", "name one, as in `phoenix`, or give a file");
   Describer describer(inputs, catalog, problems);
+  const auto errors = [&] {
+    return std::count_if(problems.begin(), problems.end(),
+                         [](const Diagnostic& d) { return d.severity == Severity::kError; });
+  };
+  auto before = errors();
   if (inputs.workload.given && !inputs.workload.failed) describer.read_workload(request.tokens);
   if (inputs.cluster.given) describer.read_cluster(request.gpus);
+  plannable = plannable && errors() == before;
+  before = errors();
   if (inputs.site.given) describer.read_site();
+  attempt.site_broken = errors() != before;
   if (inputs.run.given || request.needs_operations) describer.read_operations();
+  before = errors();
   describer.read_stack();
   describer.read_plan();
+  plannable = plannable && errors() == before;
   if (request.needs_operations) describer.check_together();
   describer.check_offer();
-  if (has_errors(problems)) {
-    sort_by_place(problems);
-    return tl::unexpected(std::move(problems));
-  }
+  sort_by_place(problems);
+  if (has_errors(problems) && !plannable) return attempt;
   describer.finish();
-  return std::move(describer.result());
+  attempt.readable = std::move(describer.result());
+  if (attempt.site_broken) attempt.readable->has_site = false;
+  return attempt;
+}
+
+tl::expected<Description, Diagnostics> describe(const Request& request, const Catalog& catalog) {
+  DescribeAttempt attempt = try_describe(request, catalog);
+  if (has_errors(attempt.problems)) return tl::unexpected(std::move(attempt.problems));
+  return std::move(*attempt.readable);
 }
 
 Diagnostics lay_over(const std::vector<std::string>& sets, const Catalog& catalog, Operations& run,

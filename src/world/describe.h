@@ -6,6 +6,7 @@
 // catalog, the stack's defaults or a rule, and is noted in `assumed`.
 #pragma once
 
+#include <optional>
 #include <set>
 
 #include "world/catalog.h"
@@ -44,6 +45,16 @@ struct Description {
 // All problems at once. Needs a cluster, and what the request says; without a stack, the catalog's
 // default for the accelerator's vendor is used and noted.
 tl::expected<Description, Diagnostics> describe(const Request&, const Catalog&);
+
+// The same for whoever has more to find: what can be planned although something is wrong. Nothing
+// where workload, cluster, stack or plan have problems; in `run` what is wrong is as usual; a site
+// that has problems is read but not `has_site`.
+struct DescribeAttempt {
+  Diagnostics problems;
+  std::optional<Description> readable;
+  bool site_broken = false;
+};
+DescribeAttempt try_describe(const Request&, const Catalog&);
 
 // More settings `run.*` and `site.*` over a description that is complete: what the request would
 // have made of them. Nothing is changed where there are problems.

@@ -273,6 +273,8 @@ void Reader::note_origin(const Value& value, const std::string& path) {
   origin.source = provenance.source;
   origin.file = file_of(value.at);
   origin.line = line_of(value.at);
+  origin.offset = value.at.offset;
+  origin.length = value.at.length;
   if (path.size() > provenance.at.size() + 1) {
     const std::string key = path.substr(provenance.at.size() + 1);
     const Entry* mark = provenance.marks == nullptr ? nullptr : provenance.marks->find(key);
