@@ -118,7 +118,12 @@ int run_command_line(const std::vector<std::string>& words) {
     if (path.empty() || path == "-") continue;
     if (const Result<bool> can = can_write(path); !can) unwritable.push_back(can.error());
   }
-  if (!unwritable.empty()) return fail(context, unwritable);
+  if (!unwritable.empty()) {
+    InputRefusal all;
+    if (command->check != nullptr) all = command->check(context, args);
+    all.failures.insert(all.failures.end(), unwritable.begin(), unwritable.end());
+    return refuse(context, all);
+  }
   return command->run(context, args);
 }
 

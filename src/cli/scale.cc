@@ -5,6 +5,7 @@
 #include "cli/outlook.h"
 #include "cli/progress.h"
 #include "report/scale_report.h"
+#include "world/place.h"
 #include "world/rules.h"
 
 #include <algorithm>
@@ -23,6 +24,14 @@ bool grow_fabric(Setting& setting, const std::vector<int64_t>& sizes) {
   return true;
 }
 
+Diagnostics no_ports(const Description& d) {
+  return {problem_of(
+      d.origins, "cluster.node",
+      fmt::format("the nodes of {} have no NICs, so that more of them cannot be joined",
+                  d.cluster_name),
+      "state `cluster.node.nics` and `cluster.node.nic_bandwidth`, or name another node")};
+}
+
 Arguments without_sizes(Arguments args) {
   std::erase_if(args.options, [](const auto& o) { return o.first == "gpus"; });
   return args;
@@ -37,8 +46,14 @@ InputRefusal check(const Context&, const Arguments& args) {
     wrong.push_back({fmt::format("--gpus: `{}` is not a range of sizes", sanitize(sizes, 40)),
                      "write 16..8192 (doubling) or 16,64,128"});
   }
-  InputRefusal refusal = description_refusal(without_sizes(args), all_inputs(args),
-                                             [](Request& r) { r.needs_operations = true; });
+  InputRefusal refusal = description_refusal(
+      without_sizes(args), all_inputs(args), [](Request& r) { r.needs_operations = true; },
+      [&](const DescribeAttempt& attempt) {
+        Description d = *attempt.readable;
+        const std::vector<int64_t> wanted = parse_sizes(sizes);
+        if (wanted.empty() || grow_fabric(d.setting, wanted)) return Diagnostics();
+        return no_ports(d);
+      });
   refusal.usage.insert(refusal.usage.begin(), wrong.begin(), wrong.end());
   return refusal;
 }
@@ -50,20 +65,16 @@ int run(const Context& context, const Arguments& args) {
   if (options.sizes.empty() || args.operands.empty()) return refuse(context, check(context, args));
   tl::expected<Description, InputRefusal> description =
       describe_inputs(without_sizes(args), all_inputs(args), "", true);
-  if (!description) return refuse(context, description.error());
+  if (!description) {
+    const InputRefusal all = check(context, args);
+    return refuse(context, all.any() ? all : description.error());
+  }
   print_error(render(description->warnings));
 
   Progress progress(context, "scale");
   options.progress = progress.callback();
   Setting& setting = description->setting;
-  if (!grow_fabric(setting, options.sizes)) {
-    return reject(
-        context,
-        UsageError{
-            fmt::format("the nodes of {} have no NICs, so that more of them cannot be joined",
-                        description->cluster_name),
-            "state `cluster.node.nics` and `cluster.node.nic_bandwidth`, or name another node"});
-  }
+  if (!grow_fabric(setting, options.sizes)) return reject(context, no_ports(*description));
   const ScaleResult result = scale(setting, description->plan, description->plan_keys, options);
   bool any = false;
   for (const ScalePoint& p : result.best) any |= p.fits;

@@ -238,7 +238,7 @@ PlanResult studied(const Context& context, Description d, bool what_ifs) {
   return study(std::move(d), catalog(), options);
 }
 
-// Plans a run; what is wrong with it goes to `problems`. Null where nothing can be planned.
+// Plans a run; what is wrong with it goes to `problems`.
 std::unique_ptr<ReadyRun> planned_run(const Context& context, Description description,
                                       const SimulationAsk& ask, Diagnostics& problems) {
   auto ready = std::make_unique<ReadyRun>();
@@ -252,12 +252,12 @@ std::unique_ptr<ReadyRun> planned_run(const Context& context, Description descri
   r.plan = studied(context, std::move(description), false);
   const Diagnostics impossible = impossible_problems(r.plan);
   problems.insert(problems.end(), impossible.begin(), impossible.end());
-  if (!r.plan.fits) return ready;
   RunAsk what{ask.days, 0, ask.start, ask.seed, 0};
   if (ask.to_target) what.tokens = r.plan.description.setting.workload.tokens;
   ready->parts = run_parts(r.plan.description.setting, r.plan.plan, r.plan.prediction,
                            ready->operations, has_site ? &ready->site : nullptr, what);
   if (!ask.dark) add_further(problems, unpowered(*ready->parts, r.plan.description));
+  if (!r.plan.fits) return ready;  // the rest needs a plan
   r.spec = make_spec(ready->parts->input);
   add_further(problems, spec_problems(r.spec, r.plan.description.origins));
   return ready;

@@ -10,7 +10,7 @@
 namespace assay {
 namespace {
 
-// The place of a key such as `checkpoint.interval`, or of the nearest mapping above it.
+// The place of what `checkpoint.interval` says, or of the nearest mapping above it.
 Mark place(const Value& value, const std::string& path) {
   const Value* at = &value;
   Mark mark = value.at;
@@ -18,7 +18,7 @@ Mark place(const Value& value, const std::string& path) {
     const size_t dot = std::min(path.find('.', begin), path.size());
     const Entry* entry = at->is_map() ? at->find(path.substr(begin, dot - begin)) : nullptr;
     if (entry == nullptr) return mark;
-    mark = entry->key_at;
+    mark = entry->value.is_scalar() ? entry->value.at : entry->key_at;
     at = &entry->value;
     begin = dot + 1;
   }

@@ -6,6 +6,8 @@
 namespace assay {
 namespace {
 
+constexpr std::string_view kStandardInput = "standard input";  // as inputs.cc calls it
+
 const Origin* stated_within(const Origins& origins, const std::string& path) {
   for (auto o = origins.lower_bound(path); o != origins.end(); ++o) {
     if (!o->first.starts_with(path)) break;
@@ -28,14 +30,15 @@ const Origin* nearest_stated(const Origins& origins, std::string path) {
 
 }  // namespace
 
-Diagnostic problem_of(const Origins& origins, std::string path, std::string message,
+Diagnostic problem_of(const Origins& origins, std::string field, std::string message,
                       std::string help) {
-  const Origin* origin = nearest_stated(origins, std::move(path));
+  const Origin* origin = nearest_stated(origins, std::move(field));
   if (origin == nullptr) return problem_at({}, std::move(message), std::move(help));
   Sources sources;
   Mark at;
-  if (origin->line > 0 && origin->file != "-" && file_exists(origin->file)) {
-    if (Result<std::string> text = read_file(origin->file))
+  const std::string path = origin->file == kStandardInput ? "-" : origin->file;
+  if (origin->line > 0 && file_exists(path)) {
+    if (Result<std::string> text = read_file(path))
       at = {sources.add(origin->file, std::move(*text)), origin->offset, origin->length};
   }
   Diagnostic d = problem_at(at, std::move(message), std::move(help));
