@@ -29,6 +29,14 @@ Change spares(int64_t nodes) {
   return [nodes](Description& d) { d.operations.spares = nodes; };
 }
 
+Change noticed_within(double minutes) {
+  return [minutes](Description& d) { d.operations.noticed_within = Seconds(60 * minutes); };
+}
+
+Change spare_share(double share) {
+  return [share](Description& d) { d.operations.spare_share = share; };
+}
+
 }  // namespace
 
 Story team_story(const std::string& folder) {
@@ -46,17 +54,42 @@ Story team_story(const std::string& folder) {
   const auto still = [&](const Change& change) {
     return slower(run("/team-b.yaml", change, kRunsOfRange));
   };
+  const auto of_the_job = [&](double tokens, const Change& change_a) {
+    const auto took = [&](const char* file, const Change& change) {
+      return days(story_run(folder + file, kTeamDaysMost, tokens, kRunsOfRange, change));
+    };
+    return took("/team-b.yaml", nullptr) > 1.3 * took("/team-a.yaml", change_a);
+  };
   s.inputs = {
+      {"job", "405B, 2 T tokens", 'a',
+       survives(2, {0.5, 1, 2, 4}, [&](double t) { return of_the_job(t * 1e12, nullptr); }) +
+           " T tokens"},
       {"Team A, fabric and ports", "400G a GPU, non-blocking", 's', ""},
+      {"Team A, spares", "2 % of the nodes", 'a',
+       survives(
+           2, {1, 2, 5},
+           [&](double percent) { return of_the_job(kTeamTokens, spare_share(percent / 100)); }) +
+           " %"},
+      {"Team B, ports", "200G for two GPUs", 'a',
+       survives(200, {100, 200, 400},
+                [&](double gbps) {
+                  return still([gbps](Description& d) {
+                    d.setting.cluster.node.nic_bandwidth = Bandwidth(gbps / 8 * 1e9);
+                  });
+                }) +
+           " Gbps"},
+      {"Team B, failures are noticed", "by the watchdog, after 10 min", 'a',
+       survives(10, {1, 3, 10}, [&](double minutes) { return still(noticed_within(minutes)); }) +
+           " min"},
       {"Team B, spine", "4:1, beside ports of 200G for two GPUs", 'a',
-       survives({1, 2, 4, 8},
+       survives(4, {1, 2, 4, 8},
                 [&](double over) {
                   return still(
                       [over](Description& d) { d.setting.cluster.fabric.oversubscription = over; });
                 }) +
            " to 1"},
       {"Team B, saves", "blocking, every 3 h", 'a',
-       survives({0.25, 0.5, 1, 3, 6},
+       survives(3, {0.25, 0.5, 1, 3, 6},
                 [&](double h) {
                   return still([h](Description& d) {
                     d.operations.checkpoint.interval = Seconds(h * kSecondsPerHour);
@@ -64,7 +97,7 @@ Story team_story(const std::string& folder) {
                 }) +
            " h"},
       {"failures", "Llama 3's counts, both teams", 'm', ""},
-      {"Team B, spares", "4 of 1,024 nodes", 'a', survives({0, 2, 4, 8, 16, 32}, [&](double n) {
+      {"Team B, spares", "4 of 1,024 nodes", 'a', survives(4, {0, 2, 4, 8, 16, 32}, [&](double n) {
                                                     return still(spares(static_cast<int64_t>(n)));
                                                   }) + " nodes"}};
   s.figures = {
@@ -107,6 +140,20 @@ Story sixteen_story(const std::string& folder) {
       d->setting.cluster.node.nic_bandwidth = Bandwidth(gbps / 8 * 1e9);
     return predicted(a) / predicted(b);
   };
+  const auto with_plan = [&](auto change) {
+    Description a = small, b = large;
+    change(a.plan), change(b.plan);
+    return predicted(a) / predicted(b);
+  };
+  const auto of_model = [&](double billions) {
+    const char* name = billions < 2 ? "llama-3.2-1b" : billions < 10 ? "llama-2-7b" : "llama-2-13b";
+    Description a = small, b = large;
+    for (Description* d : {&a, &b}) {
+      d->setting.workload.model = *find_entry<Model>(catalog(), name);
+      resolve(d->setting, catalog());
+    }
+    return predicted(a) / predicted(b);
+  };
   Description free_plan = large;
   free_plan.plan = free_plan.setting.stack.defaults;
   free_plan.plan_keys.clear();
@@ -115,14 +162,34 @@ Story sixteen_story(const std::string& folder) {
   const PlanResult best = study(free_plan, catalog(), options);
   s.inputs = {
       {"port of a node", "25 Gbps", 'a',
-       survives({10, 25, 50, 100, 200, 400}, [&](double g) { return faster(g) < 2; }) + " Gbps"},
+       survives(25, {10, 25, 50, 100, 200, 400}, [&](double g) { return faster(g) < 2; }) +
+           " Gbps"},
       {"batch", "256 sequences at both sizes", 'a',
-       survives({128, 256, 512, 1024, 2048}, [&](double batch) {
-         Description a = small, b = large;
-         for (Description* d : {&a, &b})
-           d->setting.workload.global_batch = static_cast<int64_t>(batch);
-         return predicted(a) / predicted(b) < 2;
-       }) + " sequences"}};
+       survives(256, {128, 256, 512, 1024, 2048},
+                [&](double batch) {
+                  Description a = small, b = large;
+                  for (Description* d : {&a, &b})
+                    d->setting.workload.global_batch = static_cast<int64_t>(batch);
+                  return predicted(a) / predicted(b) < 2;
+                }) +
+           " sequences"},
+      {"model", "7B; gradients grow with it as the work does", 'a',
+       survives(6.7, {1.2, 6.7, 13}, [&](double billions) { return of_model(billions) < 2; }) +
+           " B parameters"},
+      {
+          "micro-batch",
+          "1",
+          'a',
+          survives(1, {1, 2, 4},
+                   [&](double m) {
+                     return with_plan([m](Plan& p) { p.micro_batch = static_cast<int64_t>(m); }) <
+                            2;
+                   }),
+      },
+      {"gradients behind the backward pass", "no", 'a',
+       with_plan([](Plan& p) { p.overlap_grad = p.overlap_param = true; }) < 2
+           ? "either: overlapped they still take longer than the pass"
+           : "none"}};
   s.figures = {
       {"16 GPUs", fmt::format("{:.2f} s a step", before)},
       {"128 GPUs, same plan", fmt::format("{:.2f} s: {:.2f} times", after, before / after)},
@@ -148,10 +215,20 @@ Story images_story(const std::string& folder) {
       story_run(folder + "/images-near.yaml", 0.01, 0, 1).plan.prediction.tokens_per_s;
   const auto run = [&](const char* file, const Change& change = nullptr,
                        double seconds = kJobSeconds) {
-    return busy(story_run(folder + file, 30, seconds * rate, kRuns, change));
+    return busy(story_run(folder + file, 30, seconds * rate, kRunsOfRange, change));
   };
   const auto registry = [&](auto set) {
     return run("/images-afar.yaml", [set](Description& d) { set(d.site.registry); });
+  };
+  const auto nodes = [&](double n) {
+    const Change fewer = [n](Description& d) {
+      d.setting.cluster.nodes = static_cast<int64_t>(n);
+      d.setting.accelerators = 0;
+    };
+    const double speed =
+        story_run(folder + "/images-near.yaml", 0.01, 0, 1, fewer).plan.prediction.tokens_per_s;
+    return busy(
+        story_run(folder + "/images-afar.yaml", 30, kJobSeconds * speed, kRunsOfRange, fewer));
   };
   const double afar = run("/images-afar.yaml"), near = run("/images-near.yaml");
   const double pulled =
@@ -159,19 +236,28 @@ Story images_story(const std::string& folder) {
   const Description described = story_description(folder + "/images-afar.yaml");
   s.inputs = {
       {"job", fmt::format("{:.0f} s on 128 H100, the mean of Seren's GPU jobs", kJobSeconds), 's',
-       survives({300, 600, 1414, 3600, 4 * 3600.0, 86400},
+       survives(1414, {300, 600, 1414, 3600, 4 * 3600.0, 86400},
                 [&](double t) { return run("/images-afar.yaml", nullptr, t) < 0.6; }) +
            " s"},
       {"image", fmt::format("{:.0f} GB, the catalog's", described.site.registry.image.v / 1e9), 'a',
-       survives({2, 5, 10, 15, 25, 50},
+       survives(15, {2, 5, 10, 15, 25, 50},
                 [&](double gb) {
                   return registry([gb](Registry& r) { r.image = Bytes(gb * 1e9); }) < 0.6;
                 }) +
            " GB"},
       {"link to the registry", "1 Gbps for all nodes", 'a',
-       survives({0.25, 0.5, 1, 2, 5, 10}, [&](double gbps) {
-         return registry([gbps](Registry& r) { r.total = Bandwidth(gbps / 8 * 1e9); }) < 0.6;
-       }) + " Gbps"}};
+       survives(1, {0.25, 0.5, 1, 2, 5, 10},
+                [&](double gbps) {
+                  return registry([gbps](Registry& r) { r.total = Bandwidth(gbps / 8 * 1e9); }) <
+                         0.6;
+                }) +
+           " Gbps"},
+      {"nodes of a job", "16", 'a',
+       survives(16, {4, 8, 16, 32}, [&](double n) { return nodes(n) < 0.6; }) + " nodes"},
+      {"what one node unpacks", "the catalog's rate", 'a',
+       survives(1, {0.5, 1, 2}, [&](double times) {
+         return registry([times](Registry& r) { r.per_node *= times; }) < 0.6;
+       }) + " times it"}};
   s.figures = {{"from afar", fmt::format("{:.0f} % busy", 100 * afar)},
                {"from a cache beside the nodes", fmt::format("{:.0f} % busy", 100 * near)},
                {"pulled before the job", fmt::format("{:.0f} % busy", 100 * pulled)}};
@@ -207,15 +293,24 @@ Story tier_story(const std::string& folder) {
   };
   const double tier = cost("tier-iii") - cost("tier-iv");
   const auto lost = [&](const char* file, const Change& change = nullptr) {
-    const StoryRun r = story_run(folder + file, 30, 0, kRuns, change);
+    const StoryRun r = story_run(folder + file, 30, 0, change ? kRunsOfRange : kRuns, change);
     return (1 - r.many.goodput.mean) * kGpus * kHoursPerYearPaid * price.v * kSecondsPerHour;
   };
   const double naive = lost("/checkpoint-millions.yaml"), usual = lost("/checkpoint-minutes.yaml");
+  const auto holds = [&](const Change& change) {
+    return lost("/checkpoint-millions.yaml", change) - usual > 30 * tier;
+  };
   s.inputs = {
+      {"failures are noticed", "by the watchdog, after 10 min", 'a',
+       survives(10, {1, 3, 10}, [&](double minutes) { return holds(noticed_within(minutes)); }) +
+           " min"},
+      {"spares", "2 % of the nodes", 'a',
+       survives(2, {1, 2, 5}, [&](double percent) { return holds(spare_share(percent / 100)); }) +
+           " %"},
       {"GPUs and price",
        fmt::format("8,192 at ${:.2f}/h, {}", price.v * kSecondsPerHour, offer.name), 's', ""},
       {"tiers", "availability as quoted for III and IV", 's', ""},
-      {"naive saves", "blocking, every 3 h", 'a', survives({0.5, 1, 3, 6}, [&](double h) {
+      {"naive saves", "blocking, every 3 h", 'a', survives(3, {0.5, 1, 3, 6}, [&](double h) {
                                                     return lost("/checkpoint-millions.yaml",
                                                                 [h](Description& d) {
                                                                   d.operations.checkpoint.interval =

@@ -1,6 +1,10 @@
 #include "story.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
+
+#include "base/assert.h"
 
 namespace assay {
 
@@ -25,17 +29,15 @@ std::string story_text(const Story& s) {
   return out;
 }
 
-std::string survives(const std::vector<double>& tried, const std::function<bool(double)>& holds) {
-  std::string from, to;
-  for (const double value : tried) {
-    if (holds(value)) {
-      if (from.empty()) from = fmt::format("{:g}", value);
-      to = fmt::format("{:g}", value);
-    } else if (!from.empty()) {
-      break;
-    }
-  }
-  return from.empty() ? "none" : from == to ? from : from + " to " + to;
+std::string survives(double base, const std::vector<double>& tried,
+                     const std::function<bool(double)>& holds) {
+  const auto at = std::find(tried.begin(), tried.end(), base);
+  ASSERT(at != tried.end());
+  if (!holds(base)) return "none";
+  auto low = at, high = at;
+  while (low != tried.begin() && holds(*(low - 1))) --low;
+  while (high + 1 != tried.end() && holds(*(high + 1))) ++high;
+  return low == high ? fmt::format("{:g}", base) : fmt::format("{:g} to {:g}", *low, *high);
 }
 
 }  // namespace assay

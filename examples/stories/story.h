@@ -34,9 +34,10 @@ const std::vector<NamedStory>& stories();
 
 std::string story_text(const Story&);
 
-// `36 to 46` of the tried values, ascending, for which the conclusion holds; around the first one
-// that does.
-std::string survives(const std::vector<double>& tried, const std::function<bool(double)>& holds);
+// `36 to 46`: how far from `base` on the tried values, ascending and `base` among them, the
+// conclusion holds without a gap; `none` where it does not hold for `base` itself.
+std::string survives(double base, const std::vector<double>& tried,
+                     const std::function<bool(double)>& holds);
 
 Story team_story(const std::string& folder);
 Story sixteen_story(const std::string& folder);

@@ -163,6 +163,17 @@ Recognised recognise_all(const std::vector<std::string>& texts) {
   return r;
 }
 
+// Options that only offers have: plans are not run.
+UsageErrors idle_options(const Arguments& args) {
+  UsageErrors idle;
+  for (const char* option : {"runs", "days", "deadline"}) {
+    if (!args.has(option)) continue;
+    idle.push_back({fmt::format("--{} changes nothing here: it is for offers", option),
+                    "give sides that each hold a `site:`, or leave it out"});
+  }
+  return idle;
+}
+
 InputRefusal check(const Context& context, const Arguments& args) {
   InputRefusal refusal{offers_usage(context, args), {}, missing_inputs(args.operands)};
   if (args.operands.size() < 2)
@@ -181,6 +192,8 @@ InputRefusal check(const Context& context, const Arguments& args) {
          "give two files that each hold a workload and a cluster, or one workload and "
          "two clusters"});
   }
+  const UsageErrors idle = idle_options(args);
+  refusal.usage.insert(refusal.usage.end(), idle.begin(), idle.end());
   for (const std::string& side : what.parts.sides) {
     merge(refusal, description_refusal(
                        args, side_inputs(side, what.parts),
@@ -227,7 +240,8 @@ int run(const Context& context, const Arguments& args) {
   }
   if (!what.problems.empty()) return refuse(context, check(context, args));
   if (what.offers) return compare_offers(context, args, what.parts.sides, what.parts.shared);
-  if (what.parts.sides.size() < 2) return refuse(context, check(context, args));
+  if (what.parts.sides.size() < 2 || !idle_options(args).empty())
+    return refuse(context, check(context, args));
   return compare_plans(context, args, what.parts, *gates);
 }
 

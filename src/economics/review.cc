@@ -236,6 +236,9 @@ void Reviewer::observe() {
     return;
   }
   fact(a, 's', fmt::format("{} of {} are measured and kept", seen, kObservable.size()));
+  if (!site_.scheduler.empty())
+    fact(a, 's',
+         fmt::format("jobs and waits are in the accounts of {}", sanitize(site_.scheduler)));
   if (!absent.empty()) {
     a.missing.push_back(fmt::format("site.observed ({})", fmt::join(absent, ", ")));
   }
@@ -269,10 +272,12 @@ void Reviewer::power_bill() {
        fmt::format("{} of CO2 and {} a year", carbon_text(y.carbon_kg), water_text(y.water_l)));
   const Bill& b = out_.bill;
   if (b.rented && b.price_known) {
+    const double share = y.energy_cost.v / std::max(b.total.v, 1e-9);
     fact(a, 's',
-         fmt::format("rent is {} an hour ({}): energy is {:.1f} % of that",
-                     money(b.per_hour.v * kSecondsPerHour), b.price_from,
-                     100 * y.energy_cost.v / std::max(b.total.v, 1e-9)));
+         fmt::format("rent is {} an hour ({}): energy is {}", money(b.per_hour.v * kSecondsPerHour),
+                     b.price_from,
+                     share <= 1 ? fmt::format("{:.1f} % of that", 100 * share)
+                                : fmt::format("{:.3g} times that", share)));
   } else if (!b.rented) {
     fact(a, 'c',
          fmt::format("owned at {} an accelerator-hour: hardware {:.0f} %, network {:.0f} %, "
@@ -347,6 +352,10 @@ void Reviewer::data() {
          fmt::format("data may be in {}; the site is in {}", fmt::join(d.jurisdictions, ", "),
                      site_.jurisdiction));
   }
+  if (!site_.certified.empty())
+    fact(a, 's',
+         fmt::format("certified: {}",
+                     sanitize(fmt::format("{}", fmt::join(site_.certified, ", ")))));
   double days = 0;
   if (!here && d.size.v > 0 && d.link.v > 0) {
     days = (d.size / d.link).v / kSecondsPerDay;

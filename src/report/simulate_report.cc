@@ -8,6 +8,7 @@
 #include "plan/words.h"
 #include "report/plan_report.h"
 #include "report/result_json.h"
+#include "report/run_ledger.h"
 #include "report/run_series.h"
 #include "report/simulate_json.h"
 
@@ -15,7 +16,6 @@ namespace assay {
 namespace {
 
 constexpr double kHour = kSecondsPerHour;
-constexpr double kRunLineLeast = 0.0005;  // of what was paid: smaller lines are `everything else`
 constexpr size_t kCausesShown = 6;
 constexpr double kSameInterval = 0.05;  // intervals this close lose the same
 constexpr int64_t kTraceParts = 4000;
@@ -42,119 +42,6 @@ std::string heading(const SimulateResult& r, const Style& style) {
       r.many.partial() ? fmt::format(" (PARTIAL: {} were asked for)", count(r.many.requested))
                        : "");
   return out;
-}
-
-// `useful` and what a step loses are one line on this screen: the step has its own (assay plan).
-bool within_step(Account a) {
-  return a <= Account::kCommPipeline && a != Account::kThermal && a != Account::kFacilityCap;
-}
-
-// Accelerators that compute, kept or not; the others wait at rest.
-bool computes(Account a) {
-  return a <= Account::kHostCopy || a == Account::kLostWork || a == Account::kCorruption ||
-         a == Account::kWarmup;
-}
-
-// Hours at load that draw as much as an account's hours do.
-double hours_at_load(const SimulateResult& r, Account a, double rest) {
-  return r.many.mean[a].v / kHour * (computes(a) ? 1 : rest);
-}
-
-// Hours that the site keeps from running are at rest in its own figures already.
-double drawn_hours(const SimulateResult& r) {
-  const double rest = rest_share(r);
-  double hours = 0;
-  for (int i = 0; i < kAccounts; ++i) {
-    const Account a = static_cast<Account>(i);
-    hours += hours_at_load(r, a, a == Account::kCurtailment ? 1 : rest);
-  }
-  return hours;
-}
-
-// Energy by account: the run's, shared out by what accelerators draw.
-std::array<double, kAccounts> kwh_by_account(const SimulateResult& r) {
-  const double rest = rest_share(r), total = run_energy(r).kwh;
-  std::array<double, kAccounts> out{};
-  double sum = 0;
-  for (size_t i = 0; i < out.size(); ++i) {
-    out[i] = hours_at_load(r, static_cast<Account>(i), rest);
-    sum += out[i];
-  }
-  for (double& kwh : out) kwh *= sum > 0 ? total / sum : 0;
-  return out;
-}
-
-struct Line {
-  std::string name;
-  Band gpu_s;
-  double kwh = 0;
-};
-
-void add(Line& line, const Band& b, double mean, double kwh) {
-  line.gpu_s.mean += mean;
-  line.gpu_s.p5 += b.p5;
-  line.gpu_s.p95 += b.p95;
-  line.kwh += kwh;
-}
-
-bool of_the_step(Account a) {
-  return within_step(a) || a == Account::kBubble || a == Account::kStageImbalance ||
-         a == Account::kExpertImbalance || (a >= Account::kLaunch && a <= Account::kGarbage);
-}
-
-// Parts of a kept step grow together, so their percentiles may be added; those of `everything else`
-// are too small to matter.
-std::vector<Line> ledger_lines(const SimulateResult& r) {
-  const double paid = r.many.paid.mean;
-  const std::array<double, kAccounts> kwh = kwh_by_account(r);
-  std::vector<Line> lines;
-  Line steps{"steps kept", {}, 0}, rest{"everything else", {}, 0};
-  for (size_t i = 0; i < kAccounts; ++i) {
-    const Account a = static_cast<Account>(i);
-    const double mean = r.many.mean[a].v;
-    const Band& band = r.many.ledger[i];
-    if (of_the_step(a)) {
-      add(steps, band, mean, kwh[i]);
-    } else if (mean > kRunLineLeast * paid) {
-      lines.push_back({account_name(a), band, kwh[i]});
-      lines.back().gpu_s.mean = mean;
-    } else {
-      add(rest, band, mean, kwh[i]);
-    }
-  }
-  std::stable_sort(lines.begin(), lines.end(),
-                   [](const Line& a, const Line& b) { return a.gpu_s.mean > b.gpu_s.mean; });
-  lines.insert(lines.begin(), steps);
-  if (rest.gpu_s.mean > 0) lines.push_back(rest);
-  return lines;
-}
-
-std::string ledger_text(const SimulateResult& r, const Style& style) {
-  const double paid = r.many.paid.mean;
-  const double price = r.money.usd_per_gpu_hour;
-  const size_t width = static_cast<size_t>(style.width);
-  const bool ranges = style.width >= 96;  // on a narrow screen they go first
-  const size_t numbers = ranges ? 55 : 40;
-  const int columns = std::max(6, style.width - 26 - static_cast<int>(numbers));
-  std::string out = left("Where every GPU-hour went", width - numbers) + right("share", 8) +
-                    (ranges ? right("p5 to p95", 15) : "") + right("GPU-h", 10) +
-                    right(price > 0 ? "cost" : "", 11) + right("energy", 11) + "\n";
-  const auto row = [&](const std::string& name, const std::string& shown_bar, double gpu_s,
-                       const std::string& range, double kwh) {
-    return "  " + left(name, 23) + left(shown_bar, static_cast<size_t>(columns)) + " " +
-           right(fmt::format("{:.1f} %", 100 * gpu_s / paid), 8) +
-           (ranges ? right(range, 15) : "") + right(scaled(gpu_s / kHour), 10) +
-           right(price > 0 ? dollars(gpu_s / kHour * price) : "", 11) +
-           right(kwh > 0 ? energy(kwh) : "", 11) + "\n";
-  };
-  double kwh = 0;
-  for (const Line& l : ledger_lines(r)) {
-    const std::string range =
-        fmt::format("{:.1f} to {:.1f}", 100 * l.gpu_s.p5 / paid, 100 * l.gpu_s.p95 / paid);
-    out += row(l.name, bar(l.gpu_s.mean / paid, columns, style), l.gpu_s.mean, range, l.kwh);
-    kwh += l.kwh;
-  }
-  return out + row("total", "", paid, "", kwh);
 }
 
 std::string causes_text(const SimulateResult& r, const Style& style) {
@@ -335,8 +222,12 @@ std::string money_text(const SimulateResult& r, const Style& style) {
       shares += fmt::format("{}{} {:.0f} %", shares.empty() ? "" : ", ", name, 100 * share);
   }
   if (!m.rented && m.people_unknown) shares += ", people not stated";
-  if (m.energy_in_rent > 0)
+  if (m.energy_in_rent > 1) {
+    shares += fmt::format("; its energy alone would cost {} times the rent",
+                          significant(m.energy_in_rent));
+  } else if (m.energy_in_rent > 0) {
     shares += fmt::format(" (of which energy would be {:.1f} %)", 100 * m.energy_in_rent);
+  }
   if (!shares.empty())
     out +=
         wrap(fmt::format("Cost           {} a GPU-hour: {}", dollars(m.usd_per_gpu_hour), shares),
@@ -375,10 +266,6 @@ std::string verdict(const SimulateResult& r) {
   if (r.money.usd_per_gpu_hour > 0)
     text += fmt::format("; {}", dollars(m.paid.mean / kHour * r.money.usd_per_gpu_hour));
   return text + ".";
-}
-
-Json band_json(const Band& b) {
-  return {{"mean", b.mean}, {"p5", b.p5}, {"p50", b.p50}, {"p95", b.p95}};
 }
 
 Json causes_json(const ManyResult& m) {
@@ -443,12 +330,6 @@ Json levers_json(const SimulateResult& r) {
 
 }  // namespace
 
-RunEnergy run_energy(const SimulateResult& r) {
-  const double hours = drawn_hours(r);
-  return {hours * r.money.kwh_per_gpu_hour, hours * r.money.kg_co2_per_gpu_hour,
-          hours * r.money.water_l_per_gpu_hour};
-}
-
 std::string simulate_text(const SimulateResult& r, const Style& style, const Stamp& stamp) {
   std::string out = heading(r, style) + "\n";
   out += fmt::format("Goodput   {} of the job's time\n", band(r.many.goodput, 100, 1, " %"));
@@ -458,8 +339,8 @@ std::string simulate_text(const SimulateResult& r, const Style& style, const Sta
                        band(r.many.useful_share, 100, 1, " %")),
            style.width, 10) +
       "\n\n";
-  out += ledger_text(r, style) + "\n" + causes_text(r, style) + checkpoint_text(r, style) +
-         formulas_text(r, style);
+  out += ledger_text(r, style) + ranges_text(r, style) + "\n" + causes_text(r, style) +
+         checkpoint_text(r, style) + formulas_text(r, style);
   out += money_text(r, style);
   const std::string series = series_text(r, style);
   if (!series.empty()) out += "\n" + series;
@@ -492,19 +373,7 @@ Json simulate_document(const SimulateResult& r, Json doc) {
   doc["useful_share"] = band_json(m.useful_share);
   doc["tokens"] = band_json(m.tokens);
   doc["finished"] = m.finished;
-  Json ledger = Json::object();
-  for (int i = 0; i < kAccounts; ++i) {
-    if (m.ledger[static_cast<size_t>(i)].p95 <= 0 && m.mean[static_cast<Account>(i)].v <= 0)
-      continue;
-    ledger[std::string(info(static_cast<Account>(i)).key)] =
-        band_json(m.ledger[static_cast<size_t>(i)]);
-  }
-  doc["ledger_gpu_s"] = ledger;
-  doc["ledger_kwh"] = Json::object();
-  const std::array<double, kAccounts> kwh = kwh_by_account(r);
-  for (size_t i = 0; i < kwh.size(); ++i) {
-    if (kwh[i] > 0) doc["ledger_kwh"][std::string(info(static_cast<Account>(i)).key)] = kwh[i];
-  }
+  add_ledger(doc, r);
   doc["interruptions"] = band_json(m.interruptions);
   doc["causes"] = causes_json(m);
   doc["mtbf_s"] = std::isfinite(r.mtbf.v) ? Json(r.mtbf.v) : Json(nullptr);

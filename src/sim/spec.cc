@@ -323,6 +323,11 @@ void Maker::checkpoints() {
     spec_.peer = {part, c.host_copy, port, std::max(Seconds(0), spread)};
   }
   const bool peer = c.peer_memory && nodes() > 1 && spec_.peer.port.v > 0 && part.v > 0;
+  if (c.peer_memory && !peer)
+    assume("run.checkpoint.peer_memory", "not used",
+           nodes() > 1 ? "the nodes have no ports" : "one node has no peers");
+  if (c.local_disk && !peer && setting_.cluster.node.disk_bandwidth.v <= 0)
+    assume("run.checkpoint.local_disk", "not used", "`cluster.node.disk_bandwidth` is not stated");
   if (peer) spec_.checkpoints.push_back(peer_tier(spec_.peer, c.peer_interval));
   // A peer has all that a local disk has, and survives the node.
   if (c.local_disk && !peer && setting_.cluster.node.disk_bandwidth.v > 0) {
@@ -534,6 +539,10 @@ Diagnostics spec_problems(const SpecResult& r, const Origins& origins) {
         "workload.sample_bytes");
   }
   for (const SpecProblem& p : found) {
+    if (p.path == "gpus") {
+      add(fmt::format("a run needs whole nodes: {}", p.message), p.fix, "cluster.gpus");
+      continue;
+    }
     const bool site = p.path.starts_with("site.");
     const std::string path = site ? p.path : "run." + p.path;
     add(fmt::format("{}: {}", path, p.message), p.fix, path);

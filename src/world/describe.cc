@@ -8,6 +8,7 @@
 #include "world/checkpoint.h"
 #include "world/inputs.h"
 #include "world/operations_rules.h"
+#include "world/place.h"
 #include "world/read.h"
 #include "world/rules.h"
 #include "world/site_rules.h"
@@ -28,6 +29,7 @@ class Describer {
   void read_workload(double tokens);
   void read_cluster(int64_t gpus);
   void read_site();
+  void note_idle();
   void read_operations();
   void read_stack();
   void read_plan();
@@ -137,6 +139,10 @@ void Describer::size_cluster(int64_t gpus, bool nodes_stated, const Mark& at) {
     return;
   }
   result_.setting.accelerators = gpus;
+  // A run needs whole nodes; whoever finds that out must know where it was said.
+  if (gpus > per_node && gpus % per_node != 0)
+    result_.origins["cluster.gpus"] =
+        Origin{'s', "", file_of(at), line_of(at), at.offset, at.length};
 }
 
 void Describer::read_cluster(int64_t gpus) {
@@ -174,6 +180,22 @@ void Describer::read_site() {
   const Entry* cooling = value.is_map() ? value.find("cooling") : nullptr;
   if (unnamed && !site.cooling.name.empty() && cooling && cooling->value.is_map()) {
     reader_.read_struct(cooling->value, site.cooling, "site.cooling");
+  }
+  note_idle();
+}
+
+// What can be said of a site and nothing here depends on: it must not look as if it mattered.
+void Describer::note_idle() {
+  for (const char* path : {"site.climate.latitude", "site.climate.longitude",
+                           "site.cooling.liquid_share", "site.storage.usd_per_tb_month"}) {
+    const auto stated = result_.origins.find(path);
+    if (stated == result_.origins.end() || stated->second.file.empty() ||
+        stated->second.file.starts_with("catalog/"))
+      continue;
+    Diagnostic d = problem_of(result_.origins, path, fmt::format("{} changes no figure", path),
+                              "keep it as a note, or leave it out");
+    d.severity = Severity::kWarning;
+    result_.warnings.push_back(std::move(d));
   }
 }
 
