@@ -42,7 +42,10 @@ void fold(const TraceDiagnosis& t, int rank, TraceTotals& totals) {
     if (seen.ranks.empty() || f.share > seen.worst.share) seen.worst = f;
     seen.share_sum += f.share;
     seen.gain_sum += f.gain.v;
-    seen.after_sum += f.step_after.value_or(t.step_time).v;
+    const Seconds after = f.step_after.value_or(t.step_time);
+    seen.after_sum += after.v;
+    seen.low_sum += f.step_range ? f.step_range->low.v : after.v;
+    seen.high_sum += f.step_range ? f.step_range->high.v : after.v;
     seen.ranks.push_back(rank);
   }
   // One rank's notes stand for all: the others say the same.
@@ -276,7 +279,9 @@ void analyse_traces(const TraceTotals& totals, Diagnosis& d) {
     f.share = seen.share_sum / n;
     f.gain = Seconds(seen.gain_sum / n);
     const double others = n - static_cast<double>(seen.ranks.size());
-    f.step_after = Seconds((seen.after_sum + others * step.step.v) / n);
+    const auto over_ranks = [&](double sum) { return Seconds((sum + others * step.step.v) / n); };
+    f.step_after = over_ranks(seen.after_sum);
+    if (f.step_range) f.step_range = {over_ranks(seen.low_sum), over_ranks(seen.high_sum)};
     if (totals.traces > 1) f.where.clear();  // of the rank that stands for all
     if (totals.traces > 1 && seen.ranks.size() < static_cast<size_t>(totals.traces)) {
       for (int rank : seen.ranks) f.where.push_back(fmt::format("rank {}", rank));

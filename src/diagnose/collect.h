@@ -23,7 +23,8 @@ struct CauseOverRanks {
   Finding worst;
   double share_sum = 0;  // over ranks that show it
   double gain_sum = 0;
-  double after_sum = 0;  // step after the fix
+  double after_sum = 0;              // step after the fix
+  double low_sum = 0, high_sum = 0;  // its range; the step itself where it has none
   std::vector<int> ranks;
 };
 

@@ -70,6 +70,18 @@ struct Finding {
   double share = 0;
   // The step after the fix, where a step is what is looked at.
   std::optional<Seconds> step_after;
+  // Where the host would then set the pace, which a profile tells only roughly: that step for a
+  // host that is faster and for one that is slower than it seems. Low <= high.
+  struct Range {
+    Seconds low, high;
+  };
+  std::optional<Range> step_range;
+  // Another, smaller repair and the step after it: `tf32`, `fused-optimizer`.
+  struct Alternative {
+    std::string repair;
+    Seconds step_after;
+  };
+  std::optional<Alternative> alternative;
   // It is of another job than the one whose step is printed: times of the two do not add.
   bool elsewhere = false;
 

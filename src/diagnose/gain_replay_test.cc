@@ -76,14 +76,14 @@ TEST(Replay, AStreamThatWaitsForAnother) {
 }
 
 TEST(Replay, GraphsLeaveTheDeviceAndWhatCannotBeCaptured) {
-  EXPECT_NEAR(us(replay(with_graphs(plain(100, 20, 3)))), 100 * 3.6, 25);
+  EXPECT_NEAR(us(replay(with_graphs(plain(100, 20, 3)))), 100 * 3.3, 25);
   StepGraph g = plain(100, 20, 3);
   g.calls[0].data_ns = 900 * kUs;
   EXPECT_NEAR(us(replay(with_graphs(g))), 900, 25);
   // A launch that took long to arrive is none any more.
   StepGraph late = plain(100, 20, 3);
   late.ops[50].late_ns = 400 * kUs;
-  EXPECT_NEAR(us(replay(with_graphs(late))), 100 * 3.6, 25);
+  EXPECT_NEAR(us(replay(with_graphs(late))), 100 * 3.3, 25);
 }
 
 // Workers that are waited for set the pace: a host that got faster waits longer.

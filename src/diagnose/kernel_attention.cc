@@ -11,6 +11,11 @@
 // kernel between the matmuls covers all scores, and the copy after the second matmul covers the
 // output; so tokens = scores / rows, heads x batch = rows / tokens, head size = output / rows.
 // Where even that fails, the fused kernel is taken to cost what the two matmuls cost.
+//
+// A bias that is added to the scores (ALiBi, relative positions) goes to the fused kernel as well,
+// which reads it for every score. Only recorded shapes tell it from a mask: a bias differs from
+// head to head. One that is learned has a gradient, which the vendor's kernel does not give; the
+// framework then takes a slower one.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -27,11 +32,23 @@ constexpr int kScoresDepth = 8;   // of operators inside one another
 constexpr size_t kCastsMost = 6;  // kernels on either side of the fallback's backward pass
 constexpr std::string_view kFallback = "aten::_scaled_dot_product_attention_math";
 
+// Time with a bias over the time without, of the vendor's kernel on an H200 (seven shapes, 512 to
+// 4096 tokens, heads of 64 to 128: 1.73 to 2.19 forward, 1.21 to 1.84 backward); and of the kernel
+// that also gives the bias its gradient (4.2 to 5.5, 2.7 to 5.8).
+// test/data/h200_attention_bias.csv.
+struct BiasCost {
+  double forward = 1, backward = 1;
+};
+constexpr BiasCost kBiasGiven{1.95, 1.65};
+constexpr BiasCost kBiasLearned{5.0, 4.5};
+
 struct Core {
   size_t first = 0, last = 0;  // operations of the graph, both included
   size_t scores = 0;           // the first matmul; before it stand copies of its operands
   bool backward = false;
   bool masked = false;
+  bool biased = false;        // something that differs from head to head is added to the scores
+  bool bias_learned = false;  // backward: the scores' gradient is summed over the batch
   std::vector<size_t> matmuls;
   size_t softmax = 0;
 };
@@ -126,6 +143,39 @@ struct Search {
     return false;
   }
 
+  // Sizes of an operator's operand, where shapes are recorded.
+  std::vector<int64_t> operand(size_t i, size_t index) const {
+    const int32_t op = event(i).op;
+    if (op < 0) return {};
+    const std::vector<std::vector<int64_t>> all =
+        parse_dims(t.text(t.host[static_cast<size_t>(op)].shapes));
+    return index < all.size() ? all[index] : std::vector<int64_t>{};
+  }
+  // `[batch,] heads, queries, keys`, with more than one head.
+  static bool by_heads(const std::vector<int64_t>& dims) {
+    return dims.size() >= 3 && dims[dims.size() - 3] > 1;
+  }
+  bool adds_bias(size_t i) const {
+    const std::string_view op = op_name(t, event(i));
+    if (op != "aten::add" && op != "aten::add_") return false;
+    const std::vector<int64_t> to = operand(i, 0), bias = operand(i, 1);
+    return by_heads(to) && by_heads(bias) && to.back() == bias.back();
+  }
+  bool sums_scores(size_t i) const {
+    if (kind(i).kind != KernelKind::kReduction || op_name(t, event(i)) != "aten::sum") return false;
+    const std::vector<int64_t> dims = operand(i, 0);
+    return dims.size() == 4 && by_heads(dims) && dims[2] == dims[3];
+  }
+  void find_bias(Core& core) const {
+    for (size_t i = core.first; !core.backward && i < core.softmax; ++i) {
+      core.biased = core.biased || adds_bias(i);
+    }
+    const size_t end = std::min(core.last + kReach, g.ops.size());
+    for (size_t i = core.softmax; core.backward && i < end; ++i) {
+      core.bias_learned = core.bias_learned || sums_scores(i);
+    }
+  }
+
   // Walks from the softmax in one direction over what lies between, then over the matmuls.
   bool reach(size_t from, int step, size_t most, Core& core) const {
     size_t at = from, edge = from, found = 0;
@@ -163,6 +213,7 @@ struct Search {
       if (written_out && !reduces(core)) continue;
       take_copies(core);
       take_fallback(core);
+      find_bias(core);
       for (size_t k = core.first; k <= core.last; ++k) {
         if (inside(k, "aten::_safe_softmax")) continue;  // its `where` is no mask
         const std::string_view name = op_name(t, event(k));
@@ -252,9 +303,11 @@ Waste unfused_attention(const StepGraph& g, const Trace& t, const KernelTable& t
   const Search search{g, t, table};
   const std::vector<Core> cores = search.cores();
   Size size;
-  bool masked = false;
+  bool masked = false, biased = false, learned = false;
   for (const Core& core : cores) {
     masked = masked || core.masked;
+    biased = biased || core.biased;
+    learned = learned || core.bias_learned;
     if (!core.backward && !size.known()) size = size_of(search, core);
   }
   AttentionTime fused;
@@ -270,8 +323,13 @@ Waste unfused_attention(const StepGraph& g, const Trace& t, const KernelTable& t
     const bool vendor = !t.devices.empty() && t.devices.front().major >= 9;
     fused = attention_time(shape, vendor ? AttentionKernel::kVendor : AttentionKernel::kPortable,
                            *d.accelerator, *d.kernels);
-    w.what = fmt::format("{} sequences x heads, {} x {} scores, head size {}", size.sequences_heads,
-                         size.queries, size.keys, size.head);
+    const BiasCost bias = !biased ? BiasCost{} : learned ? kBiasLearned : kBiasGiven;
+    fused.forward *= bias.forward;
+    fused.backward *= bias.backward;
+    w.biased = biased;
+    w.what =
+        fmt::format("{} sequences x heads, {} x {} scores, head size {}{}", size.sequences_heads,
+                    size.queries, size.keys, size.head, biased ? ", with a bias" : "");
   }
   for (const Core& core : cores) {
     int64_t before = 0, busy = 0, matmuls = 0;

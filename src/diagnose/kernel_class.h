@@ -41,6 +41,7 @@ struct KernelClass {
   int align = 0;          // elements that the operands' rows are aligned to; 0: not stated
   bool compiled = false;  // made by a compiler (Triton): already fused
   bool scatters = false;  // adds rows to places that an index names
+  bool by_hand = false;   // an optimizer's, written out in single operations (kernel_update.cc)
 };
 
 // `op` is the innermost operator that launched it, `outer` the annotation or outermost operator

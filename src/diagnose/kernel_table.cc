@@ -121,6 +121,7 @@ KernelTable kernel_table(const Trace& t) {
     }
     table.event_class.push_back(it->second);
   }
+  mark_updates(t, table);
   return table;
 }
 

@@ -21,6 +21,11 @@ struct KernelTable {
 };
 KernelTable kernel_table(const Trace&);
 
+// Makes the optimizer's what updates the parameters by hand: see kernel_update.cc.
+void mark_updates(const Trace&, KernelTable&);
+// Elements that a kernel of an update covers are those of its tensor, to this share.
+constexpr double kSameTensor = 0.02;
+
 // Name of the innermost operator that launched an event; empty: unknown.
 std::string_view op_name(const Trace&, const DeviceEvent&);
 

@@ -24,6 +24,7 @@ struct Waste {
   // memory-bound: of `before_ns`, the optimizer's; time in kernels that only move data and in
   // arithmetic, with what was found before taken out (zero: the optimizer alone is to blame).
   int64_t optimizer_ns = 0, memory_ns = 0, math_ns = 0;
+  bool biased = false;  // unfused-attention: a bias is added to the scores
   bool layout = false;  // memory-bound: convolutions on planes, and nothing else
   Confidence confidence = Confidence::kMedium;
   std::string what;  // figures for the finding's text: `4 x 16 heads of 64, 4096 tokens`
@@ -31,6 +32,8 @@ struct Waste {
 Waste waste_of(const StepGraph&, Cause);  // nothing replaced yet
 // Gives an operation a new time, at most its old one; `blame`: it is one of those at fault.
 void replace_op(const StepGraph&, Waste&, size_t op, int64_t duration_ns, bool blame);
+// The same for the one that takes over the work of others: it may get longer.
+void set_op(const StepGraph&, Waste&, size_t op, int64_t duration_ns, bool blame);
 // A kernel without work still takes this on any device (catalog: kernel_floor).
 constexpr int64_t kKernelFloor = 2'000;  // ns
 
@@ -75,10 +78,14 @@ Waste fusable_kernels(const StepGraph&, const Trace&, const KernelTable&);
 // Adam in one pass per operation instead of a fused kernel (kernel_optimizer.cc); `what` is a
 // sentence about it.
 Waste optimizer_passes(const StepGraph&, const Trace&);
+// The same for an optimizer that is written out in single operations (kernel_update.cc).
+Waste hand_updates(const StepGraph&, const Trace&, const KernelTable&);
 // Adds a rule's changes to another's. REQUIRES: no operation is changed by both.
 void join(Waste& to, const Waste& other);
 // A step is memory-bound when memory-bound kernels take more time than arithmetic, most of it in
-// runs of kRunLeast and more: many small passes, not the few large ones of a convolutional model.
+// runs of kRunLeast and more (many small passes, not the few large ones of a convolutional model);
+// or when those that follow one another, however few at a time, take more than arithmetic by
+// themselves, without the passes of batch norms.
 bool is_memory_bound(const StepGraph&, const Trace&, const KernelTable&);
 constexpr size_t kRunLeast = 4;
 // Device time of memory-bound kernels and of arithmetic.

@@ -27,6 +27,7 @@ class TraceBuilder {
   }
 
   int64_t host_us_per_launch = 15;  // of framework work, besides 5 us for the call
+  int32_t thread = 0;               // that launches; the autograd engine has one of its own
 
   // One training step: `body` launches its work.
   void step(const std::function<void()>& body) {
@@ -207,6 +208,10 @@ class TraceBuilder {
     r.start_ns = now_;
     r.duration_ns = us * kUs;
     r.name = text(name);
+    r.thread = thread;
+    while (trace_.threads.size() <= static_cast<size_t>(thread)) {
+      trace_.threads.push_back({1, static_cast<int64_t>(trace_.threads.size()) + 1, 0});
+    }
     r.correlation = trace_.runtime.size() + 1;
     now_ += us * kUs;
     trace_.runtime.push_back(r);

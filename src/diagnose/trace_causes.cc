@@ -188,6 +188,7 @@ void hunt_tensor_cores(Hunt& h) {
 void hunt_memory(Hunt& h) {
   Waste waste = fusable_kernels(h.graph, h.in.trace, h.in.table);
   Waste optimizer = optimizer_passes(h.graph, h.in.trace);
+  join(optimizer, hand_updates(h.graph, h.in.trace, h.in.table));
   const bool passes =
       optimizer.saved_ns > 0 &&
       h.worth(h.step(h.graph) - h.step(with_durations(h.graph, optimizer.duration_ns)));

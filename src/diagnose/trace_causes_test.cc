@@ -115,7 +115,7 @@ TEST(TraceCauses, LaunchBound) {
   const TraceDiagnosis d = diagnose_steps([](TraceBuilder& b) {
     for (int i = 0; i < kLayers; ++i) layer(b, 50);
   });
-  expect_found(d, Cause::kLaunchBound, kLayers * (8 + 4 + 1 + 8 + 1 + 5 * 0.6) * 1e-3);
+  expect_found(d, Cause::kLaunchBound, kLayers * (8 + 4 + 1 + 8 + 1 + 5 * 0.3) * 1e-3);
   EXPECT_EQ(d.analysis.findings.size(), 1u);
 }
 
@@ -362,7 +362,8 @@ TEST(TraceCauses, MemoryBound) {
       for (int k = 0; k < 8; ++k) b.kernel(kAdd, "aten::mul", 100);
     }
   });
-  expect_found(d, Cause::kMemoryBound, kLayers * 0.503);
+  // Eight passes leave a sixth of their time, not an eighth.
+  expect_found(d, Cause::kMemoryBound, kLayers * 0.536);
 
   // Less of the same is what an eager framework costs: a note, no finding.
   const TraceDiagnosis eager = diagnose_steps([](TraceBuilder& b) {
@@ -440,7 +441,7 @@ TEST(TraceCauses, AnOptimizerInManyPasses) {
     adamw(b, 200, false);
   });
   ASSERT_EQ(both.analysis.findings.size(), 1u);
-  expect_found(both, Cause::kMemoryBound, kLayers * 0.503 + 7 * 0.1);
+  expect_found(both, Cause::kMemoryBound, kLayers * 0.536 + 7 * 0.1);
   EXPECT_NE(both.analysis.findings.front().fix.find("torch.compile"), std::string::npos);
   EXPECT_NE(both.analysis.findings.front().fix.find("fused=True"), std::string::npos);
 }

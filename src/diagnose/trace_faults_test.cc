@@ -1,7 +1,12 @@
 // Faults that were missed once, each in a trace that has nothing else: batches that host operators
 // make, double precision, padded heads, a softmax written out, passes over memory beside a slow
 // host; and steps that are uneven.
+#include <algorithm>
+#include <fstream>
+#include <map>
+#include <sstream>
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -358,6 +363,118 @@ TEST(TraceFaults, PricesOfUnevenBatchesAreOfTheMean) {
   const TraceDiagnosis other = steps(20);
   EXPECT_TRUE(other.uneven);
   EXPECT_LT(other.replayed.v, 0.8 * other.step_time.v);
+}
+
+// Parameters updated in sixteen single operations, on the thread of the step: the optimizer's. A
+// fused kernel moves 7 tensors where these move 38.
+TEST(TraceFaults, AnUpdateByHandIsTheOptimizers) {
+  const std::string vec = "void at::native::vectorized_elementwise_kernel<4, at::native::";
+  const auto update = [&](TraceBuilder& b, const std::string& write) {
+    for (int tensor = 0; tensor < 8; ++tensor) {
+      const int32_t blocks = 1000 * (tensor + 1);
+      for (int k = 0; k < 8; ++k) b.kernel(vec + "AUnaryFunctor", "aten::mul", 40, 7, blocks);
+      b.kernel(vec + "sqrt_kernel_cuda", "aten::sqrt", 40, 7, blocks);
+      b.kernel(vec + "BUnaryFunctor", "aten::div", 40, 7, blocks);
+      for (int k = 0; k < 5; ++k) b.kernel(vec + "BinaryFunctor", "aten::mul", 60, 7, blocks);
+      b.kernel(vec + "CUDAFunctor_add", write, 60, 7, blocks);
+    }
+  };
+  const auto steps = [&](int32_t thread, const std::string& write) {
+    return diagnose_steps([&](TraceBuilder& b, int) {
+      b.thread = 1;
+      matmuls(b);
+      matmuls(b);
+      b.thread = thread;
+      update(b, write);
+      b.thread = 0;
+    });
+  };
+  const TraceDiagnosis d = steps(0, "aten::sub_");
+  expect_only(d, Cause::kMemoryBound, 16 + 8 * 0.14 - 0.2, 16 + 8 * 0.14 + 0.4);
+  EXPECT_NE(d.analysis.findings.front().detail.find("on 8 tensors, 38"), std::string::npos)
+      << d.analysis.findings.front().detail;
+  // What the backward pass launches, or what updates nothing, is the model's.
+  EXPECT_EQ(steps(1, "aten::sub_").analysis.findings.front().cause, Cause::kHealthy);
+  EXPECT_EQ(steps(0, "aten::sub").analysis.findings.front().cause, Cause::kHealthy);
+}
+
+// Runs of three passes that together take longer than arithmetic; batch norms among them do not
+// count.
+TEST(TraceFaults, ShortRunsOfPassesAreMemoryBoundToo) {
+  const auto steps = [](const std::string& first) {
+    return diagnose_steps([&](TraceBuilder& b, int) {
+      for (int i = 0; i < kLayers; ++i) {
+        b.kernel(kGemm, "aten::mm", 200);
+        b.kernel(first, "aten::op", 100);
+        for (int k = 0; k < 2; ++k) b.kernel(kAdd, "aten::mul", 60);
+      }
+    });
+  };
+  expect_only(steps(kAdd), Cause::kMemoryBound, kLayers * 0.3, kLayers * 0.31);
+  const TraceDiagnosis norms = steps("void at::native::batch_norm_transform_input_kernel<float>");
+  EXPECT_EQ(norms.analysis.findings.front().cause, Cause::kHealthy);
+}
+
+// Autocast leaves rows in fp32 that an index looks up, and casts them before their matmul.
+TEST(TraceFaults, RowsByIndexStayInFp32) {
+  const std::string sgemm = "void cutlass::Kernel2<cutlass_80_simt_sgemm_256x128_8x4_nt_align1>";
+  const auto after = [&](const std::string& kernel, const std::string& op) {
+    const TraceDiagnosis d = diagnose_steps([&](TraceBuilder& b, int) {
+      for (int i = 0; i < kLayers; ++i) {
+        b.kernel(kernel, op, 100);
+        b.kernel(sgemm, "aten::mm", 2000);
+      }
+    });
+    EXPECT_EQ(d.analysis.findings.front().cause, Cause::kNoTensorCores);
+    return d.analysis.findings.front().step_after->v * 1e3 / kLayers;
+  };
+  const std::string plain = "void at::native::vectorized_elementwise_kernel<4, at::native::Silu";
+  const std::string rows = "void at::native::vectorized_gather_kernel<16, long>";
+  EXPECT_NEAR(after(rows, "aten::index") - after(plain, "aten::silu"), 0.035 + 0.150, 0.005);
+}
+
+// The factor of a bias is the middle of what was measured (test/data/h200_attention_bias.csv).
+double measured_bias_cost() {
+  std::ifstream csv(std::string(ASSAY_ROOT) + "/test/data/h200_attention_bias.csv");
+  std::string line;
+  std::getline(csv, line);
+  std::map<std::string, double> plain;
+  std::vector<double> ratios;
+  while (std::getline(csv, line)) {
+    std::vector<std::string> cells;
+    std::istringstream row(line);
+    for (std::string cell; std::getline(row, cell, ',');) cells.push_back(cell);
+    if (cells.size() < 8 || std::stoi(cells[2]) < 512) continue;
+    const std::string shape = cells[0] + cells[1] + cells[2] + cells[3];
+    if (cells[4] == "none") plain[shape] = std::stod(cells[5]);
+    if (cells[4] == "bias_1H") ratios.push_back(std::stod(cells[5]) / plain.at(shape));
+  }
+  EXPECT_EQ(ratios.size(), 7u);
+  std::sort(ratios.begin(), ratios.end());
+  return ratios[ratios.size() / 2];
+}
+
+TEST(TraceFaults, ABiasMakesFusedAttentionSlower) {
+  const auto attention = [](const std::string& bias) {
+    const TraceDiagnosis d = diagnose_steps([&](TraceBuilder& b, int) {
+      for (int i = 0; i < kLayers; ++i) {
+        b.kernel(kGemm, "aten::bmm", 800);
+        b.record_shapes("[[128, 2048, 64], [128, 64, 2048]]");
+        b.kernel(kAdd, "aten::add", 1000);
+        b.record_shapes("[[8, 16, 2048, 2048], " + bias + ", []]");
+        b.kernel("void at::native::cunn_SoftMaxForward<float>", "aten::_softmax", 1000);
+        b.kernel(kGemm, "aten::bmm", 800);
+      }
+    });
+    const Finding& f = d.analysis.findings.front();
+    EXPECT_EQ(f.cause, Cause::kUnfusedAttention);
+    const bool given = f.fix.find("attn_mask=bias") != std::string::npos;
+    EXPECT_EQ(given, bias != "[8, 1, 2048, 2048]") << f.fix;
+    return f.step_after->v;
+  };
+  const double plain = attention("[8, 1, 2048, 2048]");
+  const double biased = attention("[1, 16, 2048, 2048]");
+  EXPECT_NEAR(biased / plain, measured_bias_cost(), 0.1);
 }
 
 }  // namespace

@@ -213,9 +213,11 @@ Words attention_words(const Priced& p) {
   w.detail = fmt::format("{} a step go to attention whose scores pass through memory{}.",
                          ms(p.waste.before_ns),
                          p.waste.what.empty() ? std::string() : " (" + p.waste.what + ")");
-  w.fix =
-      "torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)  # or "
-      "attn_implementation=\"sdpa\" / \"flash_attention_2\"";
+  w.fix = p.waste.biased
+              ? "torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=bias)  # or "
+                "flex_attention with the bias as its score_mod"
+              : "torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)  # or "
+                "attn_implementation=\"sdpa\" / \"flash_attention_2\"";
   return w;
 }
 
@@ -329,6 +331,10 @@ Finding describe(const Priced& p, const FindingInput& in) {
         " The host would then set the pace, which a profile tells only roughly: {:.1f} to {:.1f} "
         "ms.",
         p.fast_host.v * 1e3, p.slow_host.v * 1e3);
+    f.step_range = {p.fast_host, p.slow_host};
+  }
+  if (p.alternative.v > 0) {
+    f.alternative = {p.cause == Cause::kNoTensorCores ? "tf32" : "fused-optimizer", p.alternative};
   }
   if (in.trace.rank >= 0) f.where.push_back(fmt::format("rank {}", in.trace.rank));
   f.evidence = evidence_of(p, in);

@@ -342,6 +342,14 @@ Json finding_json(const Finding& f) {
          {"gain_s", f.gain.v},
          {"share", f.share}};
   if (f.step_after) j["step_after_s"] = f.step_after->v;
+  if (f.step_range) {
+    j["step_after_low_s"] = f.step_range->low.v;
+    j["step_after_high_s"] = f.step_range->high.v;
+  }
+  if (f.alternative) {
+    j["alternative"] = {{"repair", f.alternative->repair},
+                        {"step_after_s", f.alternative->step_after.v}};
+  }
   j["evidence"] = Json::array();
   for (const Evidence& e : f.evidence) {
     j["evidence"].push_back({{"id", e.id},
