@@ -81,6 +81,7 @@ Derivation goodput_of(const Json& weeks) {
          "P(in repair <= spares), or replicas that are up");
   factor("planned_stops", "planned stops", "1 - stop / time between them");
   factor("site_hours", "hours of the site", "share of the accelerators that it powers");
+  factor("late_batches", "waits for late batches", "steps / (steps + waits)");
   factor("start_up", "start", "1 - start-up / time");
   return d;
 }

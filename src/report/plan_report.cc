@@ -372,6 +372,7 @@ Json outlook_json(const std::optional<Outlook>& o, const PlanOutlook& of) {
                   {"missing_machines", e.machines},
                   {"planned_stops", e.planned},
                   {"site_hours", e.hours},
+                  {"late_batches", e.input},
                   {"start_up", e.start}};
   j["spare_nodes"] = o->spares;
   j["spares_usd"] = o->ends() && o->spares_usd > 0 ? Json(o->spares_usd) : Json(nullptr);

@@ -124,7 +124,8 @@ double Expecter::mean_steady(double pace, Expectation& e) {
     const double stall = (recovery_.leave_stall + recovery_.rejoin_stall).v;
     e.machines *= std::exp(-leaves_per_s_ * infant_until(horizon_) * stall);
   }
-  return e.places * e.machines * e.hours * e.planned;
+  e.input = pace / (pace + run_.data_excess - run_.data_usual);
+  return e.places * e.machines * e.hours * e.planned * e.input;
 }
 
 // What fails while it is being repaired changes nothing, and lemons are in repair most: the rate
@@ -312,7 +313,7 @@ double Expecter::speed(double base, bool from_the_start) const {
 
 double Expecter::slowdown() const {
   const double base =
-      1 + run_.jitter_excess + run_.data_excess + spec_.corruption.replayed + clocks_;
+      1 + run_.jitter_excess + run_.data_usual + spec_.corruption.replayed + clocks_;
   const double evicted = spec_.stragglers.evicted_after.v;
   if (!(evicted > 0)) return 1 / speed(base, true);
   const double share = std::min(1.0, (evicted + run_.mtbf.v) / horizon_);

@@ -2,7 +2,7 @@
 // together for a whole spec. Costs less than a millisecond beside what preparing the spec
 // costs; `Simulator` is what it is tested against.
 //
-//   goodput = places x pool x planned stops x hours      (start-up aside)
+//   goodput = places x pool x planned stops x hours x input      (start-up aside)
 //
 //   places   the product, over the places where checkpoints are kept, of the exact effective time
 //            under the failures that this place and no more frequent one survives. What has to be
@@ -15,6 +15,7 @@
 //            the mean that has come up since the start; the job waits while there are more of them
 //            than spares.
 //   hours    the share of the accelerators that the site lets run.
+//   input    what waits for late batches leave (late_batches.h).
 //
 // Steps are slower than nominal by jitter, data stalls, replays, the site's clocks, and the largest
 // excess of the machines that are slow at a time, whose number is Poisson.
@@ -34,8 +35,9 @@ struct Expectation {
   Seconds mtbf{0};      // of the job; infinite: nothing fails
   Seconds interval{0};  // work between saves in the safest place; zero: no saves
   // What goodput is the product of: failures and saves; machines that are missing (of the job, or
-  // replicas that are away, with everyone's stalls); planned stops; the site's hours; the start.
-  double places = 1, machines = 1, planned = 1, hours = 1, start = 1;
+  // replicas that are away, with everyone's stalls); planned stops; the site's hours; waits for
+  // late batches; the start.
+  double places = 1, machines = 1, planned = 1, hours = 1, input = 1, start = 1;
 };
 
 // REQUIRES: check(spec) is empty.

@@ -41,7 +41,8 @@ void expect_agreement(const std::string& name, const RunSpec& spec, double withi
   const Expectation e = expect_run(spec);
   const ManyResult m = many(spec);
   EXPECT_NEAR(e.goodput, m.goodput.mean, within) << name;
-  EXPECT_NEAR(e.goodput, e.places * e.machines * e.planned * e.hours * e.start, 1e-12) << name;
+  EXPECT_NEAR(e.goodput, e.places * e.machines * e.planned * e.hours * e.input * e.start, 1e-12)
+      << name;
   if (spec.target_tokens > 0) {
     EXPECT_NEAR(e.time / Seconds(m.period.mean), 1, kPoint) << name;
   } else {  // tokens say how fast its steps are
@@ -53,6 +54,15 @@ void expect_agreement(const std::string& name, const RunSpec& spec, double withi
 TEST(Expect, AgreesWithTheSimulationOfEveryCataloguedOperation) {
   for (const Operations& o : catalog().operations)
     expect_agreement(o.name, described(o.name.c_str(), "h100-1024", 0, 0));
+}
+
+TEST(Expect, WaitsForLateBatchesCount) {
+  RunSpec spec = described("usual", "h100-1024", 0, 0);
+  spec.data.latency_median = Seconds(0.2);
+  spec.data.latency_p99 = Seconds(8);
+  spec.data.prefetch = 2;
+  EXPECT_LT(expect_run(spec).input, 0.995);
+  expect_agreement("late batches", spec);
 }
 
 TEST(Expect, AgreesOnTheTimeToATarget) {
