@@ -8,6 +8,8 @@
 #include "cli/simulation.h"
 #include "report/diagnose_compare.h"
 #include "report/offers_report.h"
+#include "world/model_size.h"
+#include "world/place.h"
 
 namespace assay {
 namespace {
@@ -19,6 +21,26 @@ struct OffersAsk {
   double deadline_days = 0;  // zero: none
   std::vector<Gate> gates;
 };
+
+// Offers are of one job: days and dollars of another one say nothing.
+Diagnostics other_jobs(const std::vector<Description>& sides) {
+  Diagnostics problems;
+  for (const Description& d : sides) {
+    const Workload &w = d.setting.workload, &first = sides.front().setting.workload;
+    const bool same = parameters(w.model) == parameters(first.model) && w.seq == first.seq &&
+                      w.tokens == first.tokens && w.task == first.task;
+    if (same) continue;
+    const auto job = [](const Workload& of) {
+      return fmt::format("{} ({} tokens, seq {})", sanitize(of.model.name, 40), scaled(of.tokens),
+                         of.seq);
+    };
+    problems.push_back(problem_of(
+        d.origins, "workload",
+        fmt::format("offers are compared for one job: {} here, {} before", job(w), job(first)),
+        "state the workload once, beside the offers, or the same in each"));
+  }
+  return problems;
+}
 
 // What is wrong is added to `wrong`, and the usual stands for it.
 OffersAsk read_offers_ask(const Context& context, const Arguments& args, UsageErrors& wrong) {
@@ -87,6 +109,7 @@ int compare_offers(const Context& context, const Arguments& args,
     descriptions.push_back(std::move(*description));
   }
   if (broken) return refuse(context, offers_refusal(context, args, sides, shared));
+  wrong.problems = other_jobs(descriptions);
   // Every side is planned before any is run: what is wrong with the last one is told now.
   std::vector<std::unique_ptr<ReadyRun>> ready;
   std::optional<RunRefusal> misfit;

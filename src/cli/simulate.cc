@@ -82,7 +82,8 @@ Command simulate_command() {
        {"start", 0, "DATE", "when it begins, e.g. 2026-07: the site's weather and prices", ""},
        {"runs", 0, "N", "how many runs, each with other luck", "Default: 200."},
        {"trace", 0, "FILE", "write the run of the seed as a Perfetto trace",
-        "Tracks of job, machines and spares; counters of goodput, clocks, power and coolant."},
+        "Tracks of job, input, machines and spares; counters of goodput, clocks, power and "
+        "coolant."},
        {"fail-if", 0, "COND", "exit 1 when COND holds, e.g. 'goodput < 0.9' (repeatable)",
         "Figures as in `assay plan`; all of them are means of the runs."},
        {"no-what-ifs", 0, "", "skip the levers", ""}},
