@@ -46,6 +46,14 @@ void add_weather(const Bill& b, double weathers, RunMoney& m) {
   m.water_l_per_gpu_hour += b.water_l / hours;
 }
 
+// The hours of a series that a run meets; they repeat where it is longer.
+SiteSeries within(SiteSeries s, Seconds period) {
+  const double hours = std::ceil(period.v / kSecondsPerHour);
+  if (hours < static_cast<double>(s.hours.size()))
+    s.hours.resize(std::max<size_t>(1, static_cast<size_t>(hours)));
+  return s;
+}
+
 // Hours of weather for a run: its period, or for a token target twice what the step alone would
 // take; a year at least where it may take longer, ten at most.
 int64_t weather_hours(double days, const SpecInput& input, double tokens_per_s) {
@@ -119,7 +127,7 @@ std::unique_ptr<RunParts> run_parts(const Setting& setting, const Plan& plan,
   return parts;
 }
 
-RunMoney run_money(const PlanResult& plan, const RunParts& r) {
+RunMoney run_money(const PlanResult& plan, const RunParts& r, Seconds period) {
   RunMoney m;
   const double gpus = static_cast<double>(accelerators_used(plan.description.setting));
   if (plan.run.price_known) m.usd_per_gpu_hour = plan.run.price_per_hour;
@@ -127,17 +135,19 @@ RunMoney run_money(const PlanResult& plan, const RunParts& r) {
   if (!r.site) return m;
   const Site& site = *r.input.site;
   const Cluster& cluster = plan.description.setting.cluster;
-  const Bill b = bill(site, cluster, *r.site);
+  const SiteSeries met = within(*r.site, period);
+  const Bill b = bill(site, cluster, met, period);
   if (b.price_known && b.accelerator_hours > 0) m.usd_per_gpu_hour = b.per_hour.v * kSecondsPerHour;
   if (b.accelerator_hours > 0) {
     const double weathers = static_cast<double>(r.other_weather.size() + 1);
     m.kwh_per_gpu_hour = 0;
     add_weather(b, weathers, m);
-    for (const SiteSeries& s : r.other_weather) add_weather(bill(site, cluster, s), weathers, m);
+    for (const SiteSeries& s : r.other_weather)
+      add_weather(bill(site, cluster, within(s, period)), weathers, m);
   }
   m.rented = b.rented;
   m.people_unknown = !b.rented && site.offer.staff <= 0;
-  if (b.rented && b.total.v > 0) m.energy_in_rent = totals(*r.site).energy_cost / b.total;
+  if (b.rented && b.total.v > 0) m.energy_in_rent = totals(met).energy_cost / b.total;
   m.shares = {{"rent", b.share(b.rent)},       {"hardware", b.share(b.hardware)},
               {"network", b.share(b.network)}, {"energy", b.share(b.energy)},
               {"space", b.share(b.space)},     {"maintenance", b.share(b.maintenance)},
@@ -287,16 +297,17 @@ Diagnostics run_problems(const Context& context, const DescribeAttempt& attempt,
 SimulateResult run_it(const Context& context, ReadyRun& ready, const SimulationAsk& ask) {
   SimulateResult& r = ready.result;
   RunParts& parts = *ready.parts;
-  r.money = run_money(r.plan, parts);
   std::vector<Lever> levers;
   if (ask.levers) levers = run_levers(parts.input);
   if (parts.site && ask.levers) {
     for (Lever& lever : site_levers(parts.input, parts.facility))
       levers.push_back(std::move(lever));
   }
+  run_all(context, ask, levers, r);
+  // How long it takes to a target is known only now.
+  r.money = run_money(r.plan, parts, Seconds(r.many.done > 0 ? r.many.period.mean : 0));
   r.site = std::move(parts.site);
   r.other_weather = std::move(parts.other_weather);
-  run_all(context, ask, levers, r);
   return std::move(r);
 }
 

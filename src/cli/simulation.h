@@ -43,8 +43,8 @@ std::unique_ptr<RunParts> run_parts(const Setting&, const Plan&, const Predictio
                                     const Operations&, const Site*, const RunAsk&);
 // A site that lets nothing run in any hour: of what is asked, even nodes at rest are too many.
 Diagnostics unpowered(const RunParts&, const Description&);
-// What an accelerator-hour of it costs.
-RunMoney run_money(const PlanResult&, const RunParts&);
+// What an accelerator-hour of it costs, on average over the time that it takes.
+RunMoney run_money(const PlanResult&, const RunParts&, Seconds period);
 
 // A run that is planned and found to be possible.
 struct ReadyRun {

@@ -15,15 +15,36 @@ constexpr double kMinutesPerYear = 525960;  // 365.25 days
 DollarRate per_year(Dollars d) { return DollarRate(d.v / kYearSeconds); }
 
 // The rate that a cluster's accelerators are rented at, and who says so.
-std::pair<DollarRate, std::string> rental(const Site& site, const Cluster& cluster) {
+std::pair<DollarRate, std::string> rental(const Site& site, const Cluster& cluster,
+                                          Seconds period) {
   const Offer& o = site.offer;
-  if (const std::optional<DollarRate> price = rented_price(o, o.start)) {
-    return {*price, fmt::format("{}, {}", o.name.empty() ? "the site's offer" : o.name,
-                                enum_names(o.commitment)[static_cast<size_t>(o.commitment)])};
+  if (const std::optional<DollarRate> price = rented_price(o, o.start, period)) {
+    const bool mean = *price != *rented_price(o, o.start);
+    return {*price, fmt::format("{}, {}{}", o.name.empty() ? "the site's offer" : o.name,
+                                enum_names(o.commitment)[static_cast<size_t>(o.commitment)],
+                                mean ? ", mean of its dates" : "")};
   }
   if (cluster.price.v > 0) return {cluster.price, "the cluster's price"};
   if (cluster.accelerator.price.v > 0) return {cluster.accelerator.price, "a median, on demand"};
   return {DollarRate(0), ""};
+}
+
+// Days since some day long ago; REQUIRES: is_date(date). A date without a day is its first.
+double day_of(const std::string& date) {
+  const int year = std::stoi(date.substr(0, 4));
+  const int month = date.size() >= 7 ? std::stoi(date.substr(5, 2)) : 1;
+  const int day = date.size() >= 10 ? std::stoi(date.substr(8, 2)) : 1;
+  constexpr int kBefore[] = {0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334};
+  const bool leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
+  const int past = year - 1;
+  return 365.0 * past + past / 4 - past / 100 + past / 400 + kBefore[month - 1] +
+         (leap && month > 2 ? 1 : 0) + day;
+}
+
+DollarRate price_of(const PricePoint& p, Commitment c) {
+  return c == Commitment::kOnDemand   ? p.on_demand
+         : c == Commitment::kReserved ? p.reserved
+                                      : p.spot;
 }
 
 }  // namespace
@@ -53,12 +74,28 @@ std::optional<DollarRate> rented_price(const Offer& o, const std::string& date) 
   std::optional<DollarRate> found;
   for (const PricePoint& p : o.prices) {
     if (!date.empty() && p.from > date) break;
-    const DollarRate price = o.commitment == Commitment::kOnDemand   ? p.on_demand
-                             : o.commitment == Commitment::kReserved ? p.reserved
-                                                                     : p.spot;
+    const DollarRate price = price_of(p, o.commitment);
     if (price.v > 0) found = price;
   }
   return found;
+}
+
+std::optional<DollarRate> rented_price(const Offer& o, const std::string& date, Seconds period) {
+  std::optional<DollarRate> now = rented_price(o, date);
+  const bool follows = !date.empty() && period.v > 0 && std::isfinite(period.v);
+  if (!now || !follows || o.commitment == Commitment::kReserved) return now;
+  const double begin = day_of(date), end = begin + period.v / kSecondsPerDay;
+  double at = begin, sum = 0;
+  for (const PricePoint& p : o.prices) {
+    const DollarRate price = price_of(p, o.commitment);
+    const double from = day_of(p.from);
+    if (!(price.v > 0) || from <= begin) continue;
+    if (from >= end) break;
+    sum += now->v * (from - at);
+    at = from;
+    now = price;
+  }
+  return DollarRate((sum + now->v * (end - at)) / (end - begin));
 }
 
 double usd_per_useful_exaflop(DollarRate rate, FlopRate peak, double mfu, double goodput) {
@@ -66,7 +103,7 @@ double usd_per_useful_exaflop(DollarRate rate, FlopRate peak, double mfu, double
   return useful > 0 ? rate.v / useful * 1e18 : 0;
 }
 
-Bill bill(const Site& site, const Cluster& cluster, const SiteSeries& series) {
+Bill bill(const Site& site, const Cluster& cluster, const SiteSeries& series, Seconds period) {
   Bill b;
   const FacilityTotals t = totals(series);
   const auto hours = static_cast<double>(series.hours.size());
@@ -77,7 +114,7 @@ Bill bill(const Site& site, const Cluster& cluster, const SiteSeries& series) {
   const double seconds = b.accelerator_hours * kSecondsPerHour;
   b.rented = site.offer.tenure == Tenure::kRented;
   if (b.rented) {
-    const auto [rate, from] = rental(site, cluster);
+    const auto [rate, from] = rental(site, cluster, period);
     b.rent = rate * Seconds(seconds);
     b.price_known = rate.v > 0;
     b.price_from = from;

@@ -36,6 +36,9 @@ HourCost owned_hour(const Offer&, Watts power, double utilisation, double pue, E
 // The price of the offer's commitment on a date (empty: the latest). Nothing where the offer has no
 // such price then.
 std::optional<DollarRate> rented_price(const Offer&, const std::string& date);
+// The mean of it over a period that begins on that date: what is not reserved follows the prices as
+// their dates come.
+std::optional<DollarRate> rented_price(const Offer&, const std::string& date, Seconds period);
 
 // Dollars per 1e18 useful floating-point operations.
 double usd_per_useful_exaflop(DollarRate per_accelerator, FlopRate peak, double mfu,
@@ -53,7 +56,9 @@ struct Bill {
   DollarRate per_hour;      // of one accelerator, all parts
   double share(Dollars part) const { return total.v > 0 ? part.v / total.v : 0; }
 };
-Bill bill(const Site&, const Cluster&, const SiteSeries&);
+// The series may be of other hours than those that are paid for, `period` from the offer's start
+// on; zero: at the prices of its start.
+Bill bill(const Site&, const Cluster&, const SiteSeries&, Seconds period = Seconds(0));
 
 // Energy of nodes that are busy for a share of the time, for a year.
 Dollars energy_per_year(double nodes, Watts busy, Watts idle, double utilisation, double pue,

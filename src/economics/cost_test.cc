@@ -42,6 +42,22 @@ TEST(Cost, PricesHaveDates) {
   EXPECT_NEAR(hourly(*rented_price(o, "2026-08")), 3.29, 0.2);
   EXPECT_LT(hourly(*rented_price(o, "2025-06")), 3.0);  // prices rose in spring 2026
   EXPECT_FALSE(rented_price(o, "2019"));
+  // What is not reserved follows its dates; 31 days of January and 28 of February.
+  Offer dated;
+  dated.prices = {{"2026-01", DollarRate(4), DollarRate(3), {}},
+                  {"2026-02", DollarRate(2), {}, {}}};
+  const Seconds both(59 * kSecondsPerDay);
+  const auto price = [&](const char* from, Seconds period) {
+    return rented_price(dated, from, period)->v;
+  };
+  EXPECT_NEAR(price("2026-01", both), (31 * 4 + 28 * 2) / 59.0, 1e-9);
+  EXPECT_NEAR(price("2026-01-22", Seconds(20 * kSecondsPerDay)), 3, 1e-9);
+  EXPECT_EQ(price("2026-02", both), 2);
+  EXPECT_EQ(price("2026-01", Seconds(0)), 4);
+  EXPECT_EQ(price("", both), 2);
+  EXPECT_FALSE(rented_price(dated, "2025-12-31", both));
+  dated.commitment = Commitment::kReserved;
+  EXPECT_EQ(price("2026-01", both), 3);
   Offer reserved = o;
   reserved.commitment = Commitment::kReserved;
   EXPECT_FALSE(rented_price(reserved, ""));
