@@ -44,8 +44,9 @@ Rows figure_rows(const OffersResult& o) {
   row("days", [&](const OfferSide& s) {
     const OfferFigures f = figures(s);
     if (f.done <= 0) return fmt::format("not done in {}", significant(f.days.mean));
-    return fmt::format("{} ({}-{})", significant(f.days.mean), significant(f.days.p5),
-                       significant(f.days.p95));
+    // Runs that are not done count as long as they were waited for.
+    return fmt::format("{}{} ({}-{})", f.done < 1 ? ">= " : "", significant(f.days.mean),
+                       significant(f.days.p5), significant(f.days.p95));
   });
   const bool unfinished = std::any_of(o.sides.begin(), o.sides.end(), [&](const OfferSide& s) {
     return !has_target(s.run) || figures(s).done < 1;
@@ -128,6 +129,10 @@ std::string sooner_of(const OffersResult& o) {
       });
   const OfferSide& other = sooner == o.sides.begin() ? o.sides.back() : o.sides.front();
   const OfferFigures best = figures(*sooner), worst = figures(other);
+  if (worst.done <= 0) {
+    return fmt::format("{} is done in {} days; {} is not done in {}", sooner->name,
+                       significant(best.days.mean), other.name, significant(worst.days.mean));
+  }
   const bool apart = best.days.p95 < worst.days.p5;
   return apart ? fmt::format("{} is done {} days sooner than {} ({} against {})", sooner->name,
                              significant(worst.days.mean - best.days.mean), other.name,
