@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -127,9 +128,10 @@ Result<std::string> read_file(const std::string& path, size_t max_bytes) {
   if (path.find('\0') != std::string::npos) {
     return tl::unexpected(failure(path, "a file name cannot hold a NUL byte"));
   }
-  // Standard input flows by once; whoever reads a description again means the same text.
-  static std::string seen;
-  if (path == "-" && !seen.empty() && seen.size() <= max_bytes) return seen;
+  // Standard input and pipes flow by once; whoever reads a description again means the same text.
+  static std::map<std::string, std::string> seen;
+  if (const auto kept = seen.find(path); kept != seen.end() && kept->second.size() <= max_bytes)
+    return kept->second;
   Descriptor file;
   if (path == "-") {
     file.fd = STDIN_FILENO;
@@ -147,7 +149,8 @@ Result<std::string> read_file(const std::string& path, size_t max_bytes) {
     if (expected > max_bytes) return tl::unexpected(too_large(path, max_bytes));
   }
   Result<std::string> text = read_all(file.fd, path, expected, max_bytes);
-  if (path == "-" && text && text->size() <= kMaxYamlBytes) seen = *text;
+  const bool flows = path == "-" || !S_ISREG(info.st_mode);
+  if (flows && text && text->size() <= kMaxYamlBytes) seen[path] = *text;
   return text;
 }
 

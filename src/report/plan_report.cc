@@ -27,7 +27,11 @@ std::string task_name(Task t) {
 // Two columns of figures: `  MFU  46.8 %  (43-49)   TFLOPS per GPU  463`.
 std::string figure_row(const std::string& a, const std::string& value, const std::string& extra,
                        const std::string& b, const std::string& value_b) {
-  return "  " + left(a, 19) + left(value, 11) + left(extra, 15) + left(b, 16) + value_b + "\n";
+  // What fills its column still stands apart from the next.
+  const auto cell = [](const std::string& text, size_t columns) {
+    return left(text.size() >= columns ? text + " " : text, columns);
+  };
+  return "  " + cell(a, 19) + cell(value, 11) + cell(extra, 15) + cell(b, 16) + value_b + "\n";
 }
 
 std::string heading(const PlanResult& r, const Style& style) {
@@ -368,12 +372,9 @@ Json outlook_json(const std::optional<Outlook>& o, const PlanOutlook& of) {
   j["days"] = o->ends() ? Json(e.time.v / kSecondsPerDay) : Json(nullptr);
   j["gpu_hours"] = o->ends() ? Json(o->gpu_hours) : Json(nullptr);
   j["cost_usd"] = o->ends() && o->usd > 0 ? Json(o->usd) : Json(nullptr);
-  j["factors"] = {{"failures_and_saves", e.places},
-                  {"missing_machines", e.machines},
-                  {"planned_stops", e.planned},
-                  {"site_hours", e.hours},
-                  {"late_batches", e.input},
-                  {"start_up", e.start}};
+  j["factors"] = {{"failures_and_saves", e.places}, {"missing_machines", e.machines},
+                  {"planned_stops", e.planned},     {"site_hours", e.hours},
+                  {"late_batches", e.input},        {"start_up", e.start}};
   j["spare_nodes"] = o->spares;
   j["spares_usd"] = o->ends() && o->spares_usd > 0 ? Json(o->spares_usd) : Json(nullptr);
   j["mtbf_s"] = finite(e.mtbf.v);

@@ -255,7 +255,10 @@ std::string verdict(const SimulateResult& r) {
                                  100 * m.goodput.p5, 100 * m.goodput.p95);
   const double mfu = r.plan.prediction.mfu * m.useful_share.mean;
   text += fmt::format(", {:.1f} % of peak over everything paid", 100 * mfu);
-  if (r.spec.spec.target_tokens > 0) {
+  if (r.spec.spec.target_tokens > 0 && m.finished <= 0) {
+    text += fmt::format("; not done: {} of {} tokens in {}", scaled(tokens),
+                        scaled(r.spec.spec.target_tokens), duration(m.period.mean));
+  } else if (r.spec.spec.target_tokens > 0) {
     text += fmt::format("; {} tokens in {} ({}-{})", scaled(r.spec.spec.target_tokens),
                         duration(m.period.mean), significant(m.period.p5 / kSecondsPerDay),
                         significant(m.period.p95 / kSecondsPerDay));
