@@ -29,6 +29,8 @@ constexpr double kWorthInDoubt = 0.04;
 
 // A step that waits for the device more often than this cannot be captured into graphs as it is.
 constexpr int kHeldOften = 2;
+// A repair of kernels whose gain is the device's to less than this share mostly saves launches.
+constexpr double kMostlyDevice = 0.5;
 
 using Edit = std::function<StepGraph(StepGraph)>;
 
@@ -167,8 +169,9 @@ void hunt_launches(Hunt& h) {
 void hunt_waste(Hunt& h, Waste waste) {
   if (waste.saved_ns == 0) return;
   // It must be worth it for the device; what the host saves beside that is launching's.
-  if (!h.worth(h.step(h.graph) - h.step(with_durations(h.graph, waste.duration_ns)))) return;
-  take_waste(h, std::move(waste));
+  const Seconds device = h.step(h.graph) - h.step(with_durations(h.graph, waste.duration_ns));
+  if (!h.worth(device)) return;
+  if (take_waste(h, std::move(waste))) h.found.back().device = device;
 }
 
 void hunt_tensor_cores(Hunt& h) {
@@ -319,7 +322,11 @@ void finish(Hunt& h, TraceDiagnosis& d) {
   const auto held = std::count_if(h.in.graph.calls.begin(), h.in.graph.calls.end(), waits);
   for (const Priced& p : h.found) {
     d.analysis.findings.push_back(describe(p, h.in));
-    if (p.cause == Cause::kLaunchBound && held > kHeldOften) {
+    // A compiler breaks its graph where the host waits, as a capture does; so what fusing saves in
+    // launches comes after the waits, too.
+    const bool launches =
+        p.cause == Cause::kMemoryBound && p.device.v > 0 && p.device < p.gain * kMostlyDevice;
+    if ((p.cause == Cause::kLaunchBound || launches) && held > kHeldOften) {
       d.analysis.findings.back().after = Cause::kHostSync;
     }
   }
@@ -422,8 +429,8 @@ TraceDiagnosis diagnose_trace(const Trace& trace, const TraceContext& context) {
   d.analysis.notes = std::move(hunt.notes);
   // What was replayed is the median step; what is booked and measured is the mean.
   for (Priced& p : hunt.found) {
-    for (Seconds* s :
-         {&p.gain, &p.after, &p.base, &p.alone, &p.alternative, &p.fast_host, &p.slow_host}) {
+    for (Seconds* s : {&p.gain, &p.after, &p.base, &p.alone, &p.device, &p.alternative,
+                       &p.fast_host, &p.slow_host}) {
       *s *= longer;
     }
     for (int64_t* ns : {&p.waste.before_ns, &p.waste.saved_ns, &p.waste.optimizer_ns,

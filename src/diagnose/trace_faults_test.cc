@@ -10,6 +10,7 @@
 
 #include <gtest/gtest.h>
 
+#include "diagnose/diagnose.h"
 #include "diagnose/trace_builder.h"
 #include "diagnose/trace_causes.h"
 #include "world/catalog.h"
@@ -475,6 +476,29 @@ TEST(TraceFaults, ABiasMakesFusedAttentionSlower) {
   const double plain = attention("[8, 1, 2048, 2048]");
   const double biased = attention("[1, 16, 2048, 2048]");
   EXPECT_NEAR(biased / plain, measured_bias_cost(), 0.1);
+}
+
+// Experts picked by reading an index back: many passes that the host can hardly launch, and a wait
+// for each. No compiler goes through the waits, so they come first, whatever fusing would save in
+// launches; where the device is the limit, fusing saves its time and comes first.
+TEST(TraceFaults, WaitsComeBeforeWhatFusingSavesInLaunches) {
+  const auto first = [](int64_t host_us, int64_t pass_us) {
+    const TraceDiagnosis d = diagnose_steps(
+        [&](TraceBuilder& b, int) {
+          for (int i = 0; i < kLayers; ++i) {
+            b.kernel(kGemm, "aten::mm", 100);
+            for (int k = 0; k < 8; ++k) b.kernel(kAdd, "aten::mul", pass_us);
+            b.item();
+          }
+        },
+        host_us);
+    Diagnosis all;
+    all.findings = d.analysis.findings;
+    rank_findings(all, true);
+    return all.findings.front().cause;
+  };
+  EXPECT_EQ(first(60, 20), Cause::kHostSync);
+  EXPECT_EQ(first(15, 100), Cause::kMemoryBound);
 }
 
 }  // namespace

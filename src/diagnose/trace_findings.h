@@ -23,10 +23,11 @@ int64_t of_the_mean(const FindingInput&, int64_t ns);
 // A cause with its price, as found by the replay.
 struct Priced {
   Cause cause = Cause::kHealthy;
-  Seconds gain;   // what no other finding counts
-  Seconds after;  // the step without it (and without those found before it)
-  Seconds base;   // of the step as it is
-  Seconds alone;  // what it gives back by itself
+  Seconds gain;    // what no other finding counts
+  Seconds after;   // the step without it (and without those found before it)
+  Seconds base;    // of the step as it is
+  Seconds alone;   // what it gives back by itself
+  Seconds device;  // memory-bound: of the gain, what the device saves without fewer launches
   // `after` for a host that is faster or slower than the replay's by what is known of it: they
   // differ where the host would then set the pace.
   Seconds fast_host, slow_host;

@@ -141,6 +141,9 @@ TEST(TraceLabels, HabitsOfOthersNameTheirCauseFirst) { expect_first("eighth.csv"
 // Faults in forms that no earlier set has (tools/measure/ninth.py).
 TEST(TraceLabels, NewFormsNameTheirCauseFirst) { expect_first("ninth.csv", 5); }
 
+// Ten families by somebody who had seen neither a rule nor an earlier set.
+TEST(TraceLabels, OtherFamiliesNameTheirCauseFirst) { expect_first("tenth.csv", 5); }
+
 // Two ranks that were really run, over sockets: who is late, and what the job would take.
 TEST(TraceLabels, RanksThatWereReallyLate) {
   const auto job = [](const std::string& name) {
