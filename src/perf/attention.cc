@@ -31,6 +31,9 @@ double word(Precision p) { return p == Precision::kFp32 || p == Precision::kTf32
 // the H200's efficiencies on 60 shapes (test/data/h200_attention.csv, data/h200/attention.csv).
 constexpr double kHeadReference = 128;
 constexpr double kHeadExponent = 0.15;
+// cuDNN's kernel loses more: 0.71 to 0.78 of its rate at 64, 0.9 at 96, at 1,024 to 4,096 keys
+// (test/data/h200_attention_cudnn.csv), and as much inside whole models (h200_models.csv).
+constexpr double kVendorHeadExponent = 0.45;
 constexpr double kWideHead = 0.87;
 // The first generation against the second, portable one: about 1.3 to 1.5 times slower forward and
 // twice backward in Triton, 1.7 to 3 times both in CUDA (FlashAttention-2, arXiv 2307.08691,
@@ -57,7 +60,8 @@ AttentionTime fused(const AttentionShape& s, AttentionKernel kernel, const Accel
   const double pairs = static_cast<double>(s.batch * s.heads) * s.queries * s.keys * mask;
   const double flops = 2 * pairs * (s.qk_dim + s.v_dim);
   const double width = std::min(s.qk_dim, kHeadReference) / kHeadReference;
-  const double head = std::pow(width, kHeadExponent) * (s.qk_dim > kHeadReference ? kWideHead : 1);
+  const double head = std::pow(width, vendor ? kVendorHeadExponent : kHeadExponent) *
+                      (s.qk_dim > kHeadReference ? kWideHead : 1);
   const double rate = peak(a, s.precision).v * head * wave_fill(s, a);
   const double visible = s.keys * mask;
   const double forward =

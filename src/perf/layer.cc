@@ -34,13 +34,17 @@ HeadSizes head_sizes(const Model& m) {
   return {heads * d, kv * d, kv * d, heads, kv, d, d};
 }
 
+AttentionKernel attention_kernel(const Rank& r) {
+  if (!r.p.flash_attention) return AttentionKernel::kUnfused;
+  const AttentionKernel k = r.s.stack.attention;
+  if (k == AttentionKernel::kUnfused) return AttentionKernel::kPortable;
+  if (k != AttentionKernel::kOperator) return k;
+  return r.s.kernels.operator_since > 0 ? AttentionKernel::kVendor : AttentionKernel::kPortable;
+}
+
 void attention_core(const Rank& r, LayerCost& c, const HeadSizes& z, double tp) {
   const Model& m = r.s.workload.model;
-  const AttentionKernel kernel =
-      r.p.flash_attention
-          ? (r.s.stack.attention == AttentionKernel::kUnfused ? AttentionKernel::kPortable
-                                                              : r.s.stack.attention)
-          : AttentionKernel::kUnfused;
+  const AttentionKernel kernel = attention_kernel(r);
   AttentionShape shape;
   shape.batch = r.p.micro_batch;
   shape.heads = whole(z.heads / tp);
@@ -221,12 +225,22 @@ void mlp(const Rank& r, LayerCost& c, double tokens, double f, double groups, do
   c.kept += Bytes(words * (up * (1 - st.selective_matmul) + rest * (1 - st.selective_memory)));
 }
 
+// A third of a written-out GELU's bytes move in the forward pass.
+void written_gelu(const Rank& r, LayerCost& c) {
+  const double width = static_cast<double>(r.s.workload.model.ffn) / static_cast<double>(r.l.tp);
+  const Seconds all = Bytes(r.tokens * width * r.s.stack.gelu_traffic) / r.memory;
+  c.forward.memory += all / 3.0;
+  c.backward.memory += all * (2.0 / 3);
+  if (r.record && all.v > 0) note(r, "memory", "GELU, written out", all / 3.0, all * (2.0 / 3));
+}
+
 void dense_mlp(const Rank& r, LayerCost& c) {
   const double h = static_cast<double>(r.s.workload.model.hidden);
   mlp(r, c, r.tokens, static_cast<double>(r.s.workload.model.ffn), 1, static_cast<double>(r.l.tp),
       false);
   c.closing.tensor = tensor_region(r, c);
   stream(r, c, r.own * h * 5 * r.word, r.own * h * 6 * r.word);
+  if (r.s.workload.model.tanh_gelu && !r.p.compiled) written_gelu(r, c);
   save_hidden(r, c);
 }
 

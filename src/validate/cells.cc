@@ -322,9 +322,13 @@ ShardingCell read_sharding(const std::string& cell) {
                        "hybrid shard", "full shard", "gemini", "fully shard", "simplefsdp"})) {
     out.zero = 3;
     out.fsdp = true;
+    out.by_module = true;
   }
   out.hybrid = says_any(words, {"hsdp", "hybrid shard", "hybrid", "mics", "hpz"});
-  if (says(words, "shard grad op")) out.zero = 2;
+  if (says_any(words, {"shard grad op", "not resharded", "no reshard", "no resharding",
+                       "without resharding", "never reshard"})) {
+    out.zero = 2;
+  }
   if (says_any(words, {"distributed optimizer", "dist optimizer", "zero optimizer"})) {
     out.zero = 1;
     out.distributed_optimizer = true;
@@ -368,6 +372,36 @@ bool early_flash(const std::string& cell) {
 
 bool later_flash(const std::string& cell) {
   return says_any(plain_words(cell), {"2", "3", "4", "fa2", "fa3", "fa4", "v2", "v3", "cudnn"});
+}
+
+std::optional<AttentionKernel> read_attention_kernel(const std::string& cell) {
+  const std::string words = plain_words(cell);
+  if (early_flash(cell)) return AttentionKernel::kEarly;
+  // PyTorch's memory-efficient kernel is as old: on H200 and B200 it takes twice the portable one's
+  // time and more (NVIDIA/cudnn-frontend, benchmark/Llama-3.2-1B-Training).
+  if (says_any(words, {"efficient", "xformers"})) return AttentionKernel::kEarly;
+  // Transformer Engine chooses by itself.
+  if (says_any(words, {"te", "transformer engine"}) && !says_any(words, {"aiter", "ck"})) return {};
+  if (says_any(words, {"cudnn", "fa3", "fa4", "flash attention 3", "flash attention 4",
+                       "flashattention 3", "flashattention 4", "aiter", "ck"})) {
+    return AttentionKernel::kVendor;
+  }
+  if (says_any(words, {"fa2", "flash attention 2", "flashattention 2", "flash attn 2", "v2",
+                       "sdpa flash", "flash sdpa"})) {
+    return AttentionKernel::kPortable;
+  }
+  return {};
+}
+
+std::optional<int> pytorch_minor(const std::string& text) {
+  const std::string words = plain_words(text);
+  constexpr std::string_view kName = "torch 2 ";
+  const size_t at = words.find(kName);
+  if (at == std::string::npos) return {};
+  const std::string_view rest = std::string_view(words).substr(at + kName.size());
+  const std::optional<double> n = cell_number(rest.substr(0, rest.find(' ')));
+  if (!n || *n < 0 || *n > 99) return {};
+  return static_cast<int>(*n);
 }
 
 Task read_task(const std::string& task, const std::string& model_name) {

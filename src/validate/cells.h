@@ -7,6 +7,7 @@
 #include <string>
 
 #include "world/plan.h"
+#include "world/stack.h"
 #include "world/workload.h"
 
 namespace assay {
@@ -41,6 +42,7 @@ bool inferred(const std::string& notes, std::string_view cell);
 struct ShardingCell {
   std::optional<int64_t> zero;
   bool fsdp = false;                   // named as FSDP or ZeRO-3: a stack of that family is meant
+  bool by_module = false;              // named as FSDP
   bool hybrid = false;                 // HSDP: one copy per sharding group
   bool distributed_optimizer = false;  // Megatron's word for ZeRO-1
   double offload_optimizer = 0, offload_parameters = 0;
@@ -53,6 +55,10 @@ std::optional<bool> read_flash(const std::string& cell);
 bool early_flash(const std::string& cell);
 // `flash attention 2`, `FA3`: one of a later generation.
 bool later_flash(const std::string& cell);
+// The kernel that a cell names; none: it only says yes or no.
+std::optional<AttentionKernel> read_attention_kernel(const std::string& cell);
+// The n of a `PyTorch 2.n` in a text.
+std::optional<int> pytorch_minor(const std::string& text);
 
 Task read_task(const std::string& task, const std::string& model_name);
 

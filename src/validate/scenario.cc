@@ -108,6 +108,12 @@ void apply_sharding(const Run& run, bool resembles, Scenario& s) {
   if (!cell.zero) cell = read_sharding(run.framework);
   if (cell.zero) {
     s.plan.zero = *cell.zero;
+    // Beside a pipeline FSDP keeps the weights gathered from a step's first micro-batch to its last
+    // (torchtitan's reshard_after_forward), or each would be fetched for every micro-batch.
+    if (cell.by_module && s.plan.zero == 3 && s.plan.pp > 1) {
+      s.plan.zero = 2;
+      s.assumed.push_back("weights stay gathered beside a pipeline");
+    }
   } else if (s.setting.accelerators > 1) {
     // Of a framework that only resembles its stack, nothing says that it shards.
     if (resembles && s.plan.zero == 1) s.plan.zero = 0;
@@ -133,6 +139,25 @@ constexpr int kSecondFlash = 2024;
 // to memory, unless the run says otherwise.
 constexpr int kFirstFused = 2023;
 
+// The release from which PyTorch's operator tries cuDNN first on Hopper and Blackwell: its wheels
+// carry a cuDNN above 9.15 (aten/src/ATen/native/transformers/cuda/sdp_utils.cpp).
+constexpr int kOperatorRelease = 11;
+constexpr int kUndated = 2025;  // a run without a date was published, so it is not of the newest
+
+bool operator_prefers_vendor(const Run& run, int year, const Setting& s) {
+  if (s.kernels.operator_since == 0) return false;
+  if (const auto minor = pytorch_minor(free_text(run))) return *minor >= kOperatorRelease;
+  return (year > 0 ? year : kUndated) >= s.kernels.operator_since;
+}
+
+// Transformer Engine tried flash attention before cuDNN on Hopper until its releases of mid 2024,
+// and context parallel knew nothing else: NeMo 24.03 from 4,096 to a million tokens agrees (9
+// runs).
+bool engine_prefers_flash(const Run& run, const Setting& s) {
+  if (s.kernels.operator_since == 0 || s.stack.sharding != "3d") return false;
+  return run.date >= "2024-01" && run.date < "2024-07";
+}
+
 void apply_attention(const Run& run, Scenario& s) {
   const int year = year_of(run.date);
   if (const std::optional<bool> stated = read_flash(run.flash_attention)) {
@@ -143,12 +168,21 @@ void apply_attention(const Run& run, Scenario& s) {
              s.plan.precision == Precision::kFp8) {
     s.plan.flash_attention = true;  // 8-bit matmuls come with Transformer Engine, and so does this
   }
+  if (!s.plan.flash_attention) return;
   AttentionKernel& kernel = s.setting.stack.attention;
-  const bool old = year > 0 && year < kSecondFlash && kernel == AttentionKernel::kPortable &&
-                   !later_flash(run.flash_attention);
-  if (!s.plan.flash_attention || (!old && !early_flash(run.flash_attention))) return;
-  kernel = AttentionKernel::kEarly;
-  s.assumed.push_back("flash attention of the first generation");
+  if (kernel == AttentionKernel::kOperator && !operator_prefers_vendor(run, year, s.setting)) {
+    kernel = AttentionKernel::kPortable;
+  }
+  if (kernel == AttentionKernel::kVendor && engine_prefers_flash(run, s.setting)) {
+    kernel = AttentionKernel::kPortable;
+  }
+  if (const auto named = read_attention_kernel(run.flash_attention)) {
+    kernel = *named;
+  } else if (year > 0 && year < kSecondFlash && kernel == AttentionKernel::kPortable &&
+             !later_flash(run.flash_attention)) {
+    kernel = AttentionKernel::kEarly;
+    s.assumed.push_back("flash attention of the first generation");
+  }
 }
 
 template <class T, class U>
@@ -253,9 +287,10 @@ tl::expected<void, Refusal> apply_degrees(const Run& run, Scenario& s) {
   }
   const double chunk = s.setting.stack.chunk_layers;
   const int64_t layers = s.setting.workload.model.layers;
-  if (!run.vpp && run.vpp_text.empty() && p.pp > 1 && chunk > 0 && layers % p.pp == 0) {
-    const double chunks = static_cast<double>(layers / p.pp) / chunk;
-    p.vpp = divisor_below(layers / p.pp, static_cast<int64_t>(chunks));
+  const int64_t most = (layers + p.pp - 1) / p.pp;  // of a stage; the first and last may have fewer
+  if (!run.vpp && run.vpp_text.empty() && p.pp > 1 && chunk > 0 && most * p.pp <= layers + 2) {
+    const double chunks = static_cast<double>(most) / chunk;
+    p.vpp = divisor_below(most, static_cast<int64_t>(chunks));
     s.assumed.push_back(fmt::format("{} model chunks per stage, as its recipes interleave", p.vpp));
   }
   if (p.pp == 1) p.vpp = 1;
@@ -294,6 +329,8 @@ tl::expected<void, Refusal> apply_batch(const Run& run, const Remarks& remarks, 
   if (!micro) {
     const bool whole = s.setting.stack.sharding != "3d";  // these run a rank's batch in one piece
     micro = run.grad_accum ? per_rank / accumulate : whole && p.pp == 1 ? per_rank : 1;
+    const auto each = static_cast<int64_t>(s.setting.stack.stage_microbatches);
+    if (!run.grad_accum && p.pp > 1 && each > 0) micro = per_rank / (each * p.pp * p.vpp);
     micro = std::max<int64_t>(1, *micro);
     s.assumed.push_back(fmt::format("micro-batch {}", *micro));
   }
@@ -441,6 +478,7 @@ tl::expected<Scenario, Refusal> to_scenario(const Run& run, const Catalog& catal
   s.setting.workload.seq = *run.seq;
   s.setting.cluster = choose_cluster(run, *accelerator, catalog, s.assumed);
   s.setting.accelerators = *run.accelerators;
+  resolve(s.setting, catalog);
   s.setting.stack = *stack.stack;
   if (stack.code) {
     s.setting.stack.traffic = stack.code->traffic;
@@ -462,7 +500,6 @@ tl::expected<Scenario, Refusal> to_scenario(const Run& run, const Catalog& catal
   apply_attention(run, s);
   apply_remarks(remarks, s);
   s.counter = choose_counter(run);
-  resolve(s.setting, catalog);
   fit_sharding(run, s);
   fit_recompute(run, s);
   s.kind = class_of(s);

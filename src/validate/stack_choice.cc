@@ -277,6 +277,8 @@ StackChoice choose_stack(const Run& run, const Accelerator& accelerator, const C
   if (stack && known_sharding(words) == "jax") stack = jax_stack(catalog, accelerator);
   const Stack* eager = named(catalog, "pytorch-eager");
   stack = as_run(stack, run, words, single, catalog);
+  // `4D: TP, CP, PP, FSDP` says how weights are sharded; FSDP's first version has no pipelines.
+  if (stack && stack->name == "pytorch-fsdp" && run.pp.value_or(1) > 1) stack = nullptr;
 
   // DeepSpeed shards weights and gradients with its own engine, whatever model code runs on it.
   const Stack* zero = first_of(catalog, "zero");

@@ -115,6 +115,9 @@ class ConfigReader {
     latent_attention();
     experts(type);
     model_.expert_bias = type.starts_with("gpt_oss");
+    const bool gpt2 = type == "gpt2" && word("activation_function").empty();  // its default
+    model_.tanh_gelu =
+        gpt2 || word("activation_function") == "gelu_new" || word("hidden_act") == "gelu_new";
     windows(type);
     if (type.find("t5") != std::string::npos) encoder_decoder("num_layers", "num_decoder_layers");
     if (type.find("bart") != std::string::npos) encoder_decoder("encoder_layers", "decoder_layers");

@@ -19,6 +19,9 @@ struct Kernels {
   double attention_half_forward = 250;
   double attention_half_backward = 800;
   double attention_vendor_half = 420;
+  // First year whose runs through PyTorch's operator are taken to meet the vendor's kernel; zero:
+  // the operator has the portable one first.
+  int64_t operator_since = 0;
   // Memory-bound kernels.
   double memory_efficiency = 0.85;  // streaming kernels, of the data sheet's bandwidth
   Seconds kernel_floor{2e-6};       // device time per kernel that no work explains
@@ -49,6 +52,8 @@ void fields(T& k, V&& visit) {
   visit("attention_half_backward", k.attention_half_backward, kNotNegative,
         "tokens for half of it");
   visit("attention_vendor_half", k.attention_vendor_half, kNotNegative, "the same, vendor kernel");
+  visit("operator_since", k.operator_since, Limits{0, 2100},
+        "year from which PyTorch's operator picks the vendor kernel; zero: never");
   visit("memory_efficiency", k.memory_efficiency, kFraction, "streaming, of spec bandwidth");
   visit("kernel_floor", k.kernel_floor, kNotNegative, "device time per kernel without work");
   visit("power_unit", k.power_unit, kPositive, "W per TFLOPS of 16-bit peak");

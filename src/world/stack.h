@@ -8,12 +8,14 @@
 
 namespace assay {
 
-// unfused: scores are written to memory; portable: flash attention as PyTorch ships it; vendor: the
-// accelerator maker's tuned kernel (cuDNN, aiter, the TPU kernel); early: flash attention of the
-// first generation (2022 to mid 2023) and its Triton version.
-enum class AttentionKernel { kUnfused, kPortable, kVendor, kEarly };
-constexpr std::array<std::string_view, 4> enum_names(AttentionKernel) {
-  return {"unfused", "portable", "vendor", "early"};
+// unfused: scores are written to memory; portable: flash attention of the second generation, as
+// PyTorch ships it; vendor: the accelerator maker's tuned kernel (cuDNN, aiter, the TPU kernel);
+// early: flash attention of the first generation (2022 to mid 2023) and its Triton version;
+// operator: as PyTorch's operator chooses, the vendor's kernel where the architecture's
+// `operator_since` is stated, else the portable one.
+enum class AttentionKernel { kUnfused, kPortable, kVendor, kEarly, kOperator };
+constexpr std::array<std::string_view, 5> enum_names(AttentionKernel) {
+  return {"unfused", "portable", "vendor", "early", "operator"};
 }
 
 struct Stack {
@@ -41,6 +43,8 @@ struct Stack {
   double accumulate_bytes = 6;  // moved per parameter and micro-batch to add up gradients
 
   double chunk_layers = 0;  // layers per interleaved chunk in its recipes; zero: no interleaving
+  // Micro-batches per stage of a pipeline by default; zero: as many as there are sequences.
+  double stage_microbatches = 0;
 
   // Selective recompute: the shares of a layer's forward that run again.
   double selective_matmul = 0;
@@ -88,6 +92,9 @@ struct Stack {
   // Bytes per routed token and element of an expert's width, all passes, where experts have biases
   // and a clamped gate that no kernel fuses.
   double expert_bias_traffic = 0;
+  // Bytes per token and element of the MLP's width, all passes, where the model's GELU by tanh is a
+  // formula of separate operations; zero: one kernel.
+  double gelu_traffic = 0;
 
   // Memory: docs/models/memory.md.
   double weight_bytes = 2;  // per parameter, resident
@@ -167,6 +174,8 @@ void fields(T& s, V&& visit) {
   visit("optimizer_traffic", s.optimizer_traffic, kPositive, "over reading and writing the state");
   visit("accumulate_bytes", s.accumulate_bytes, kNotNegative, "to add up gradients, per parameter");
   visit("chunk_layers", s.chunk_layers, kNotNegative, "layers per interleaved chunk by default");
+  visit("stage_microbatches", s.stage_microbatches, kNotNegative,
+        "micro-batches per pipeline stage by default; zero: as many as sequences");
   visit("selective_matmul", s.selective_matmul, kFraction, "matmuls run again by selective");
   visit("selective_attention", s.selective_attention, kFraction, "attention run again by it");
   visit("selective_memory", s.selective_memory, kFraction,
@@ -210,6 +219,8 @@ void fields(T& s, V&& visit) {
         "each tensor rank's share of the vocabulary is padded to a multiple of it");
   visit("expert_bias_traffic", s.expert_bias_traffic, kNotNegative,
         "bytes per element where experts have biases and a clamped gate");
+  visit("gelu_traffic", s.gelu_traffic, kNotNegative,
+        "bytes per MLP element of a GELU by tanh that is written out; zero: one kernel");
   memory_fields(s, visit);
   visit("jitter", s.jitter, kFraction, "slow-down per doubling of nodes");
   visit("spread", s.spread, Limits{0, 2}, "90 % half-width of held-out errors, logarithm");
