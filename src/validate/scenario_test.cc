@@ -5,41 +5,10 @@
 #include <algorithm>
 
 #include "perf/predict.h"
+#include "validate/scenario_case.h"
 
 namespace assay {
 namespace {
-
-using TrainingRun = assay::Run;  // inside a test body, Run is a function of gtest
-
-// A complete run of a dense model; tests change what they are about.
-TrainingRun base() {
-  TrainingRun r;
-  r.id = "x";
-  r.model_name = "Llama-3.1-8B";
-  r.layers = 32;
-  r.hidden = 4096;
-  r.ffn = 14336;
-  r.heads = 32;
-  r.kv_heads = 8;
-  r.vocab = 128256;
-  r.seq = 8192;
-  r.gpu = "H100";
-  r.accelerators = 64;
-  r.per_node = 8;
-  r.framework = "NeMo 24.07";
-  r.tp = 2;
-  r.pp = 1;
-  r.micro_batch = 1;
-  r.global_batch = 128;
-  r.task = "pretrain";
-  return r;
-}
-
-Scenario mapped(const TrainingRun& run) {
-  const tl::expected<Scenario, Refusal> s = to_scenario(run, catalog());
-  EXPECT_TRUE(s) << (s ? "" : s.error().reason);
-  return s ? *s : Scenario{};
-}
 
 bool assumes(const Scenario& s, const std::string& part) {
   return std::any_of(s.assumed.begin(), s.assumed.end(),
@@ -508,48 +477,6 @@ TEST(Scenario, GenerationsOfFlashAttention) {
   EXPECT_EQ(mapped(r).setting.stack.attention, AttentionKernel::kEarly);
   r.framework = "NeMo 23.08";  // a vendor's kernel has its own age
   EXPECT_EQ(mapped(r).setting.stack.attention, AttentionKernel::kVendor);
-}
-
-// What ran is what the cell names, else what the software of that day chose.
-TEST(Scenario, AttentionKernelsByNameReleaseAndDate) {
-  TrainingRun r = base();
-  r.framework = "torchtitan FSDP2";
-  r.tp = std::nullopt;
-  const auto kernel = [&](const char* cell, const char* framework, const char* date) {
-    r.flash_attention = cell, r.framework = framework, r.date = date;
-    return mapped(r).setting.stack.attention;
-  };
-  EXPECT_EQ(kernel("SDPA", "torchtitan FSDP2", "2025-06"), AttentionKernel::kPortable);
-  EXPECT_EQ(kernel("SDPA cuDNN", "torchtitan FSDP2", "2025-06"), AttentionKernel::kVendor);
-  EXPECT_EQ(kernel("SDPA efficient", "torchtitan FSDP2", "2025-06"), AttentionKernel::kEarly);
-  EXPECT_EQ(kernel("SDPA", "PyTorch 2.11 FSDP2", "2026-06"), AttentionKernel::kOperator);
-  EXPECT_EQ(kernel("SDPA", "PyTorch 2.9 FSDP2", "2026-06"), AttentionKernel::kPortable);
-  EXPECT_EQ(kernel("yes", "NeMo 24.03", "2024-05"), AttentionKernel::kPortable);
-  EXPECT_EQ(kernel("yes", "NeMo 24.07", "2024-08"), AttentionKernel::kVendor);
-  EXPECT_EQ(kernel("FlashAttention-2", "NeMo 24.07", "2024-08"), AttentionKernel::kPortable);
-  r.gpu = "B200";
-  EXPECT_EQ(kernel("", "torchtitan FSDP2", "2025-06"), AttentionKernel::kOperator);
-}
-
-// FSDP beside a pipeline keeps its weights gathered; a pipeline of torchtitan's first year had as
-// many micro-batches as stages.
-TEST(Scenario, FsdpBesideAPipeline) {
-  TrainingRun r = base();
-  r.framework = "torchtitan";
-  r.zero = "FSDP2";
-  r.accelerators = 64, r.tp = 1, r.pp = 4, r.dp = 16;
-  r.layers = 32;
-  r.micro_batch = std::nullopt, r.grad_accum = std::nullopt;
-  r.global_batch = 512;
-  r.date = "2025-06";
-  EXPECT_EQ(mapped(r).plan.zero, 2);
-  EXPECT_EQ(mapped(r).plan.micro_batch, 1);
-  r.date = "2024-12";
-  EXPECT_EQ(mapped(r).plan.micro_batch, 8);
-  r.framework = "in-house (4D: TP, CP, PP, FSDP)";
-  EXPECT_EQ(mapped(r).setting.stack.name, "megatron-like");
-  r.pp = 1, r.dp = 64;
-  EXPECT_EQ(mapped(r).plan.zero, 3);
 }
 
 TEST(Scenario, JaxOnGpusAndOnTpus) {

@@ -152,6 +152,29 @@ void memory_fields(T& s, V& visit) {
 }
 
 template <class T, class V>
+void exchange_fields(T& s, V&& visit) {
+  visit("overlap_grad", s.overlap_grad, kFraction, "gradient traffic hidden when overlapped");
+  visit("overlap_param", s.overlap_param, kFraction, "parameter traffic hidden when overlapped");
+  visit("overlap_tp", s.overlap_tp, kFraction, "tensor traffic hidden when overlapped");
+  visit("overlap_tp_backward", s.overlap_tp_backward, kFraction, "backward's reductions hidden");
+  visit("overlap_context", s.overlap_context, kFraction, "context traffic hidden under attention");
+  visit("overlap_pipeline", s.overlap_pipeline, kFraction, "point-to-point traffic hidden");
+  visit("overlap_expert", s.overlap_expert, kFraction, "all-to-all hidden when overlapped");
+  visit("contention", s.contention, kFraction, "compute lost per second of hidden transfer");
+  visit("gradient_comm_bytes", s.gradient_comm_bytes, kNotNegative, "per parameter on the wire");
+  visit("weight_comm_bytes", s.weight_comm_bytes, kNotNegative, "per parameter on the wire");
+  visit("gather_copy", s.gather_copy, kNotNegative, "bytes copied per parameter gathered");
+  visit("scatter_copy", s.scatter_copy, kNotNegative, "bytes copied per gradient reduced");
+  visit("scatter_gradients", s.scatter_gradients, kAny, "zero 1, 2 reduce-scatter gradients");
+  visit("pair_tree", s.pair_tree, kAny, "all-reduce between two nodes may be a tree");
+  visit("tensor_copies", s.tensor_copies, kNotNegative, "copies around tensor-parallel exchanges");
+  visit("expert_dedup", s.expert_dedup, kAny, "a token travels once to each rank or node");
+  visit("permute_passes", s.permute_passes, kNotNegative, "copies of routed tokens per exchange");
+  visit("permute_local", s.permute_local, kNotNegative, "the same where experts are not spread");
+  visit("dispatch_masks", s.dispatch_masks, kAny, "fixed capacity is filled by one-hot matmuls");
+}
+
+template <class T, class V>
   requires std::is_same_v<std::remove_const_t<T>, Stack>
 void fields(T& s, V&& visit) {
   visit("aliases", s.aliases, kAny, "words that select this stack");
@@ -196,25 +219,7 @@ void fields(T& s, V&& visit) {
   visit("hand_loss", s.hand_loss, Limits{0, 0.5}, "lost around the step when run by hand");
   visit("offload_threads", s.offload_threads, Limits{1, 1024},
         "host threads per rank that step an offloaded optimizer");
-  visit("overlap_grad", s.overlap_grad, kFraction, "gradient traffic hidden when overlapped");
-  visit("overlap_param", s.overlap_param, kFraction, "parameter traffic hidden when overlapped");
-  visit("overlap_tp", s.overlap_tp, kFraction, "tensor traffic hidden when overlapped");
-  visit("overlap_tp_backward", s.overlap_tp_backward, kFraction, "backward's reductions hidden");
-  visit("overlap_context", s.overlap_context, kFraction, "context traffic hidden under attention");
-  visit("overlap_pipeline", s.overlap_pipeline, kFraction, "point-to-point traffic hidden");
-  visit("overlap_expert", s.overlap_expert, kFraction, "all-to-all hidden when overlapped");
-  visit("contention", s.contention, kFraction, "compute lost per second of hidden transfer");
-  visit("gradient_comm_bytes", s.gradient_comm_bytes, kNotNegative, "per parameter on the wire");
-  visit("weight_comm_bytes", s.weight_comm_bytes, kNotNegative, "per parameter on the wire");
-  visit("gather_copy", s.gather_copy, kNotNegative, "bytes copied per parameter gathered");
-  visit("scatter_copy", s.scatter_copy, kNotNegative, "bytes copied per gradient reduced");
-  visit("scatter_gradients", s.scatter_gradients, kAny, "zero 1, 2 reduce-scatter gradients");
-  visit("pair_tree", s.pair_tree, kAny, "all-reduce between two nodes may be a tree");
-  visit("tensor_copies", s.tensor_copies, kNotNegative, "copies around tensor-parallel exchanges");
-  visit("expert_dedup", s.expert_dedup, kAny, "a token travels once to each rank or node");
-  visit("permute_passes", s.permute_passes, kNotNegative, "copies of routed tokens per exchange");
-  visit("permute_local", s.permute_local, kNotNegative, "the same where experts are not spread");
-  visit("dispatch_masks", s.dispatch_masks, kAny, "fixed capacity is filled by one-hot matmuls");
+  exchange_fields(s, visit);
   visit("vocab_multiple", s.vocab_multiple, Limits{1, 65536},
         "each tensor rank's share of the vocabulary is padded to a multiple of it");
   visit("expert_bias_traffic", s.expert_bias_traffic, kNotNegative,
