@@ -101,9 +101,7 @@ TEST(TraceLabels, EveryCauseIsFoundAndPriced) {
     ASSERT_TRUE(f.step_after.has_value()) << name;
     EXPECT_EQ(d.accelerator, "h200-sxm5-141gb");
     if (name == "vision_fp32") continue;  // see test/data/traces/README.md
-    // Its twin is compiled, with graphs of its own and the optimizer outside them.
-    const double within = name == "launch_160m" ? 0.13 : 0.10;
-    EXPECT_NEAR(f.step_after->v, measured, within * measured) << name;
+    EXPECT_NEAR(f.step_after->v, measured, 0.10 * measured) << name;
   }
 }
 
