@@ -38,6 +38,7 @@ struct Costs {
   double ends;               // bytes of gathered embedding and head
   double adapter;            // bytes of one layer's adapters
   double fragmentation;
+  Bytes outside;  // what the allocator does not count
   bool all_step;  // gradients are there at the loss
   bool apart;     // and are reserved where they are not
 };
@@ -90,21 +91,38 @@ Costs costs_of(const Setting& s, const Plan& p, const Layout& l, const Microbatc
   k.all_step = st.gradients_resident || l.microbatches > 1;
   k.apart = st.gradients_apart && p.zero >= 2 && l.shard > 1;
   k.fragmentation = k.gathered > 0 ? st.fragmentation_gathered : st.fragmentation;
+  k.outside = st.outside_memory;
   return k;
 }
 
 // Sums the terms and keeps the larger of two moments.
 void keep_larger(MemoryUse& worst, MemoryUse u, const Costs& k, Bytes gradients) {
   u.allocated = u.weights + u.gradients + u.optimizer + u.activations + u.buffers + u.framework;
-  u.reserved = u.allocated * k.fragmentation;
+  u.reserved = u.allocated * k.fragmentation + k.outside;
   if (k.apart) u.reserved += gradients - u.gradients;
   // Before it fails, the allocator gives back what it only caches.
-  const Bytes pressed = u.allocated * std::min(k.fragmentation, kPressedFragmentation);
+  const Bytes pressed = u.allocated * std::min(k.fragmentation, kPressedFragmentation) + k.outside;
   u.reserved = std::min(u.reserved, std::max(pressed, u.capacity));
   if (u.reserved > worst.reserved ||
       (u.reserved == worst.reserved && u.allocated > worst.allocated)) {
     worst = u;
   }
+}
+
+// Where matmuls add into the gradient buffer themselves, autograd still gets a tensor for each
+// weight, one for all of a shape: of a layer, of an expert, of the head.
+constexpr double kPlaceholderBytes = 2;
+
+Bytes placeholders(const Setting& s, const Layout& l, const MicrobatchCost& c,
+                   const StageContent& content) {
+  double parameters = content.dense_layers > 0 ? c.dense.parameters : 0;
+  if (content.moe_layers > 0) {
+    const double held = static_cast<double>(s.workload.model.experts) / static_cast<double>(l.ep);
+    const double one = c.moe.expert_parameters / std::max(1.0, held);
+    parameters = std::max(parameters, c.moe.parameters) + one;
+  }
+  if (content.last) parameters += c.head.parameters;
+  return Bytes(parameters * kPlaceholderBytes);
 }
 
 void stage_memory(const Setting& s, const Plan& p, const Layout& l, const MicrobatchCost& c,
@@ -140,6 +158,7 @@ void stage_memory(const Setting& s, const Plan& p, const Layout& l, const Microb
   if (content.first) ends += c.embedding.parameters;
   if (content.last) ends += c.head.parameters;
   u.buffers = Bytes(k.gathered + k.ends * ends);
+  if (st.placeholder_gradients && k.gradient > 0) u.buffers += placeholders(s, l, c, content);
   u.gradients = k.all_step ? gradients : Bytes(0);
   if (content.last) {  // at the loss
     u.activations = saved + c.head.working;

@@ -399,6 +399,37 @@ TEST(Memory, TheLastStageHoldsTheLogits) {
   EXPECT_EQ(use(s, p).stage, 0);
 }
 
+// Of every shape one, however many layers and experts have it; frozen weights have none.
+TEST(Memory, PlaceholdersAreOneLayerOneExpertAndTheHead) {
+  Setting s = named("deepseek-v3", "h200-1024", "megatron-core", 1024, 4096, 1024);
+  Plan p = s.stack.defaults;
+  p.ep = 64;
+  p.pp = 1;
+  p.micro_batch = 1;
+  const Model& m = s.workload.model;
+  const Bytes with = use(s, p).buffers;
+  s.stack.placeholder_gradients = false;
+  const double bytes = (with - use(s, p).buffers).v;
+  const double head = 2.0 * static_cast<double>(m.hidden * m.vocab);
+  const double expert = 2.0 * 3 * static_cast<double>(m.hidden * m.expert_ffn);
+  const double dense = 2.0 * 3 * static_cast<double>(m.hidden * m.ffn);
+  EXPECT_GT(bytes, head + expert + dense);  // and attention
+  EXPECT_LT(bytes, head + expert + 1.6 * dense);
+  s.stack.placeholder_gradients = true;
+  s.workload.task = Task::kLora;
+  EXPECT_EQ(use(s, p).buffers.v, 0);
+}
+
+TEST(Memory, WhatTheAllocatorDoesNotCountMustFitToo) {
+  Setting s = named("llama-3.1-8b", "h200-1024", "megatron-core", 64, 8192, 64);
+  const Plan p = s.stack.defaults;
+  const MemoryUse with = use(s, p);
+  s.stack.outside_memory = Bytes(0);
+  const MemoryUse without = use(s, p);
+  EXPECT_EQ(with.allocated, without.allocated);
+  EXPECT_NEAR((with.reserved - without.reserved).v, 3.7e9, 1e6);
+}
+
 TEST(Memory, AFrozenBaseHasNoStates) {
   Setting s = named("llama-3.1-70b", "h200-8", "pytorch-fsdp2", 8, 4096, 8);
   Plan p = s.stack.defaults;

@@ -184,6 +184,10 @@ void read_state_bytes(const std::string& words, Remarks& out) {
                        "bf16 gradient reduce", "bf16 reduce scatter"})) {
     out.gradient_comm_bytes = 2;
   }
+  if (says_any(words, {"fp32 gradient reduction", "fp32 grad reduce", "fp32 gradient accumulation",
+                       "gradients accumulated in fp32", "fp32 main grads"})) {
+    out.gradient_comm_bytes = 4;
+  }
   if (says_any(words, {"fp8 all gather", "float8 all gather", "fp8 param gather"})) {
     out.weight_comm_bytes = 1;
   }

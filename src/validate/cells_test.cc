@@ -210,6 +210,7 @@ TEST(Cells, RemarksOnMemoryAndModel) {
   EXPECT_EQ(read_remarks("bf16 parameters and optimizer state").optimizer_bytes, 4);
   EXPECT_EQ(read_remarks("paged_adamw_8bit").optimizer_bytes, 2);
   EXPECT_EQ(read_remarks("bf16 grad reduce").gradient_comm_bytes, 2);
+  EXPECT_EQ(read_remarks("sequence parallel; fp32 gradient reduction").gradient_comm_bytes, 4);
   EXPECT_EQ(read_remarks("Float8 incl. fp8 all-gather").weight_comm_bytes, 1);
   EXPECT_EQ(read_remarks("fused AdamW stepped in backward").gradients_resident, false);
   EXPECT_TRUE(read_remarks("DeepSpeed ZeRO-3 + HF + Liger").fused_loss);

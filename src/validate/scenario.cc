@@ -190,6 +190,16 @@ void set_if(T& to, const std::optional<U>& stated) {
   if (stated) to = static_cast<T>(*stated);
 }
 
+// A buffer of gradients that is reduced as it is has the precision of the reduction; from 16 bits
+// the optimizer casts its shard to 32.
+void reduce_gradients_in(double bytes, Stack& stack) {
+  if (stack.sharding == "3d" && stack.gradient_bytes == stack.gradient_comm_bytes) {
+    stack.gradient_bytes = bytes;
+    stack.optimizer_bytes = bytes < 4 ? 16 : 12;
+  }
+  stack.gradient_comm_bytes = bytes;
+}
+
 void apply_remarks(const Remarks& r, Scenario& s) {
   Plan& p = s.plan;
   Stack& stack = s.setting.stack;
@@ -215,9 +225,9 @@ void apply_remarks(const Remarks& r, Scenario& s) {
   if (p.vpp == 1 && p.schedule == Schedule::kInterleaved) p.schedule = Schedule::kOneFOneB;
   set_if(stack.weight_bytes, r.weight_bytes);
   if (s.setting.workload.task == Task::kLora) set_if(stack.weight_bytes, r.base_weight_bytes);
+  if (r.gradient_comm_bytes) reduce_gradients_in(*r.gradient_comm_bytes, stack);
   set_if(stack.gradient_bytes, r.gradient_bytes);
   set_if(stack.optimizer_bytes, r.optimizer_bytes);
-  set_if(stack.gradient_comm_bytes, r.gradient_comm_bytes);
   set_if(stack.weight_comm_bytes, r.weight_comm_bytes);
   set_if(stack.gradients_resident, r.gradients_resident);
   if (r.fused_loss) stack.logits_bytes = std::min(stack.logits_bytes, 0.5);

@@ -28,6 +28,22 @@ TEST(Scenario, AttentionKernelsByNameReleaseAndDate) {
 
 // FSDP beside a pipeline keeps its weights gathered; a pipeline of torchtitan's first year had as
 // many micro-batches as stages.
+TEST(Scenario, GradientsAreKeptInThePrecisionOfTheirReduction) {
+  TrainingRun r = base();
+  const auto states = [&] {
+    const Stack stack = mapped(r).setting.stack;
+    return std::vector{stack.gradient_bytes, stack.optimizer_bytes, stack.gradient_comm_bytes};
+  };
+  EXPECT_EQ(states(), (std::vector<double>{2, 16, 2}));  // NeMo's recipes
+  r.notes = "fp32 gradient reduction";
+  EXPECT_EQ(states(), (std::vector<double>{4, 12, 4}));
+  r.framework = "Megatron-LM";
+  r.notes = "";
+  EXPECT_EQ(states(), (std::vector<double>{4, 12, 4}));
+  r.notes = "bf16 grad reduce";
+  EXPECT_EQ(states(), (std::vector<double>{2, 16, 2}));
+}
+
 TEST(Scenario, FsdpBesideAPipeline) {
   TrainingRun r = base();
   r.framework = "torchtitan";

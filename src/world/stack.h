@@ -115,8 +115,11 @@ struct Stack {
   double saved_outputs = 0;          // stage outputs kept per micro-batch in flight
   double logits_bytes = 6;           // per logit at the peak
   double logits_bytes_compiled = 6;  // the same with a compiled loss
-  Bytes framework_memory{1.5e9};     // workspaces, communication buffers
-  double fragmentation = 1.06;       // reserved over allocated
+  // Fused accumulation still owes autograd a 16-bit gradient of each shape, and keeps it for good.
+  bool placeholder_gradients = false;
+  Bytes framework_memory{1.5e9};         // workspaces and what else the allocator counts
+  Bytes outside_memory{0};               // communicators, which it does not count
+  double fragmentation = 1.06;           // reserved over allocated
   double fragmentation_gathered = 1.06;  // the same where weights are gathered (zero 3)
 
   // Uncertainty and scale.
@@ -146,7 +149,9 @@ void memory_fields(T& s, V& visit) {
   visit("saved_outputs", s.saved_outputs, kNotNegative, "stage outputs kept per micro-batch");
   visit("logits_bytes", s.logits_bytes, kNotNegative, "bytes per logit at the peak");
   visit("logits_bytes_compiled", s.logits_bytes_compiled, kNotNegative, "with a compiled loss");
+  visit("placeholder_gradients", s.placeholder_gradients, kAny, "a 16-bit one of each shape");
   visit("framework_memory", s.framework_memory, kNotNegative, "workspaces, buffers");
+  visit("outside_memory", s.outside_memory, kNotNegative, "communicators, not in the allocator");
   visit("fragmentation", s.fragmentation, Limits{1, 4}, "reserved over allocated memory");
   visit("fragmentation_gathered", s.fragmentation_gathered, Limits{1, 4}, "the same with zero 3");
 }
