@@ -114,6 +114,12 @@ void apply_sharding(const Run& run, bool resembles, Scenario& s) {
       s.plan.zero = 2;
       s.assumed.push_back("weights stay gathered beside a pipeline");
     }
+    // Megatron-FSDP fetches and reduces under the computation, and its guide reduces in 16 bits
+    // (NVIDIA/Megatron-LM, docs/discussions/megatron-fsdp-user-guide).
+    if (s.plan.zero == 3 && s.setting.stack.sharding == "3d") {
+      s.plan.overlap_grad = s.plan.overlap_param = true;
+      s.setting.stack.gradient_comm_bytes = std::min(2.0, s.setting.stack.gradient_comm_bytes);
+    }
   } else if (s.setting.accelerators > 1) {
     // Of a framework that only resembles its stack, nothing says that it shards.
     if (resembles && s.plan.zero == 1) s.plan.zero = 0;

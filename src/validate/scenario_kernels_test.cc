@@ -44,6 +44,17 @@ TEST(Scenario, GradientsAreKeptInThePrecisionOfTheirReduction) {
   EXPECT_EQ(states(), (std::vector<double>{2, 16, 2}));
 }
 
+TEST(Scenario, MegatronFsdpOverlaps) {
+  TrainingRun r = base();
+  r.framework = "Megatron-LM";
+  EXPECT_FALSE(mapped(r).plan.overlap_param);
+  r.zero = "FSDP";
+  const Scenario s = mapped(r);
+  EXPECT_EQ(s.plan.zero, 3);
+  EXPECT_TRUE(s.plan.overlap_param && s.plan.overlap_grad);
+  EXPECT_EQ(s.setting.stack.gradient_comm_bytes, 2);
+}
+
 TEST(Scenario, FsdpBesideAPipeline) {
   TrainingRun r = base();
   r.framework = "torchtitan";
