@@ -116,7 +116,7 @@ void apply_sharding(const Run& run, bool resembles, Scenario& s) {
     }
     // Megatron-FSDP fetches and reduces under the computation, and its guide reduces in 16 bits
     // (NVIDIA/Megatron-LM, docs/discussions/megatron-fsdp-user-guide).
-    if (s.plan.zero == 3 && s.setting.stack.sharding == "3d") {
+    if (s.plan.zero == 3 && s.setting.stack.sharding == "3d" && s.setting.stack.library == "nccl") {
       s.plan.overlap_grad = s.plan.overlap_param = true;
       s.setting.stack.gradient_comm_bytes = std::min(2.0, s.setting.stack.gradient_comm_bytes);
     }
