@@ -133,10 +133,10 @@ TEST(Validate, RunsOfOtherSources) {
   const ValidateReport report = run_validate(*table, catalog());
   const GroupStats& all = report.groups.front();
   EXPECT_GE(static_cast<double>(all.predicted), 0.98 * static_cast<double>(all.usable));
-  EXPECT_GE(all.sources, 75);
-  EXPECT_LT(*all.median, 0.153);
-  EXPECT_LT(*all.p90, 0.320);
-  EXPECT_LT(std::abs(*all.bias), 0.065);
+  EXPECT_GE(all.sources, 92);
+  EXPECT_LT(*all.median, 0.167);
+  EXPECT_LT(*all.p90, 0.337);
+  EXPECT_LT(std::abs(*all.bias), 0.078);
   for (const GroupStats& g : report.groups) {
     if (g.kind == "source" && g.name == "llm-foundry") {
       EXPECT_LT(*g.p90, 0.18);
