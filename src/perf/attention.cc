@@ -78,10 +78,14 @@ AttentionTime fused(const AttentionShape& s, AttentionKernel kernel, const Accel
   return t;
 }
 
-// Kept for backward: softmax output, dropout output (2 bytes each) and the mask; in single
-// precision the softmax output alone, since the one stack known to train so has no dropout on its
-// scores.
-double saved_bytes(Precision p) { return word(p) > 1 ? 4 : 5; }
+// Kept for backward: softmax output, dropout output (2 bytes each) and the mask, where the stack
+// does not say otherwise. In single precision such a stack keeps the softmax output alone, since
+// the one that is known to train so has no dropout on its scores; the others keep the dropout's
+// output in twice the width.
+double saved_bytes(const AttentionShape& s) {
+  if (word(s.precision) <= 1) return s.saved_scores;
+  return s.saved_scores > 5 ? s.saved_scores + 2 : 4;
+}
 
 AttentionTime unfused(const AttentionShape& s, const Accelerator& a, const Kernels& k) {
   const int64_t batch = s.batch * s.heads;
@@ -109,7 +113,7 @@ AttentionTime unfused(const AttentionShape& s, const Accelerator& a, const Kerne
   t.scores_backward = Bytes(moved * kScoreBytesBackward) / memory + 6 * k.kernel_floor;
   t.forward = forward + t.scores_forward;
   t.backward = backward + t.scores_backward;
-  t.saved = Bytes(elements * saved_bytes(s.precision));
+  t.saved = Bytes(elements * saved_bytes(s));
   return t;
 }
 

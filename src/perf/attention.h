@@ -18,6 +18,7 @@ struct AttentionShape {
   bool causal = true;
   Precision precision = Precision::kBf16;
   double score_traffic = 1;  // Stack::score_traffic
+  double saved_scores = 5;   // Stack::saved_scores
 };
 
 struct AttentionTime {

@@ -42,6 +42,9 @@ AttentionKernel attention_kernel(const Rank& r) {
   return r.s.kernels.operator_since > 0 ? AttentionKernel::kVendor : AttentionKernel::kPortable;
 }
 
+// Saved per score by a fused softmax with dropout: two 16-bit results and a mask.
+constexpr double kFusedScoreBytes = 5;
+
 void attention_core(const Rank& r, LayerCost& c, const HeadSizes& z, double tp) {
   const Model& m = r.s.workload.model;
   const AttentionKernel kernel = attention_kernel(r);
@@ -56,6 +59,7 @@ void attention_core(const Rank& r, LayerCost& c, const HeadSizes& z, double tp) 
   shape.causal = m.causal;
   shape.precision = unquantised(r.p.precision);
   shape.score_traffic = r.s.stack.score_traffic;
+  shape.saved_scores = r.s.stack.saved_scores;
   AttentionTime t = attention_time(shape, kernel, r.s.cluster.accelerator, r.s.kernels);
   if (m.window > 0 && m.window_layers > 0 && static_cast<double>(m.window) < r.seq) {
     AttentionShape local = shape;
@@ -83,6 +87,9 @@ void attention_core(const Rank& r, LayerCost& c, const HeadSizes& z, double tp) 
   c.forward.attention_peak += ideal;
   c.backward.attention_peak += ideal * 2.0;
   c.saved += t.saved;
+  // Where the softmax is no kernel of its own that leaves its gradient in place, the gradients of
+  // scores and of probabilities take as much again.
+  if (shape.saved_scores > kFusedScoreBytes) c.working += t.saved;
   c.kept += t.saved * (1 - r.s.stack.selective_attention);
 }
 
@@ -121,12 +128,20 @@ constexpr double kOffloadFlight = 2;
 // The stack keeps the inputs of quantised matmuls in 8 bits.
 bool kept_quantised(const Rank& r) { return r.s.stack.saved_quantised && quantised(r.p.precision); }
 
+// Tensors of model width that a layer saves. Adapters read the result of the norm before them.
+double hidden_tensors(const Rank& r, bool adapted) {
+  const Stack& st = r.s.stack;
+  if (r.frozen && st.saved_frozen > 0) return st.saved_frozen + (adapted ? 2 : 0);
+  return !r.s.workload.model.gated_mlp && st.saved_plain > 0 ? st.saved_plain : st.saved_hidden;
+}
+
 // Half of a layer's tensors of model width: its input (always kept, the rest are results of norms
 // and additions), around the attention or around the MLP.
-void save_hidden(const Rank& r, LayerCost& c) {
+void save_hidden(const Rank& r, LayerCost& c, bool adapted) {
   const Stack& st = r.s.stack;
   const double one = r.own * static_cast<double>(r.s.workload.model.hidden) * r.word;
-  const double rest = std::max(0.0, st.saved_hidden / 2 - 0.5) - (kept_quantised(r) ? 0.5 : 0);
+  const double half = hidden_tensors(r, adapted) / 2;
+  const double rest = std::max(0.0, half - 0.5) - (kept_quantised(r) ? 0.5 : 0);
   // A policy by operation caches, in eager mode, matmul outputs that nobody reads again.
   const double unread = !r.p.compiled && st.selective_matmul > 0 ? 1 - st.selective_matmul : 0;
   c.saved += Bytes(one * (0.5 + rest));
@@ -183,7 +198,7 @@ void attention_block(const Rank& r, LayerCost& c) {
   const double kv = (z.k + z.v) / kv_tp;
   const double repeated = r.s.stack.expand_kv ? std::max(0.0, 2 * z.q / tp - kv) : 0;
   save_heads(r, c, 2 * z.q / tp, kv, repeated);
-  save_hidden(r, c);
+  save_hidden(r, c, true);
 }
 
 // Decoder layers of an encoder-decoder attend twice, the second time to the encoder's output.
@@ -217,10 +232,12 @@ void mlp(const Rank& r, LayerCost& c, double tokens, double f, double groups, do
   const double words = tokens * groups * f / split * r.word;
   stream(r, c, words * (up + 1), words * (m.gated_mlp ? 5 : 3));
   const Stack& st = r.s.stack;
-  // A frozen matmul needs its input for no gradient: only the activation function's inputs stay.
-  // Without a gate there is one result beside the up-projection's, however little is fused.
+  // A frozen matmul needs its input for no gradient: what the activation function reads stays, and
+  // what adapters read. Without a gate there is one result beside the up-projection's, however
+  // little is fused.
   const double most = m.gated_mlp ? st.saved_ffn - 2 : std::min(1.0, st.saved_ffn - 2);
-  const double rest = r.frozen ? 0 : std::max(0.0, most) - (kept_quantised(r) ? 0.5 : 0);
+  const double unread = r.frozen && !adapter ? 1 : 0;
+  const double rest = std::max(0.0, most - unread) - (kept_quantised(r) && !r.frozen ? 0.5 : 0);
   c.saved += Bytes(words * (up + rest));
   c.kept += Bytes(words * (up * (1 - st.selective_matmul) + rest * (1 - st.selective_memory)));
 }
@@ -231,6 +248,9 @@ void written_gelu(const Rank& r, LayerCost& c) {
   const Seconds all = Bytes(r.tokens * width * r.s.stack.gelu_traffic) / r.memory;
   c.forward.memory += all / 3.0;
   c.backward.memory += all * (2.0 / 3);
+  const Bytes steps(r.tokens * width * r.s.stack.saved_gelu * r.word);
+  c.saved += steps;
+  c.kept += steps * (1 - r.s.stack.selective_memory);
   if (r.record && all.v > 0) note(r, "memory", "GELU, written out", all / 3.0, all * (2.0 / 3));
 }
 
@@ -241,7 +261,7 @@ void dense_mlp(const Rank& r, LayerCost& c) {
   c.closing.tensor = tensor_region(r, c);
   stream(r, c, r.own * h * 5 * r.word, r.own * h * 6 * r.word);
   if (r.s.workload.model.tanh_gelu && !r.p.compiled) written_gelu(r, c);
-  save_hidden(r, c);
+  save_hidden(r, c, r.s.workload.lora_mlp);
 }
 
 // Expected number of `places` that at least one of a token's `copies` experts lives in, when
@@ -332,7 +352,7 @@ void expert_mlp(const Rank& r, LayerCost& c) {
   c.saved += dispatched;
   c.kept += dispatched;
   c.routed += dispatched;
-  save_hidden(r, c);
+  save_hidden(r, c, false);
   // Matmuls and quantisations run expert by expert, and their sizes come from the router: a
   // captured graph cannot hold them.
   const double each_expert = r.s.stack.launches_expert * local;
@@ -444,9 +464,11 @@ LayerCost head_cost(const Rank& r) {
   c.backward.memory += Bytes(logits * half) / r.memory;
   stream(r, c, r.own * h * 2 * r.word, r.own * h * 4 * r.word);
   const Stack& st = r.s.stack;
-  const double each =
-      r.p.compiled ? std::min(st.logits_bytes, st.logits_bytes_compiled) : st.logits_bytes;
-  c.working = Bytes(logits * each + r.tokens * h * r.word);
+  const double eager =
+      !m.causal && st.logits_bytes_masked > 0 ? st.logits_bytes_masked : st.logits_bytes;
+  const double each = r.p.compiled ? std::min(eager, st.logits_bytes_compiled) : eager;
+  const double held = st.logits_whole ? asked * static_cast<double>(m.vocab) : logits;
+  c.working = Bytes(held * each + r.tokens * h * r.word);
   c.parameters = h * v;
   c.forward.launches = kHeadLaunches * r.launches;
   c.backward.launches = kHeadLaunches * r.launches;
@@ -465,7 +487,7 @@ LayerCost embedding_cost(const Rank& r) {
   stream(r, c, r.tokens * h * 2 * r.word, r.frozen ? 0 : r.tokens * h * 4 * r.word);
   const double positions = m.learned_positions ? static_cast<double>(m.max_positions) : 0;
   c.parameters = h * (own_vocab(r) + positions);
-  c.saved = Bytes(r.own * h * r.word);
+  c.saved = Bytes(r.own * h * std::max(r.word, r.s.stack.residual_bytes));
   c.forward.launches = 4 * r.launches;
   c.backward.launches = 4 * r.launches;
   return c;

@@ -1,9 +1,10 @@
-// Three moments compete for the peak of a stage. At the loss, everything the forward pass saved is
+// Four moments compete for the peak of a stage. At the loss, everything the forward pass saved is
 // alive, together with the logits. In the backward pass of the first layer to go, the logits are
 // gone but the layer is recomputed and its gradients stand unsharded. At the end of the backward
-// pass, little is saved but all gradients are there. Frameworks that keep gradient buffers through
-// the whole step (Megatron), and every framework that adds up micro-batches, hold gradients at all
-// three; PyTorch's eager mode frees them between steps. On the H200 runs this is the difference
+// pass, little is saved but all gradients are there. The optimizer's step may take scratch beside
+// its state. Frameworks that keep gradient buffers through the whole step (Megatron), and every
+// framework that adds up micro-batches, hold gradients at all four; PyTorch's eager mode frees them
+// between steps. On the H200 runs this is the difference
 // between 12.4 and 15.0 GiB for the 1.3b model with full recompute.
 //
 // The terms reported are those of the moment and the stage that win, so they always add up.
@@ -28,6 +29,7 @@ constexpr double kGatheredLayers = 2;
 constexpr double kFrozenBytes = 2;
 constexpr double kFrozenBytesQuantised = 1;
 constexpr double kAdapterBytes = 16;
+constexpr double kAdapterStates = 12.0 / 16;  // of them, what an optimizer keeps
 
 // What does not depend on the stage.
 struct Costs {
@@ -37,6 +39,10 @@ struct Costs {
   double gathered, reduced;  // bytes of unsharded weights and gradients of a layer (zero 3)
   double ends;               // bytes of gathered embedding and head
   double adapter;            // bytes of one layer's adapters
+  double copies;             // bytes per weight of 16-bit copies
+  double whole;              // bytes per parameter of gradients that add up before being sharded
+  bool cast;                 // weights are sharded, and their 16-bit copies kept whole (zero 2)
+  bool inputs_kept;          // layers' inputs and their gradients stay until backward ends
   double fragmentation;
   Bytes outside;  // what the allocator does not count
   bool all_step;  // gradients are there at the loss
@@ -48,12 +54,20 @@ double adapter_bytes(const Setting& s, const Layout& l) {
   const double h = static_cast<double>(m.hidden);
   const double q = head_dim(m) * static_cast<double>(m.heads);
   const double kv = 2 * head_dim(m) * static_cast<double>(m.kv_heads > 0 ? m.kv_heads : m.heads);
-  double widths = 2 * h + (2 * q + kv) / static_cast<double>(l.tp);
+  double widths = 4 * h + (2 * q + kv) / static_cast<double>(l.tp);
   if (s.workload.lora_mlp && m.ffn > 0) {
     const double f = static_cast<double>(m.ffn) / static_cast<double>(l.tp);
     widths += (m.gated_mlp ? 3 : 2) * (h + f);
   }
   return static_cast<double>(s.workload.lora_rank) * widths * kAdapterBytes;
+}
+
+// Adapters are sharded as weights are that train.
+double adapters_held(const Plan& p, const Layout& l) {
+  const double part = 1 / static_cast<double>(l.shard);
+  const double states = (p.zero >= 1 ? part : 1) * (1 - p.offload_optimizer);
+  const double rest = (p.zero >= 3 ? part : 1) * (1 - p.offload_parameters);
+  return kAdapterStates * states + (1 - kAdapterStates) * rest;
 }
 
 Costs costs_of(const Setting& s, const Plan& p, const Layout& l, const MicrobatchCost& c) {
@@ -70,9 +84,10 @@ Costs costs_of(const Setting& s, const Plan& p, const Layout& l, const Microbatc
   if (s.workload.task == Task::kLora) {
     const bool quantised = p.precision >= Precision::kFp8;
     k.weight = std::min(k.weight, quantised ? kFrozenBytesQuantised : kFrozenBytes);
-    k.end_weight = stored_packed(s, p) ? kFrozenBytes : k.weight;
+    // Embedding and head are not packed; where layers read 32 bits, they are held in as many.
+    k.end_weight = stored_packed(s, p) ? std::max(kFrozenBytes, st.residual_bytes) : k.weight;
     k.gradient = k.optimizer = 0;
-    k.adapter = adapter_bytes(s, l);
+    k.adapter = adapter_bytes(s, l) * adapters_held(p, l);
   }
   k.weight *= 1 - p.offload_parameters;
   k.end_weight *= 1 - p.offload_parameters;
@@ -82,12 +97,21 @@ Costs costs_of(const Setting& s, const Plan& p, const Layout& l, const Microbatc
   if (p.zero == 3 && l.shard > 1) {
     const double layer = std::max(c.dense.parameters, c.moe.parameters + c.moe.expert_parameters);
     const double most = st.gathered_limit > 0 ? st.gathered_limit : kGatheredLayers * layer;
-    k.gathered = std::min(kGatheredLayers * layer, most) * st.weight_comm_bytes;
+    k.gathered = std::min(kGatheredLayers * layer, most) * gathered_bytes(s, p);
     if (k.gradient > 0) {
       k.reduced = std::min(layer, most) * (st.weight_comm_bytes + st.gradient_comm_bytes);
     }
     if (st.gathered_ends) k.ends = st.weight_comm_bytes;
   }
+  // Engines that shard weights cast them as they gather them.
+  k.copies = p.zero == 3 && l.shard > 1 ? 0 : st.weight_copies;
+  k.cast = p.zero == 2 && l.shard > 1 && st.weight_bytes > st.weight_comm_bytes && k.gradient > 0;
+  // A pipeline's schedule lets FSDP reduce after the last micro-batch only.
+  const bool adds_up = (st.gradients_whole || (k.cast && l.pp > 1)) && p.zero >= 2 && l.shard > 1 &&
+                       l.microbatches > 1;
+  k.whole = adds_up && k.gradient > 0 ? st.gradient_comm_bytes : 0;
+  k.inputs_kept = st.reentrant_checkpoints && s.workload.task == Task::kLora && p.zero == 3 &&
+                  l.shard > 1 && p.recompute == Recompute::kFull;
   k.all_step = st.gradients_resident || l.microbatches > 1;
   k.apart = st.gradients_apart && p.zero >= 2 && l.shard > 1;
   k.fragmentation = k.gathered > 0 ? st.fragmentation_gathered : st.fragmentation;
@@ -125,6 +149,25 @@ Bytes placeholders(const Setting& s, const Layout& l, const MicrobatchCost& c,
   return Bytes(parameters * kPlaceholderBytes);
 }
 
+// Autocast keeps its 16-bit copies of weights for the backward pass, and of layers that are
+// recomputed until the forward pass ends. Frozen weights are held in 16 bits or unpacked, never
+// cast, but for a head in 32.
+struct Copies {
+  Bytes forward, backward;
+};
+
+Copies weight_copies(const Setting& s, const Plan& p, const MicrobatchCost& c, const Costs& k,
+                     const StageContent& content) {
+  const bool frozen = s.workload.task == Task::kLora;
+  const double head =
+      content.last && (!frozen || k.end_weight > kFrozenBytes) ? c.head.parameters : 0;
+  if (frozen) return {Bytes(head * k.copies), Bytes(head * k.copies)};
+  const double layers = content.dense_layers * c.dense.parameters +
+                        content.moe_layers * (c.moe.parameters + c.moe.expert_parameters);
+  const double again = p.recompute == Recompute::kFull ? p.recompute_layers : 0;
+  return {Bytes((layers + head) * k.copies), Bytes((layers * (1 - again) + head) * k.copies)};
+}
+
 void stage_memory(const Setting& s, const Plan& p, const Layout& l, const MicrobatchCost& c,
                   const Costs& k, const StageContent& content, int64_t stage, MemoryUse& worst) {
   const Stack& st = s.stack;
@@ -138,11 +181,12 @@ void stage_memory(const Setting& s, const Plan& p, const Layout& l, const Microb
   const double end_parameters =
       (content.first ? c.embedding.parameters : 0) + (content.last ? c.head.parameters : 0);
   const double ends_held = std::min(end_parameters, q.dense) / (p.zero >= 3 ? k.shard : 1);
-  u.weights = Bytes(sharded(3) * k.weight + ends_held * (k.end_weight - k.weight));
+  u.weights = Bytes(sharded(k.cast ? 2 : 3) * k.weight + ends_held * (k.end_weight - k.weight));
+  if (k.cast) u.weights += Bytes((q.dense + q.expert) * st.weight_comm_bytes);
   u.optimizer =
       Bytes(sharded(1) * k.optimizer + k.adapter * (content.dense_layers + content.moe_layers));
   u.framework = st.framework_memory;
-  const Bytes gradients(sharded(2) * k.gradient);
+  const Bytes gradients(sharded(2) * k.gradient + (q.dense + q.expert) * k.whole);
 
   const double skew = p.expert_skew - 1;
   Bytes saved = c.dense.saved * content.dense_layers +
@@ -160,18 +204,23 @@ void stage_memory(const Setting& s, const Plan& p, const Layout& l, const Microb
   u.buffers = Bytes(k.gathered + k.ends * ends);
   if (st.placeholder_gradients && k.gradient > 0) u.buffers += placeholders(s, l, c, content);
   u.gradients = k.all_step ? gradients : Bytes(0);
+  const Bytes held = u.buffers;
+  const Copies copies = weight_copies(s, p, c, k, content);
   if (content.last) {  // at the loss
     u.activations = saved + c.head.working;
+    u.buffers = held + copies.forward;
     keep_larger(worst, u, k, gradients);
   }
   u.activations = saved + working;  // first layer to go backward
-  u.buffers += Bytes(k.reduced);
+  u.buffers = held + copies.backward + Bytes(k.reduced);
   keep_larger(worst, u, k, gradients);
-  if (!k.all_step) {  // end of the backward pass
-    u.gradients = gradients;
-    u.activations = working;
-    keep_larger(worst, u, k, gradients);
-  }
+  u.buffers = held + Bytes(k.reduced);
+  u.gradients = gradients;  // end of the backward pass
+  u.activations = working + (k.inputs_kept ? saved * 2.0 : Bytes(0));
+  keep_larger(worst, u, k, gradients);
+  u.activations = Bytes(0);  // the optimizer's step
+  u.buffers = held + u.optimizer * st.optimizer_scratch;
+  keep_larger(worst, u, k, gradients);
 }
 
 }  // namespace

@@ -213,6 +213,45 @@ TEST(Memory, LambdasTunedRunFits) {
   EXPECT_GT(m.reserved, m.capacity * 0.8);
 }
 
+// ---- What engines hold ----
+
+TEST(Memory, GradientsAddUpUnsharded) {
+  Setting s = named("llama-3.1-8b", "h200-1024", "pytorch-fsdp2", 64, 4096, 256);
+  Plan p = s.stack.defaults;
+  p.micro_batch = 1;
+  const MemoryUse sharded = use(s, p);
+  s.stack.gradients_whole = true;
+  const double parameters = 8.03e9;
+  EXPECT_NEAR((use(s, p).gradients - sharded.gradients).v, 4 * parameters, 0.01 * 4 * parameters);
+  p.micro_batch = 4;  // one micro-batch: nothing adds up
+  EXPECT_LT(use(s, p).gradients, sharded.gradients * 1.01);
+}
+
+// FSDP's hooks on the inputs of frozen layers keep them, and their gradients, to the end.
+TEST(Memory, FrozenInputsStayUnderReentrantCheckpoints) {
+  Setting s = named("llama-2-70b", "h200-1024", "trl-2024", 8, 4096, 32);
+  s.workload.task = Task::kLora;
+  Plan p = s.stack.defaults;
+  p.zero = 3, p.micro_batch = 4, p.recompute = Recompute::kFull;
+  const double input = 4.0 * 4096 * 8192 * 2 * 80;
+  const Bytes kept = use(s, p).activations;
+  EXPECT_GT(kept.v, 2 * input);
+  s.stack.reentrant_checkpoints = false;
+  EXPECT_LT(use(s, p).activations.v, 1.5 * input);
+}
+
+// Packed weights are gathered packed.
+TEST(Memory, PackedWeightsAreGatheredPacked) {
+  Setting s = named("llama-2-70b", "h200-1024", "trl", 8, 2048, 8);
+  s.workload.task = Task::kLora;
+  Plan p = s.stack.defaults;
+  p.zero = 3, p.micro_batch = 1;
+  const Bytes whole = use(s, p).buffers;
+  s.stack.weight_bytes = 0.55;
+  const double two_layers = 2 * 0.856e9;
+  EXPECT_NEAR((whole - use(s, p).buffers).v, two_layers * (2 - 0.55), 0.01 * two_layers * 1.45);
+}
+
 // ---- Properties ----
 
 // A random possible plan of a random model on 64 accelerators.
@@ -310,7 +349,11 @@ TEST(Memory, LargerMicroBatchesAndLongerSequencesNeedNoLess) {
 TEST(Memory, LessShardingNeedsNoLess) {
   for_cases([](const Case& c) {
     Plan p = c.p;
-    if (p.zero > 0 && p.zero < 3) {  // the gather buffers of zero 3 may outweigh a small model
+    // The gather buffers of zero 3 may outweigh a small model, and so may FSDP's zero 2: weights in
+    // two widths, gradients that add up before they are sharded.
+    const bool whole =
+        c.s.stack.weight_bytes > c.s.stack.weight_comm_bytes || c.s.stack.gradients_whole;
+    if (p.zero > 0 && p.zero < (whole ? 2 : 3)) {
       p.zero -= 1;
       EXPECT_TRUE(no_less(c, c.s, p)) << "zero: " << words(c);
     }

@@ -33,6 +33,12 @@ bool stored_packed(const Setting& s, const Plan& p) {
          !quantised(p.precision);
 }
 
+double gathered_bytes(const Setting& s, const Plan& p) {
+  const Stack& st = s.stack;
+  return stored_packed(s, p) ? std::min(st.weight_bytes, st.weight_comm_bytes)
+                             : st.weight_comm_bytes;
+}
+
 Rank make_rank(const Setting& s, const Plan& p, const Layout& l, const Links& links) {
   const double seq = static_cast<double>(s.workload.seq);
   const double tokens = static_cast<double>(p.micro_batch) * seq / static_cast<double>(l.cp);

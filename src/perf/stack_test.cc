@@ -170,6 +170,30 @@ Setting hub_setting(const Measured& m, const CsvRow& row) {
   return s;
 }
 
+Setting hub_layers_setting(const Measured& m, const CsvRow& row) {
+  const Catalog& known = catalog();
+  const auto count = [&](const char* name) {
+    return std::stol(std::string(m.table->cell(row, name)));
+  };
+  Setting s;
+  Model& model = s.workload.model;
+  model.layers = count("layers"), model.hidden = count("hidden"), model.ffn = count("ffn");
+  model.heads = count("heads"), model.kv_heads = count("kv_heads"), model.vocab = count("vocab");
+  model.gated_mlp = true;
+  s.workload.seq = count("seq"), s.workload.global_batch = count("micro_batch");
+  if (m.table->cell(row, "case") == "lora") {
+    s.workload.task = Task::kLora;
+    s.workload.lora_rank = count("lora_rank");
+    s.workload.lora_mlp = count("lora_targets") > 4;
+  }
+  s.cluster.node = *find_node(known, "h200-1");
+  s.cluster.accelerator = *find_accelerator(known, s.cluster.node.accelerator);
+  s.stack = *find_stack(known, "transformers");
+  s.accelerators = 1;
+  resolve(s, known);
+  return s;
+}
+
 // Six families as Hugging Face writes them, weights in 16 bits and under autocast, attention fused
 // and not. Matmuls beside much memory-bound work are held back less by the power limit than the
 // model says, and that work takes longer.
@@ -189,6 +213,54 @@ TEST(Stacks, FamiliesOfHuggingFace) {
   }
   EXPECT_EQ(off.size(), 19u);
   EXPECT_LT(median(off), 0.06);
+}
+
+// The peak of the same runs, by counting the tensors that autograd saves. What misses most is OPT
+// in 16 bits: its ReLU keeps one tensor where the model counts a GELU's two. BERT and OPT under
+// autocast cast the input of three projections, GPT-2 and NeoX that of one; the model takes the
+// mean.
+TEST(Stacks, PeakMemoryOfHuggingFace) {
+  const Measured m("h200_models.csv");
+  ASSERT_TRUE(m.table);
+  std::vector<double> off;
+  for (const CsvRow& row : m.table->rows) {
+    Setting s = hub_setting(m, row);
+    const std::string family(m.table->cell(row, "family"));
+    if (m.table->cell(row, "weights") == "bf16") {
+      s.stack.weight_bytes = s.stack.gradient_bytes = 2, s.stack.optimizer_bytes = 4;
+    }
+    Plan p = s.stack.defaults;
+    p.micro_batch = s.workload.global_batch;
+    p.flash_attention = m.table->cell(row, "attention") == "sdpa";
+    p.recompute = m.number(row, "recompute") == 1 ? Recompute::kFull : Recompute::kNone;
+    const double gib = Predictor(s).memory(p).allocated / kGiB;
+    const double ratio = gib / m.number(row, "peak_alloc_gib");
+    EXPECT_NEAR(ratio, 1, family == "opt" ? 0.11 : 0.06) << family << " line " << row.line;
+    off.push_back(std::abs(ratio - 1));
+  }
+  EXPECT_LT(median(off), 0.02);
+}
+
+// Llama's code, trained whole and with adapters. The adapters here drop 5 % of their input, which
+// keeps a mask and a copy for each, in 32 bits where they are: not modelled, so adapters on every
+// projection without recomputation come out low, by 31 % in 32 bits.
+TEST(Stacks, PeakMemoryOfHuggingFaceWithAdapters) {
+  const Measured m("h200_hub.csv");
+  ASSERT_TRUE(m.table);
+  int seen = 0;
+  for (const CsvRow& row : m.table->rows) {
+    Setting s = hub_layers_setting(m, row);
+    s.stack.weight_bytes = s.stack.gradient_bytes = 2, s.stack.optimizer_bytes = 4;
+    Plan p = s.stack.defaults;
+    p.micro_batch = s.workload.global_batch;
+    p.recompute = m.number(row, "recompute") == 1 ? Recompute::kFull : Recompute::kNone;
+    const bool every = s.workload.lora_mlp && p.recompute == Recompute::kNone;
+    const double limit = s.workload.task != Task::kLora ? 0.02 : every ? 0.32 : 0.09;
+    const double gib = Predictor(s).memory(p).allocated / kGiB;
+    EXPECT_NEAR(gib / m.number(row, "peak_alloc_gib"), 1, limit) << "line " << row.line;
+    ++seen;
+  }
+  EXPECT_EQ(seen, 10);
 }
 
 // An encoder's head sees all positions, those that were masked, or one of a sequence.

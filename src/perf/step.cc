@@ -20,6 +20,7 @@
 #include "perf/clocks.h"
 #include "perf/memory.h"
 #include "perf/pipeline.h"
+#include "perf/rank.h"
 
 namespace assay {
 namespace {
@@ -127,9 +128,10 @@ Traffic sharded_traffic(const Setting& s, const Plan& p, const Layout& l, const 
   const Stack& st = s.stack;
   const bool lora = s.workload.task == Task::kLora;
   const Bandwidth pcie = s.cluster.accelerator.pcie_bandwidth * kHostLinkShare;
-  const auto gathers = [&](double parameters, const Group& shard) {
+  const double layer_bytes = gathered_bytes(s, p);
+  const auto gathers = [&](double parameters, double bytes, const Group& shard) {
     if (parameters <= 0) return 0.0;
-    const Bytes all(parameters * st.weight_comm_bytes);
+    const Bytes all(parameters * bytes);
     double w = collective_time(Collective::kAllGather, all, shard, links).v;
     if (p.offload_parameters > 0) {  // a rank fetches its part from the host first
       w += (all * (p.offload_parameters / static_cast<double>(shard.ranks)) / pcie).v;
@@ -147,20 +149,20 @@ Traffic sharded_traffic(const Setting& s, const Plan& p, const Layout& l, const 
     return w;
   };
   double gather = 0, scatter = 0, first = 0, all = 0;
-  const auto add = [&](const LayerCost& layer, double count) {
+  const auto add = [&](const LayerCost& layer, double count, double bytes) {
     const double parameters = layer.parameters + layer.expert_parameters;
     if (count <= 0 || parameters <= 0) return;
-    const double g =
-        gathers(layer.parameters, l.shard_group) + gathers(layer.expert_parameters, l.shard_expert);
+    const double g = gathers(layer.parameters, bytes, l.shard_group) +
+                     gathers(layer.expert_parameters, bytes, l.shard_expert);
     gather += g * count;
     scatter += scatters(layer.parameters, l.shard_group, l.replica_group) * count;
     scatter += scatters(layer.expert_parameters, l.shard_expert, l.replica_expert) * count;
     first = std::max(first, g);
     all += parameters * count;
   };
-  add(c.dense, content.dense_layers);
-  add(c.moe, content.moe_layers);
-  if (content.last) add(c.head, 1);
+  add(c.dense, content.dense_layers, layer_bytes);
+  add(c.moe, content.moe_layers, layer_bytes);
+  if (content.last) add(c.head, 1, st.weight_comm_bytes);
   const double m = static_cast<double>(l.microbatches);
   const double g_share = p.overlap_param ? st.overlap_param : 0;
   const double r_share = p.overlap_grad ? st.overlap_grad : 0;

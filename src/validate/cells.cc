@@ -167,7 +167,8 @@ void read_overlaps(const std::string& words, Remarks& out) {
 
 void read_state_bytes(const std::string& words, Remarks& out) {
   if (says_any(words, {"bf16 parameters and optimizer state", "bf16 optimizer state", "pure bf16",
-                       "bf16 optimizer states", "bf16 sr", "stochastic rounding", "bf16 true"})) {
+                       "pure fp16", "bf16 optimizer states", "bf16 sr", "stochastic rounding",
+                       "bf16 true"})) {
     out.weight_bytes = out.gradient_bytes = out.gradient_comm_bytes = 2;
     out.optimizer_bytes = 4;
   }
@@ -177,8 +178,10 @@ void read_state_bytes(const std::string& words, Remarks& out) {
     out.base_weight_bytes = 1.05;
   }
   if (says_any(words, {"adamw 8bit", "adam 8bit", "8bit adam", "8bit adamw", "8 bit adam",
-                       "8 bit adamw", "adamw8bit", "8 bit optimizer", "8bit optimizer"})) {
-    out.optimizer_bytes = 2;
+                       "8 bit adamw", "adamw8bit", "8 bit optimizer", "8bit optimizer",
+                       "8 bit paged adamw", "8bit paged adamw"})) {
+    // Paged state is in managed memory, which no allocator counts and the host takes back.
+    out.optimizer_bytes = says(words, "paged") ? 0 : 2;
   }
   if (says_any(words, {"bf16 grad reduce", "bf16 gradient reduction", "bf16 grads", "bf16 reduce",
                        "bf16 gradient reduce", "bf16 reduce scatter"})) {

@@ -208,7 +208,9 @@ TEST(Cells, RemarksOnMemoryAndModel) {
   EXPECT_EQ(read_remarks("H100 96GB HBM2e 2.4TB/s, 500W power cap; x").power_cap_w, 500);
   EXPECT_EQ(read_remarks("400 W power limit").power_cap_w, 400);
   EXPECT_EQ(read_remarks("bf16 parameters and optimizer state").optimizer_bytes, 4);
-  EXPECT_EQ(read_remarks("paged_adamw_8bit").optimizer_bytes, 2);
+  EXPECT_EQ(read_remarks("paged_adamw_8bit").optimizer_bytes, 0);
+  EXPECT_EQ(read_remarks("8-bit AdamW").optimizer_bytes, 2);
+  EXPECT_EQ(read_remarks("pure fp16 weights").optimizer_bytes, 4);
   EXPECT_EQ(read_remarks("bf16 grad reduce").gradient_comm_bytes, 2);
   EXPECT_EQ(read_remarks("sequence parallel; fp32 gradient reduction").gradient_comm_bytes, 4);
   EXPECT_EQ(read_remarks("Float8 incl. fp8 all-gather").weight_comm_bytes, 1);

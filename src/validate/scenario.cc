@@ -233,9 +233,12 @@ void apply_remarks(const Remarks& r, Scenario& s) {
   if (s.setting.workload.task == Task::kLora) set_if(stack.weight_bytes, r.base_weight_bytes);
   if (r.gradient_comm_bytes) reduce_gradients_in(*r.gradient_comm_bytes, stack);
   set_if(stack.gradient_bytes, r.gradient_bytes);
+  set_if(stack.gradient_bytes_fp16, r.gradient_bytes);
   set_if(stack.optimizer_bytes, r.optimizer_bytes);
+  set_if(stack.optimizer_bytes_fp16, r.optimizer_bytes);
   set_if(stack.weight_comm_bytes, r.weight_comm_bytes);
   set_if(stack.gradients_resident, r.gradients_resident);
+  if (r.gradients_resident == false) stack.gradient_bytes = stack.gradient_bytes_fp16 = 0;
   if (r.fused_loss) stack.logits_bytes = std::min(stack.logits_bytes, 0.5);
   if (r.power_cap_w) s.setting.cluster.accelerator.tdp = Watts(*r.power_cap_w);
   if (r.multi_token_prediction == false) s.setting.workload.model.mtp_layers = 0;
@@ -449,6 +452,24 @@ tl::expected<void, Refusal> check_stated(const Run& run) {
   return {};
 }
 
+// What a layer costs and saves is the model code's, whatever engine shards it.
+void run_code(const Stack& code, Stack& engine) {
+  engine.traffic = code.traffic;
+  engine.launches_forward = code.launches_forward;
+  engine.launches_backward = code.launches_backward;
+  engine.launches_adapter = code.launches_adapter;
+  engine.launch = code.launch;
+  engine.saved_hidden = code.saved_hidden;
+  engine.saved_plain = code.saved_plain;
+  engine.saved_frozen = code.saved_frozen;
+  engine.saved_ffn = code.saved_ffn;
+  engine.saved_gelu = code.saved_gelu;
+  engine.saved_scores = code.saved_scores;
+  engine.expand_kv = code.expand_kv;
+  engine.logits_bytes = code.logits_bytes;
+  engine.logits_bytes_masked = code.logits_bytes_masked;
+}
+
 std::string nearest_accelerator(const std::string& gpu, const Catalog& catalog) {
   std::vector<std::string> names;
   for (const Accelerator& a : catalog.accelerators) names.push_back(a.name);
@@ -497,11 +518,7 @@ tl::expected<Scenario, Refusal> to_scenario(const Run& run, const Catalog& catal
   resolve(s.setting, catalog);
   s.setting.stack = *stack.stack;
   if (stack.code) {
-    s.setting.stack.traffic = stack.code->traffic;
-    s.setting.stack.launches_forward = stack.code->launches_forward;
-    s.setting.stack.launches_backward = stack.code->launches_backward;
-    s.setting.stack.launches_adapter = stack.code->launches_adapter;
-    s.setting.stack.launch = stack.code->launch;
+    run_code(*stack.code, s.setting.stack);
     s.assumed.push_back("model code of " + stack.code->name);
   }
   s.plan = stack.stack->defaults;

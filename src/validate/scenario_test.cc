@@ -551,7 +551,19 @@ TEST(Scenario, ModelCodeAndTheEngineThatShardsIt) {
   const Scenario hub = mapped(r);
   EXPECT_EQ(hub.setting.stack.name, plain.setting.stack.name);
   EXPECT_GT(hub.setting.stack.traffic, plain.setting.stack.traffic);
+  EXPECT_GT(hub.setting.stack.saved_hidden, plain.setting.stack.saved_hidden);
   EXPECT_TRUE(assumes(hub, "model code of transformers"));
+
+  // PEFT holds in 32 bits what bitsandbytes leaves, unless FSDP shards it.
+  r.framework = "HF SFTTrainer";
+  r.zero = "";
+  r.notes = "bitsandbytes nf4 base weights";
+  EXPECT_EQ(mapped(r).setting.stack.residual_bytes, 4);
+  r.notes = "AutoGPTQ 4-bit base weights";
+  EXPECT_EQ(mapped(r).setting.stack.residual_bytes, 2);
+  r.notes = "bitsandbytes nf4 base weights";
+  r.zero = "FULL_SHARD";
+  EXPECT_EQ(mapped(r).setting.stack.residual_bytes, 2);
 }
 
 TEST(Scenario, MemoryCounters) {

@@ -232,11 +232,13 @@ const Stack* as_run(const Stack* stack, const Run& run, const std::string& words
   const bool mixed = says_any(cells, {"autocast", "amp", "fp32 weights", "mixed"});
   // The longest name is that of an engine or a library, and the front end is named beside it.
   const bool engine = stack->name == "pytorch-eager" || stack->name == "pytorch-fsdp";
-  if (engine || stack->name == "transformers") {
+  if (engine || stack->name == "transformers" || stack->name == "trl") {
     const Stack* front = front_end(words, catalog);
     // An engine that shards casts the weights itself.
     const bool sharded = read_sharding(run.zero + " " + run.framework).zero.value_or(0) > 0;
-    if (front && front->name == "transformers" && mixed && !sharded) {
+    // TRL has PEFT hold what bitsandbytes does not quantise in 32 bits, and runs it under autocast.
+    const bool upcast = front && front->name == "trl" && says_any(cells, {"bitsandbytes", "bnb"});
+    if (front && (upcast || (front->name == "transformers" && mixed)) && !sharded) {
       return named(catalog, "transformers-autocast");
     }
     if (front) return front;

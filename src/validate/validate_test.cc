@@ -2,9 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -160,6 +162,28 @@ TEST(Validate, MemoryOfMegatronLm) {
   ASSERT_EQ(errors.size(), 31u);
   std::ranges::nth_element(errors, errors.begin() + 15);
   EXPECT_LT(errors[15], 0.015);
+}
+
+// Peaks by the tensors that public code saves: KempnerForge's unsharded gradients, Hugging Face's
+// trainers with adapters, PaddleNLP's unfused norms. Experts of KempnerForge (0027, 0028) miss by
+// 70 %: it leaves them whole on every tensor rank.
+TEST(Validate, MemoryOfCodeThatWasRead) {
+  const Result<CsvTable> table = read_csv(std::string(ASSAY_ROOT) + "/data/blind_runs.csv");
+  ASSERT_TRUE(table);
+  const std::map<std::string, double> limits = {
+      {"kempnerforge", 0.03}, {"fms-acceleration", 0.05}, {"paddlenlp-docs", 0.03}};
+  std::map<std::string, std::vector<double>> errors;
+  for (const RowResult& r : run_validate(*table, catalog()).rows) {
+    const std::string source = r.id.substr(0, r.id.rfind('-'));
+    if (!limits.contains(source) || !r.measured_mem_gb || !r.predicted_mem_gb) continue;
+    errors[source].push_back(std::abs(*r.predicted_mem_gb / *r.measured_mem_gb - 1));
+  }
+  for (const auto& [source, limit] : limits) {
+    std::vector<double>& all = errors[source];
+    ASSERT_GE(all.size(), 10u) << source;
+    std::ranges::nth_element(all, all.begin() + all.size() / 2);
+    EXPECT_LT(all[all.size() / 2], limit) << source;
+  }
 }
 
 // Where a table states recompute, what fits must tell the same: of LLM Foundry's runs, 47 with and

@@ -107,7 +107,11 @@ struct Stack {
   bool gathered_ends = false;        // zero 3: embedding and head stay gathered through the step
   double gathered_limit = 0;         // zero 3: parameters gathered at once; zero: two whole layers
   double saved_hidden = 5;    // 16-bit tensors of model width saved per layer, beside q, k, v, o
+  double saved_plain = 0;     // the same of models without a gated MLP; zero: as `saved_hidden`
+  double saved_frozen = 0;    // the same of frozen layers beside what adapters read; zero: likewise
   double saved_ffn = 3;       // tensors of MLP width saved per layer, two of a gated MLP's matmuls
+  double saved_gelu = 0;      // more, where the model's GELU by tanh is written out
+  double saved_scores = 5;    // bytes per score of unfused attention
   double saved_dispatch = 2;  // copies of routed tokens saved per expert layer
   bool saved_quantised = false;      // inputs of 8-bit matmuls are kept in 8 bits
   bool expand_kv = false;            // keys and values are repeated to all heads before attention
@@ -115,6 +119,13 @@ struct Stack {
   double saved_outputs = 0;          // stage outputs kept per micro-batch in flight
   double logits_bytes = 6;           // per logit at the peak
   double logits_bytes_compiled = 6;  // the same with a compiled loss
+  double logits_bytes_masked = 0;    // the same of encoders; zero: as `logits_bytes`
+  double residual_bytes = 2;         // per element of a layer's input
+  double weight_copies = 0;          // bytes per weight of the copies that autocast makes and keeps
+  double optimizer_scratch = 0;      // share of its state that the optimizer's step takes once more
+  bool logits_whole = false;         // tensor ranks gather the logits before the loss
+  bool gradients_whole = false;      // micro-batches add up gradients that are not sharded
+  bool reentrant_checkpoints = false;  // a recomputed layer's backward pass is nested in another
   // Fused accumulation still owes autograd a 16-bit gradient of each shape, and keeps it for good.
   bool placeholder_gradients = false;
   Bytes framework_memory{1.5e9};         // workspaces and what else the allocator counts
@@ -141,6 +152,10 @@ void memory_fields(T& s, V& visit) {
   visit("gathered_ends", s.gathered_ends, kAny, "zero 3: embedding and head stay gathered");
   visit("gathered_limit", s.gathered_limit, kNotNegative, "zero 3: parameters gathered at once");
   visit("saved_hidden", s.saved_hidden, kNotNegative, "saved tensors of model width per layer");
+  visit("saved_plain", s.saved_plain, kNotNegative, "for ungated models; 0: as saved_hidden");
+  visit("saved_frozen", s.saved_frozen, kNotNegative, "of frozen layers; 0: as saved_hidden");
+  visit("saved_gelu", s.saved_gelu, kNotNegative, "more of a GELU by tanh that is written out");
+  visit("saved_scores", s.saved_scores, kNotNegative, "bytes per score of unfused attention");
   visit("saved_ffn", s.saved_ffn, kNotNegative, "saved tensors of MLP width per layer");
   visit("saved_dispatch", s.saved_dispatch, kNotNegative, "saved copies of routed tokens");
   visit("saved_quantised", s.saved_quantised, kAny, "8-bit matmul inputs are kept in 8 bits");
@@ -149,6 +164,14 @@ void memory_fields(T& s, V& visit) {
   visit("saved_outputs", s.saved_outputs, kNotNegative, "stage outputs kept per micro-batch");
   visit("logits_bytes", s.logits_bytes, kNotNegative, "bytes per logit at the peak");
   visit("logits_bytes_compiled", s.logits_bytes_compiled, kNotNegative, "with a compiled loss");
+  visit("logits_bytes_masked", s.logits_bytes_masked, kNotNegative, "of encoders; 0: the same");
+  visit("residual_bytes", s.residual_bytes, Limits{1, 8}, "per element of a layer's input");
+  visit("weight_copies", s.weight_copies, kNotNegative, "bytes per weight that autocast keeps");
+  visit("optimizer_scratch", s.optimizer_scratch, Limits{0, 2}, "of its state, while it steps");
+  visit("logits_whole", s.logits_whole, kAny, "tensor ranks gather logits before the loss");
+  visit("gradients_whole", s.gradients_whole, kAny, "zero 2, 3: they add up before being sharded");
+  visit("reentrant_checkpoints", s.reentrant_checkpoints, kAny,
+        "fsdp holds a frozen layer's input and its gradient until backward ends");
   visit("placeholder_gradients", s.placeholder_gradients, kAny, "a 16-bit one of each shape");
   visit("framework_memory", s.framework_memory, kNotNegative, "workspaces, buffers");
   visit("outside_memory", s.outside_memory, kNotNegative, "communicators, not in the allocator");
