@@ -27,4 +27,8 @@ constexpr bool contains(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
 
+// A word as a shell takes it back: as it is where nothing in it means anything to a shell, else in
+// quotes. Bytes that a terminal would act on are escaped, as bash, zsh and ksh read them.
+std::string shell_quoted(std::string_view word);
+
 }  // namespace assay

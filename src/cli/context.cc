@@ -15,6 +15,7 @@
 
 #include "base/assert.h"
 #include "base/file.h"
+#include "base/text.h"
 #include "report/catalog_report.h"
 #include "report/check_report.h"
 
@@ -176,7 +177,9 @@ Context make_context(const Arguments& args, UsageErrors& wrong) {
     seed = 1;
   }
   c.stamp.seed = fmt::format("{}", seed);
-  c.stamp.inputs = fmt::format("{}", fmt::join(args.operands, " "));
+  for (const std::string& operand : args.operands) {
+    c.stamp.inputs += (c.stamp.inputs.empty() ? "" : " ") + shell_quoted(operand);
+  }
   return c;
 }
 

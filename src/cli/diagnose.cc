@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/file.h"
+#include "base/text.h"
 #include "cli/commands.h"
 #include "cli/inputs.h"
 #include "cli/progress.h"
@@ -110,6 +111,18 @@ bool any_unread(const Diagnosis& d) {
                      [](const FileRead& f) { return f.missing || f.cut; });
 }
 
+// What the evidence is numbered by: the files and what is known of the job.
+Stamp stamp_of(const Context& context, const Arguments& args) {
+  Stamp stamp = context.stamp;
+  for (const auto& [name, value] : args.options) {
+    if (name == "cluster" || name == "workload" || name == "plan" || name == "stack" ||
+        name == "set") {
+      stamp.inputs += fmt::format(" --{} {}", name, shell_quoted(value));
+    }
+  }
+  return stamp;
+}
+
 int show(const DiagnoseResult& result, const Context& context, const std::string& id) {
   const std::optional<std::string> text = evidence_text(result.diagnosis, id, context.style);
   if (!text) {
@@ -179,7 +192,7 @@ int run(const Context& context, const Arguments& args) {
   // What could not be opened, or ends in the middle, is told by the exit code even though the rest
   // was diagnosed: a script would take the answer for that of the whole.
   const int answer = fails(d, *limit) ? kNo : kYes;
-  return deliver(context, diagnose_text(result, context.style, context.stamp),
+  return deliver(context, diagnose_text(result, context.style, stamp_of(context, args)),
                  diagnose_json(result, context.stamp), incomplete ? kWorldWrong : answer);
 }
 

@@ -27,6 +27,24 @@ void respect_order(std::vector<Finding>& findings) {
   }
 }
 
+// Dumps, kernel logs, topologies and tests of the wires show faults, not what a job spends time on.
+bool tells_time(const FileRead& f) {
+  switch (f.kind) {
+    case FileKind::kFlightRecorderPickle:
+    case FileKind::kFlightRecorderJson:
+    case FileKind::kNcclTests:
+    case FileKind::kNcclTestsJson:
+    case FileKind::kTopoMatrix:
+    case FileKind::kNvlinkStatus:
+    case FileKind::kNcclXml:
+    case FileKind::kHwlocXml:
+    case FileKind::kKernelLog:
+      return false;
+    default:
+      return f.judged;
+  }
+}
+
 }  // namespace
 
 void rank_findings(Diagnosis& d, bool measured) {
@@ -42,7 +60,9 @@ void rank_findings(Diagnosis& d, bool measured) {
   if (!d.findings.empty() || !measured) return;
   Finding healthy;
   healthy.cause = Cause::kHealthy;
-  healthy.title = "Nothing here is worth fixing: no cause gives back 3 % of the time";
+  healthy.title = std::any_of(d.files.begin(), d.files.end(), tells_time)
+                      ? "Nothing wrong here: no fault takes 3 % of the time"
+                      : "Nothing wrong shows; none of these files says where time goes";
   healthy.confidence = d.open.empty() ? Confidence::kHigh : Confidence::kMedium;
   d.findings.push_back(std::move(healthy));
 }

@@ -391,6 +391,14 @@ TEST(KernelFaults, HardwareDrainsApplicationsDoNot) {
   EXPECT_EQ(lost.findings[0].cause, Cause::kHardwareFault);
   EXPECT_TRUE(lost.findings[0].urgent);
   EXPECT_EQ(lost.findings[0].where, (std::vector<std::string>{"node n7.log", "GPU at 0000:38:00"}));
+  const Analysis switches = logs(
+      "[10.0] NVRM: Xid (PCI:0000:91:00): 79, pid=1, GPU has fallen off\n"
+      "[10.1] nvidia-nvswitch1: SXid (PCI:0000:06:00.0): 20034, Fatal, Link 48 LTSSM Fault Up\n");
+  ASSERT_EQ(switches.findings.size(), 1u);
+  EXPECT_EQ(
+      switches.findings[0].where,
+      (std::vector<std::string>{"node n7.log", "NVSwitch at 0000:06:00.0", "GPU at 0000:91:00"}));
+  EXPECT_NE(switches.findings[0].detail.find("followed by SXID 20034"), std::string::npos);
   const Analysis fault = logs(
       "[10.0] NVRM: Xid (PCI:0000:38:00): 31, pid=1, MMU Fault\n"
       "[10.0] NVRM: Xid (PCI:0000:38:00): 13, pid=1\n"

@@ -82,12 +82,16 @@ bool drains(const KernelEvent& event) {
   return info != nullptr && must_drain(*info, event.fatal, event.detail);
 }
 
+std::string code_name(const KernelEvent& event) {
+  return fmt::format("{} {}", event.kind == KernelEventKind::kSxid ? "SXID" : "XID", event.code);
+}
+
 std::string code_words(const KernelEvent& event) {
   if (event.kind == KernelEventKind::kSxid) {
-    return fmt::format("SXID {}, a fault of the NVSwitch", event.code);
+    return code_name(event) + ", a fault of the NVSwitch";
   }
   const XidInfo* info = find_xid(event.code);
-  return fmt::format("XID {}, {}", event.code,
+  return fmt::format("{}, {}", code_name(event),
                      info != nullptr ? info->what : "a code without a published meaning");
 }
 
@@ -124,18 +128,17 @@ Finding drain_finding(const KernelLog& log, const std::string& node,
   finding.cause = Cause::kHardwareFault;
   finding.urgent = true;
   finding.title = fmt::format("{}: {}", node, code_words(first));
-  std::set<int> others;
-  std::set<std::string> devices;
+  std::set<std::string> others;
+  std::map<std::string, KernelEventKind> devices;
   for (const KernelEvent* event : faults) {
-    if (event->code != first.code) others.insert(event->code);
-    devices.insert(event->pci);
+    const bool same = event->code == first.code && event->kind == first.kind;
+    if (!same) others.insert(code_name(*event));
+    devices.emplace(event->pci, event->kind);
   }
   finding.detail = fmt::format("{} lines on {} device{}. ", faults.size(), devices.size(),
                                devices.size() == 1 ? "" : "s");
   if (!others.empty()) {
-    finding.detail += "It was followed by";
-    for (const int code : others) finding.detail += fmt::format(" {}", code);
-    finding.detail += ". ";
+    finding.detail += fmt::format("It was followed by {}. ", fmt::join(others, ", "));
   }
   finding.detail += "Nothing in the log has cleared it since; the node must be drained.";
   finding.fix =
@@ -144,9 +147,10 @@ Finding drain_finding(const KernelLog& log, const std::string& node,
           : "Drain the node; restart the fabric manager or reset the baseboard, and check "
             "the links named in the log.";
   finding.where.push_back("node " + node);
-  for (const std::string& device : devices) {
+  for (const auto& [device, kind] : devices) {
     if (!device.empty() && finding.where.size() <= kNamesShown) {
-      finding.where.push_back((info != nullptr ? "GPU at " : "device at ") + device);
+      finding.where.push_back((kind == KernelEventKind::kXid ? "GPU at " : "NVSwitch at ") +
+                              device);
     }
   }
   finding.confidence = info != nullptr ? info->confidence : Confidence::kMedium;

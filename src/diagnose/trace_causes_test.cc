@@ -117,6 +117,12 @@ TEST(TraceCauses, LaunchBound) {
   });
   expect_found(d, Cause::kLaunchBound, kLayers * (8 + 4 + 1 + 8 + 1 + 5 * 0.3) * 1e-3);
   EXPECT_EQ(d.analysis.findings.size(), 1u);
+  const Finding& f = d.analysis.findings.front();
+  EXPECT_EQ(f.confidence, Confidence::kHigh);
+  EXPECT_EQ(f.fix.find("optimizer"), std::string::npos) << f.fix;  // there is none
+
+  const TraceDiagnosis few = diagnose_steps([](TraceBuilder& b) { layer(b, 50); });
+  EXPECT_EQ(few.analysis.findings.front().confidence, Confidence::kLow);
 }
 
 TEST(TraceCauses, HostSync) {

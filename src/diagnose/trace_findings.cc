@@ -25,6 +25,10 @@ int64_t idle_of(const FindingInput& in, Cause cause) {
 // A step that a slower host would lengthen by this share depends on how fast the host really is.
 constexpr double kHostTells = 0.10;
 
+// A recording of fewer is no steady state, whatever it shows: the smallest model that anybody
+// trains launches more in one step.
+constexpr size_t kDeviceOperationsLeast = 100;
+
 struct Words {
   std::string title, detail, fix;
 };
@@ -101,6 +105,12 @@ Words sync_words(const Priced& p, const FindingInput& in) {
   return w;
 }
 
+bool trains(const FindingInput& in) {
+  return std::any_of(in.graph.ops.begin(), in.graph.ops.end(), [&](const DeviceOp& op) {
+    return in.table.of(static_cast<size_t>(op.event)).kind == KernelKind::kOptimizer;
+  });
+}
+
 Words launch_words(const Priced& p, const FindingInput& in) {
   int64_t host = 0;
   for (const HostCall& call : in.graph.calls) host += call.work_ns + call.call_ns;
@@ -117,7 +127,9 @@ Words launch_words(const Priced& p, const FindingInput& in) {
                                    static_cast<double>(std::max<size_t>(in.graph.ops.size(), 1))));
   constexpr const char* kGraphs =
       "model = torch.compile(model, mode=\"reduce-overhead\")  # CUDA graphs";
-  w.fix = fmt::format("{}; also: a fused optimizer (fused=True), larger micro-batches", kGraphs);
+  w.fix = fmt::format("{}; also: {}larger {}", kGraphs,
+                      trains(in) ? "a fused optimizer (fused=True), " : "",
+                      trains(in) ? "micro-batches" : "batches");
   if (p.alternative.v <= 0) return w;
   w.detail +=
       fmt::format(" With an optimizer that is launched once the step would take {}, in graphs {}.",
@@ -326,6 +338,13 @@ Finding describe(const Priced& p, const FindingInput& in) {
   f.gain = p.gain;
   f.share = p.base.v > 0 ? f.gain / p.base : 0;
   f.step_after = p.after;
+  if (in.trace.device.size() < kDeviceOperationsLeast) {
+    f.confidence = Confidence::kLow;
+    f.detail += fmt::format(
+        " Only {} device operations were recorded: what comes once (loading kernels, the first "
+        "allocations) may be most of it.",
+        in.trace.device.size());
+  }
   if ((p.slow_host - p.after).v > kHostTells * p.after.v) {
     f.detail += fmt::format(
         " The host would then set the pace, which a profile tells only roughly: {:.1f} to {:.1f} "
@@ -344,8 +363,8 @@ Finding describe(const Priced& p, const FindingInput& in) {
 Finding healthy(const FindingInput& in, Seconds step) {
   Finding f;
   f.cause = Cause::kHealthy;
-  f.title = "Nothing worth fixing";
-  f.detail = "No cause that this trace can show would give back 3 % of the step.";
+  f.title = "Nothing wrong";
+  f.detail = "No fault that this trace can show takes 3 % of the step.";
   f.confidence = Confidence::kHigh;
   if (static_cast<double>(in.idle.unexplained_ns) * 1e-9 >= kWorthFixing * step.v) {
     f.confidence = Confidence::kLow;

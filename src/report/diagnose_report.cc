@@ -13,7 +13,6 @@ namespace {
 
 constexpr size_t kFilesShown = 12;
 constexpr size_t kNotesShown = 8;
-constexpr size_t kInputsShown = 60;         // characters of the operands in a suggested command
 constexpr double kLedgerLineLeast = 0.002;  // of the step: smaller lines are `everything else`
 
 constexpr size_t kNameShown = 36;
@@ -262,7 +261,11 @@ std::string verdict(const Diagnosis& d) {
   }
   std::string text = fmt::format("{}: {}", cause_name(first.cause), first.title);
   if (!text.empty() && text.back() != '.') text += '.';
-  if (d.step && steps > 0 && after > 0) {
+  if (d.step && steps > 0 && after > 0 && first.confidence == Confidence::kLow) {
+    text += fmt::format(" Fixing {} may give {} a step instead of {}, at low confidence.",
+                        steps == 1 ? "it" : fmt::format("these {}", steps), seconds(after),
+                        seconds(before));
+  } else if (d.step && steps > 0 && after > 0) {
     text += fmt::format(" Fixing {} predicts {} a step instead of {} ({:.2f} times faster).",
                         steps == 1 ? "it" : fmt::format("these {}", steps), seconds(after),
                         seconds(before), before / after);
@@ -405,9 +408,8 @@ std::string diagnose_text(const DiagnoseResult& r, const Style& style, const Sta
   const auto shown = std::find_if(d.findings.begin(), d.findings.end(),
                                   [](const Finding& f) { return !f.evidence.empty(); });
   if (!style.quiet && shown != d.findings.end()) {
-    const std::string inputs = stamp.inputs.size() > kInputsShown ? "..." : stamp.inputs;
-    out +=
-        fmt::format("\nNext:  assay diagnose {} --show {}\n", inputs, shown->evidence.front().id);
+    out += fmt::format("\nNext:  assay diagnose {} --show {}\n", stamp.inputs,
+                       shown->evidence.front().id);
   }
   if (!style.quiet) out += footer(stamp) + "\n";
   return trimmed_lines(out + "\n" + bold(wrap(verdict(d), style.width), style) + "\n");
