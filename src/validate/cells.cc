@@ -198,6 +198,7 @@ void read_state_bytes(const std::string& words, Remarks& out) {
                        "optimizer in bwd", "fused backward", "lomo"})) {
     out.gradients_resident = false;
   }
+  out.fused_norms = claims_any(words, {"use fused rms norm", "fused rms norm"}).value_or(false);
   out.fused_loss =
       says_any(words, {"liger", "fused linear cross entropy", "chunked cross entropy",
                        "cut cross entropy", "chunked loss", "fused cross entropy", "unsloth"});

@@ -82,6 +82,7 @@ struct Remarks {
       weight_comm_bytes;
   std::optional<double> base_weight_bytes;  // of the frozen weights under LoRA
   std::optional<bool> gradients_resident;   // false: the optimizer steps inside the backward pass
+  bool fused_norms = false;                 // a norm saves its input and its result only
   bool fused_loss = false;                  // logits are never held whole (Liger, chunked loss)
 };
 // `text` is everything free that the row holds: remarks, notes, the framework's and precision's

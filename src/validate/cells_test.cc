@@ -216,6 +216,8 @@ TEST(Cells, RemarksOnMemoryAndModel) {
   EXPECT_EQ(read_remarks("Float8 incl. fp8 all-gather").weight_comm_bytes, 1);
   EXPECT_EQ(read_remarks("fused AdamW stepped in backward").gradients_resident, false);
   EXPECT_TRUE(read_remarks("DeepSpeed ZeRO-3 + HF + Liger").fused_loss);
+  EXPECT_TRUE(read_remarks("use_fused_rms_norm=True").fused_norms);
+  EXPECT_FALSE(read_remarks("use_fused_rms_norm=False").fused_norms);
   EXPECT_EQ(read_remarks("MoE token routing force-balanced; dropless").expert_skew, 1);
   EXPECT_GT(read_remarks("dropless").expert_skew.value_or(0), 1);
   const auto capacity = [](const char* text) { return read_remarks(text).expert_capacity; };

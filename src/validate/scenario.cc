@@ -206,6 +206,9 @@ void reduce_gradients_in(double bytes, Stack& stack) {
   stack.gradient_comm_bytes = bytes;
 }
 
+// Tensors of model width that a layer saves where its two norms are one kernel each.
+constexpr double kFusedNorms = 4;
+
 void apply_remarks(const Remarks& r, Scenario& s) {
   Plan& p = s.plan;
   Stack& stack = s.setting.stack;
@@ -239,6 +242,7 @@ void apply_remarks(const Remarks& r, Scenario& s) {
   set_if(stack.weight_comm_bytes, r.weight_comm_bytes);
   set_if(stack.gradients_resident, r.gradients_resident);
   if (r.gradients_resident == false) stack.gradient_bytes = stack.gradient_bytes_fp16 = 0;
+  if (r.fused_norms) stack.saved_hidden = std::min(stack.saved_hidden, kFusedNorms);
   if (r.fused_loss) stack.logits_bytes = std::min(stack.logits_bytes, 0.5);
   if (r.power_cap_w) s.setting.cluster.accelerator.tdp = Watts(*r.power_cap_w);
   if (r.multi_token_prediction == false) s.setting.workload.model.mtp_layers = 0;
@@ -487,7 +491,7 @@ MemoryCounter choose_counter(const Run& run) {
   // max_reserved_gib).
   if (says(plain_words(run.framework), "torchtitan")) return {true, kGiB};
   if (says(words, "gib")) out.unit = kGiB;
-  out.reserved = says_any(words, {"reserved", "nvidia smi", "memory reserved"});
+  out.reserved = says_any(words, {"reserved", "nvidia smi", "memory reserved", "driver shows"});
   return out;
 }
 

@@ -570,6 +570,9 @@ TEST(Scenario, MemoryCounters) {
   TrainingRun r = base();
   EXPECT_FALSE(choose_counter(r).reserved);
   EXPECT_EQ(choose_counter(r).unit, kGB);
+  r.notes = "peak memory as the driver shows it";
+  EXPECT_TRUE(choose_counter(r).reserved);
+  r.notes = "";
   r.framework = "torchtitan FSDP2";
   EXPECT_TRUE(choose_counter(r).reserved);
   EXPECT_EQ(choose_counter(r).unit, kGiB);
