@@ -151,7 +151,7 @@ struct Shape {
   double k;  // domains
   int64_t ranks, per_domain, domains;
   double nics;             // bandwidth of one domain's NICs for this group, slow links included
-  double crossing;         // slowdown of rings and trees by an oversubscribed layer
+  double crossing;         // slowdown of rings, trees and neighbours by an oversubscribed layer
   double crossing_direct;  // of all-to-all
 };
 
@@ -174,13 +174,15 @@ Shape shape_of(const Group& g, const Links& links) {
   const double own = std::max(links.nic.v, node_nics / per_node);
   s.nics = std::min(nodes * node_nics / sharing, s.p * own) * links.slowest_link;
 
-  const double spanned = s.k * nodes;
+  // Nodes from the group's members in one domain to those in the next.
+  const double apart = std::max(nodes, s.p * static_cast<double>(g.stride) / per_node);
+  const double spanned = s.k * apart;
   const double leaf = static_cast<double>(std::max<int64_t>(links.nodes_per_leaf, 1));
   s.crossing = s.crossing_direct = 1;
   if (spanned > leaf) {
-    // Ranks are placed in order, so one hop in `leaf` of a ring leaves the leaf; an all-to-all
-    // sends all but its leaf's share across.
-    s.crossing = 1 + (links.oversubscription - 1) / leaf;
+    // Ranks are placed in order, so of a ring's hops one in as many as a leaf has domains of it
+    // leaves the leaf; an all-to-all sends all but its leaf's share across.
+    s.crossing = 1 + (links.oversubscription - 1) / std::max(1.0, leaf / apart);
     s.crossing_direct = 1 + (links.oversubscription - 1) * (spanned - leaf) / spanned;
   }
   return s;
@@ -248,7 +250,7 @@ double all_reduce(double bytes, const Shape& s, const ScaleUp& up, const Links& 
 // Each rank sends `near` bytes to peers of its domain and the domain sends `far` through its NICs.
 struct Direct {
   double near, near_peers, near_bandwidth, near_slowdown;
-  double far, far_peers;
+  double far, far_peers, far_slowdown;
   double local;  // bytes a rank keeps for itself and copies
 };
 
@@ -258,7 +260,7 @@ double direct_time(const Direct& d, const Shape& s, const Links& links) {
   double start = sp.direct_latency.v + std::max(0.0, d.near_peers - 1) * sp.direct_step.v;
   double simple_start = sp.direct_simple.v;
   const double near = d.near / (d.near_bandwidth * sp.direct_efficiency) * d.near_slowdown;
-  const double far = d.far / (s.nics * fp.direct_efficiency) * s.crossing_direct;
+  const double far = d.far / (s.nics * fp.direct_efficiency) * d.far_slowdown;
   if (d.far_peers > 0) {
     start += fp.direct_latency.v + (d.far_peers - 1) * fp.direct_step.v;
     simple_start += fp.direct_simple.v;
@@ -278,6 +280,7 @@ double all_to_all(double bytes, const Shape& s, const ScaleUp& up, const Links& 
                       .near_slowdown = up.slowdown,
                       .far = s.p * each * (s.n - s.p),
                       .far_peers = s.n - s.p,
+                      .far_slowdown = s.crossing_direct,
                       .local = each},
                      s, links);
 }
@@ -290,6 +293,7 @@ double send_receive(double bytes, const Shape& s, const ScaleUp& up, const Links
                       .near_slowdown = 1,
                       .far = inside ? 0 : s.p * bytes,
                       .far_peers = inside ? 0.0 : 1.0,
+                      .far_slowdown = s.crossing,
                       .local = 0},
                      s, links);
 }

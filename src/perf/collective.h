@@ -17,11 +17,13 @@ constexpr std::array<std::string_view, 5> enum_names(Collective) {
 // Who takes part. `ranks` = `per_domain` x number of scale-up domains touched. While this group
 // works, `sharing` groups (this one included) use the NICs of the same node at once, so each gets
 // 1/sharing of the node's NIC bandwidth: with tensor parallel 8 inside the node, the 8
-// data-parallel groups share.
+// data-parallel groups share. Members sit `stride` ranks apart, which says how many of them share a
+// leaf switch.
 struct Group {
   int64_t ranks = 1;
   int64_t per_domain = 1;
   int64_t sharing = 1;
+  int64_t stride = 1;
 };
 
 // The links as a collective sees them, resolved once per cluster.

@@ -427,6 +427,7 @@ void apply_recompute(const Stack& st, const Plan& p, LayerCost& c, Bytes input) 
   }
   // Two layers' worth are on their way to the host or back.
   c.working += c.saved * (kOffloadFlight * p.offload_activations);
+  c.parked = c.saved * p.offload_activations;
   c.saved *= 1 - p.offload_activations;
   if (all.v > 0) c.routed *= c.saved / all;
 }

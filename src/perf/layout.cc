@@ -16,7 +16,16 @@ Group strided(int64_t ranks, int64_t stride, int64_t domain, int64_t node) {
   const int64_t members_per_node =
       std::clamp<int64_t>(node / std::max<int64_t>(1, stride), 1, g.ranks);
   g.sharing = std::max<int64_t>(1, node / members_per_node);
+  g.stride = std::max<int64_t>(1, stride);
   return g;
+}
+
+// The stages of a pipeline, each `stage` ranks long. If one domain does not hold them all, some
+// neighbours sit in different ones, and they set the pace; of a node that holds several stages only
+// the last one's ranks send out.
+Group neighbours(int64_t stages, int64_t stage, int64_t domain, int64_t node) {
+  const int64_t per_domain = stages * stage <= domain ? stages : 1;
+  return {stages, per_domain, std::min(stage, node), stage};
 }
 
 }  // namespace
@@ -58,7 +67,7 @@ Layout make_layout(const Setting& s, const Plan& p) {
   const int64_t share = std::min(l.shard, l.data_expert.ranks);
   l.shard_expert = strided(share, apart, domain, node);
   l.replica_expert = strided(l.data_expert.ranks / share, apart * share, domain, node);
-  l.pipeline = strided(2, l.tp * l.cp * l.dp, domain, node);
+  l.pipeline = neighbours(l.pp, l.tp * l.cp * l.dp, domain, node);
   return l;
 }
 

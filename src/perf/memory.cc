@@ -115,7 +115,7 @@ Costs costs_of(const Setting& s, const Plan& p, const Layout& l, const Microbatc
   k.all_step = st.gradients_resident || l.microbatches > 1;
   k.apart = st.gradients_apart && p.zero >= 2 && l.shard > 1;
   k.fragmentation = k.gathered > 0 ? st.fragmentation_gathered : st.fragmentation;
-  k.outside = st.outside_memory;
+  k.outside = l.ranks > 1 ? st.outside_memory : Bytes(0);
   return k;
 }
 

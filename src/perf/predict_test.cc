@@ -202,6 +202,56 @@ TEST(Offload, WeightsOnTheHostAreFetchedBeforeEveryGather) {
   EXPECT_GT(Predictor(s).predict(p).ledger[Account::kCommParam].v, here);
 }
 
+// What goes to the host and back in every micro-batch is waited for when the link is slow, and
+// costs nothing when the passes are longer than the copies.
+TEST(Offload, ActivationsOnTheHostCrossTheHostLink) {
+  Setting s = setting("llama-3.1-8b", "h100-8", "megatron-core", 8, 4096, 64);
+  Plan p = s.stack.defaults;
+  const double here = Predictor(s).predict(p).step.v;
+  p.offload_activations = 1;
+  const double there = Predictor(s).predict(p).step.v;
+  EXPECT_GT(there, 1.3 * here);
+  s.cluster.accelerator.pcie_bandwidth = s.cluster.accelerator.pcie_bandwidth * 100;
+  EXPECT_NEAR(Predictor(s).predict(p).step.v, here, 0.01 * here);
+}
+
+// Two nodes with one port each and four stages of four: the second stage talks to the third across
+// the port, and no overlap hides more than the stage's own work.
+TEST(PipelineWire, IsBoundByTheNodesPort) {
+  Setting s = setting("llama-3.1-8b", "h100-64", "megatron-core", 16, 4096, 256);
+  s.cluster.node.nics = 1;
+  Plan p = s.stack.defaults;
+  p.pp = 4;
+  p.micro_batch = 2;
+  const auto step = [&](double gigabit) {
+    s.cluster.node.nic_bandwidth = Bandwidth(gigabit * 1e9 / 8);
+    return Predictor(s).predict(p).step.v;
+  };
+  const double slow = step(1);
+  const double sent = 4.0 * 32 * 2 * 2 * 4096 * 4096 * 2;  // pipelines, micro-batches, both ways
+  EXPECT_GT(slow, sent / (1e9 / 8));
+  EXPECT_LT(step(400), 0.1 * slow);
+}
+
+// Stages of 256 ranks fill a leaf of 32 nodes, so every neighbour is beyond the spine; replicas of
+// shards that fill a leaf are too.
+TEST(Oversubscription, ReachesWhatLeavesTheLeaf) {
+  const auto slower = [](const char* stack, Plan p) {
+    Setting s = setting("llama-3.1-70b", "h100-1024", stack, 1024, 4096, 1024);
+    s.stack.overlap_pipeline = s.stack.overlap_grad = 0;
+    const double flat = Predictor(s).predict(p).step.v;
+    s.cluster.fabric.oversubscription = 8;
+    return Predictor(s).predict(p).step.v / flat;
+  };
+  Plan stages = find_stack(catalog(), "megatron-core")->defaults;
+  stages.tp = 4;
+  stages.pp = 4;
+  EXPECT_GT(slower("megatron-core", stages), 1.01);
+  Plan copies = find_stack(catalog(), "pytorch-fsdp2")->defaults;
+  copies.sharding_group = 256;
+  EXPECT_GT(slower("pytorch-fsdp2", copies), 1.05);
+}
+
 TEST(Loss, CompiledMovesLess) {
   Setting s = setting("gpt-2-xl", "h200-8", "pytorch-eager", 1, 1024, 8);
   Plan p = s.stack.defaults;

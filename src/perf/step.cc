@@ -330,6 +330,16 @@ PipelineTimes time_stages(const Setting& s, const Plan& p, const Layout& l, cons
   return t;
 }
 
+// Activations parked on the host leave under the forward pass and come back under the backward one;
+// what does not fit under them is waited for, in every micro-batch.
+double parked_wait(const Setting& s, const MicrobatchCost& c, const PipelineTimes& t) {
+  const StageContent& stage = t.large_content;
+  const Bytes parked = c.dense.parked * stage.dense_layers + c.moe.parked * stage.moe_layers;
+  if (parked.v <= 0) return 0;
+  const double copy = (parked / (s.cluster.accelerator.pcie_bandwidth * kHostLinkShare)).v;
+  return std::max(0.0, copy - t.forward) + std::max(0.0, copy - t.backward);
+}
+
 }  // namespace
 
 Step assemble_step(const Setting& s, const Plan& p, const Layout& l, const Links& links,
@@ -339,13 +349,16 @@ Step assemble_step(const Setting& s, const Plan& p, const Layout& l, const Links
   const Stack& st = s.stack;
   const double m = static_cast<double>(l.microbatches);
   const double pp = static_cast<double>(l.pp);
-  double hop = 0;
+  double sends = 0;  // of a stage, for one micro-batch, both ways
   if (l.pp > 1) {
-    const double vpp = static_cast<double>(l.vpp);
-    hop = 2 * vpp * (1 - st.overlap_pipeline) *
-          collective_time(Collective::kSendRecv, c.boundary, l.pipeline, links).v;
+    sends = 2 * static_cast<double>(l.vpp) *
+            collective_time(Collective::kSendRecv, c.boundary, l.pipeline, links).v;
   }
+  double hop = sends * (1 - st.overlap_pipeline);
   PipelineTimes t = time_stages(s, p, l, c, hop);
+  // What is hidden is hidden under the stage's own work.
+  hop = std::max(hop, sends - t.slowest);
+  const double parked = parked_wait(s, c, t);
   out.clock = t.clock;
   out.draw = t.draw;
   const StageParameters q = stage_parameters(c, t.large_content, s.workload.model);
@@ -366,8 +379,10 @@ Step assemble_step(const Setting& s, const Plan& p, const Layout& l, const Links
   const double mean = t.sum / pp;
   g[Account::kStageImbalance] += Seconds((t.slowest - mean) * m);
   g[Account::kCommPipeline] += Seconds(hop * m);
-  const Seconds each(t.slowest + hop);
-  g[Account::kBubble] += bubble_time(p.schedule, l.vpp, Seconds(t.sum) + Seconds(hop * pp), each);
+  g[Account::kHostCopy] += Seconds(parked * m);
+  const Seconds each(t.slowest + hop + parked);
+  const Seconds sum = Seconds(t.sum) + Seconds((hop + parked) * pp);
+  g[Account::kBubble] += bubble_time(p.schedule, l.vpp, sum, each);
   if (p.expert_skew > 1 && s.workload.model.experts > 0) {
     const Seconds experts = (c.moe.forward.matmul + c.moe.backward.matmul) * t.slowest_moe_layers;
     g[Account::kExpertImbalance] += experts * (kExpertShare * (p.expert_skew - 1) * m);
