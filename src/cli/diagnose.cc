@@ -12,6 +12,7 @@
 #include "cli/inputs.h"
 #include "cli/progress.h"
 #include "diagnose/diagnose.h"
+#include "diagnose/infer_steps.h"
 #include "ingest/kineto.h"
 #include "plan/study.h"
 #include "report/annotated_trace.h"
@@ -141,8 +142,9 @@ Result<bool> write_trace(const Diagnosis& d, const Known& known, const std::stri
   });
   if (file == d.files.end() || file->path == "-") return tl::unexpected(none);  // - is gone by now
   Diagnostics ignored;  // told when it was read for the diagnosis
-  const Result<Trace> trace = read_kineto(file->path, ignored);
+  Result<Trace> trace = read_kineto(file->path, ignored);
   if (!trace) return tl::unexpected(trace.error());
+  infer_steps(*trace);
   TraceContext context;
   context.accelerator = known.accelerator ? &*known.accelerator : nullptr;
   context.kernels = known.accelerator ? &known.kernels : nullptr;

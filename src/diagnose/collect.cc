@@ -11,6 +11,7 @@
 #include "diagnose/fleet.h"
 #include "diagnose/hang_evidence.h"
 #include "diagnose/hardware.h"
+#include "diagnose/infer_steps.h"
 #include "diagnose/robust.h"
 #include "diagnose/straggler.h"
 #include "diagnose/training.h"
@@ -108,12 +109,14 @@ PathAccount path_account(const Trace& trace) {
 void collect_trace(ByteSource source, const DiagnoseOptions& options, Collected& collected,
                    Diagnosis& d, FileRead& file) {
   const std::string name = source.name();
-  const Result<Trace> trace = read_kineto(std::move(source), d.problems);
+  Result<Trace> trace = read_kineto(std::move(source), d.problems);
   if (!trace) return not_read(trace.error(), file, d);
+  infer_steps(*trace);
   file.used = true;
   file.cut = trace->cut;
   file.summary =
       trace->steps.empty() ? "no steps marked" : many(trace->steps.size(), "step", "steps");
+  if (trace->steps_inferred) file.summary += " (not marked)";
   file.summary += ", " + many(trace->events, "event", "events");
   if (trace->rank >= 0 && trace->world_size > 1)
     file.summary += fmt::format(", rank {} of {}", trace->rank, trace->world_size);

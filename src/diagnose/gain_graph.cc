@@ -510,8 +510,8 @@ StepGraph graph_of(const Context& c, const StepView& view) {
   g.lanes = static_cast<int32_t>(c.in_lane.size());
   g.queue_limit = c.deepest >= kQueueSeen ? std::max(c.deepest, kQueueLimit / 2) : kQueueLimit;
   // Hosts of older devices are slower by themselves.
-  const bool recent = !trace.devices.empty() && trace.devices.front().major >= kRecentMajor;
-  g.launch_ns = recent ? c.free : 0;
+  g.recent = !trace.devices.empty() && trace.devices.front().major >= kRecentMajor;
+  g.launch_ns = g.recent ? c.free : 0;
   g.loader_in_process = c.marks.loader_in_process;
   g.data_annotated = !c.marks.data.empty() && c.marks.data_named;
   g.pause_annotated = c.marks.collection_named;

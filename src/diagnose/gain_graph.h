@@ -88,10 +88,9 @@ struct StepGraph {
   std::vector<DeviceOp> ops;    // in the order of their launch
   int32_t lanes = 0;
   int64_t queue_limit = 0;  // operations that may wait on the device before a launch blocks
-  // A launch that finds room, under the profiler, on the host of a Hopper device or a later one; 0:
-  // cannot tell.
-  int64_t launch_ns = 0;
-  bool repeats = false;  // a training step; else a whole file that ran once
+  bool recent = false;      // the host of a Hopper device or a later one
+  int64_t launch_ns = 0;    // a launch there that finds room, under the profiler; 0: cannot tell
+  bool repeats = false;     // a training step; else a whole file that ran once
   // The loader ran inside the training process, so that moving it out will make it compete.
   bool loader_in_process = false;
   bool data_annotated = false;   // the loader was seen by name

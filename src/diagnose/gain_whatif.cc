@@ -40,8 +40,9 @@ StepGraph without_profiler(StepGraph g) {
           ? std::max(static_cast<double>(kLaunchUsual) / static_cast<double>(g.launch_ns),
                      1 / kProfiledMost)
           : 1;
+  const int64_t each = g.recent ? kProfilerCost : kProfilerCostOlder;
   for (HostCall& call : g.calls) {
-    const int64_t cost = std::min(call.recorded * kProfilerCost, call.work_ns / 2);
+    const int64_t cost = std::min(call.recorded * each, call.work_ns / 2);
     call.work_ns = std::llround(static_cast<double>(call.work_ns - cost) * faster);
     if (!is_launching(call)) continue;
     call.call_ns = std::llround(static_cast<double>(call.call_ns) * faster);

@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "diagnose/diagnose.h"
+#include "diagnose/infer_steps.h"
 #include "diagnose/trace_causes.h"
 #include "ingest/kineto.h"
 
@@ -19,8 +20,9 @@ const std::string kTraces = ASSAY_ROOT "/test/data/traces/";
 
 TraceDiagnosis diagnose_file(const std::string& path) {
   Diagnostics warnings;
-  const Result<Trace> trace = read_kineto(path, warnings);
+  Result<Trace> trace = read_kineto(path, warnings);
   EXPECT_TRUE(trace.has_value()) << path;
+  if (trace) infer_steps(*trace);
   return trace ? diagnose_trace(*trace) : TraceDiagnosis{};
 }
 
@@ -38,10 +40,10 @@ void expect_sound(const TraceDiagnosis& d, const std::string& name) {
                 static_cast<double>(d.to_ns - d.from_ns - d.window.busy_ns), 2)
         << name;
   }
-  // The replay of the unchanged step is the step. Hosts hiccup under the profiler, and one of the
-  // traces has a host that is half as fast again; no replay may be slower than what was measured.
+  // The replay of the unchanged step is the step without the profiler, which makes hosts up to
+  // twice as slow; no replay may be slower than what was measured.
   EXPECT_LT(d.replayed.v, d.step_time.v * 1.02) << name;
-  EXPECT_GT(d.replayed.v, d.step_time.v * 0.6) << name;
+  EXPECT_GT(d.replayed.v, d.step_time.v * 0.5) << name;
   ASSERT_FALSE(d.analysis.findings.empty()) << name;
   for (size_t i = 0; i < d.analysis.findings.size(); ++i) {
     const Finding& f = d.analysis.findings[i];

@@ -146,6 +146,7 @@ struct Trace {
   std::vector<ProcessGroup> groups;
   // Indices into `host` of `ProfilerStep#N`, in order; empty: the file has no steps.
   std::vector<int32_t> steps;
+  bool steps_inferred = false;  // none was marked; diagnose/infer_steps.h has told them apart
 
   std::vector<std::string> strings;  // [0] is empty
   std::string_view text(uint32_t index) const { return strings[index]; }
