@@ -48,7 +48,9 @@ struct Core {
   bool backward = false;
   bool masked = false;
   bool biased = false;        // something that differs from head to head is added to the scores
+  bool added = false;         // something is, whatever its shape
   bool bias_learned = false;  // backward: the scores' gradient is summed over the batch
+  size_t mean = 0;            // of the weights over the heads; 0: none
   std::vector<size_t> matmuls;
   size_t softmax = 0;
 };
@@ -155,24 +157,44 @@ struct Search {
   static bool by_heads(const std::vector<int64_t>& dims) {
     return dims.size() >= 3 && dims[dims.size() - 3] > 1;
   }
-  bool adds_bias(size_t i) const {
+  bool adds(size_t i) const {
     const std::string_view op = op_name(t, event(i));
-    if (op != "aten::add" && op != "aten::add_") return false;
-    const std::vector<int64_t> to = operand(i, 0), bias = operand(i, 1);
-    return by_heads(to) && by_heads(bias) && to.back() == bias.back();
+    return op == "aten::add" || op == "aten::add_";
   }
-  bool sums_scores(size_t i) const {
+  bool adds_bias(size_t i) const {
+    const std::vector<int64_t> to = operand(i, 0), bias = operand(i, 1);
+    return adds(i) && by_heads(to) && by_heads(bias) && to.back() == bias.back();
+  }
+  // The gradient of a bias is the sum of the scores' over the batch.
+  bool sums_scores(size_t i, const Core& core) const {
     if (kind(i).kind != KernelKind::kReduction || op_name(t, event(i)) != "aten::sum") return false;
+    if (!t.shapes) return i < core.last && inside(i, "AddBackward0");
     const std::vector<int64_t> dims = operand(i, 0);
     return dims.size() == 4 && by_heads(dims) && dims[2] == dims[3];
   }
   void find_bias(Core& core) const {
     for (size_t i = core.first; !core.backward && i < core.softmax; ++i) {
       core.biased = core.biased || adds_bias(i);
+      core.added = core.added || adds(i);
     }
     const size_t end = std::min(core.last + kReach, g.ops.size());
     for (size_t i = core.softmax; core.backward && i < end; ++i) {
-      core.bias_learned = core.bias_learned || sums_scores(i);
+      core.bias_learned = core.bias_learned || sums_scores(i, core);
+    }
+  }
+  // Weights that are asked for (`need_weights`, the default of MultiheadAttention) are averaged
+  // over the heads right after the output's matmul; a fused kernel has none. No norm begins so.
+  void find_mean(Core& core) const {
+    bool projected = false;
+    for (size_t i = core.last + 1; i < g.ops.size() && i < core.last + kReach; ++i) {
+      if (kind(i).kind == KernelKind::kSet) continue;
+      const bool mean =
+          kind(i).kind == KernelKind::kReduction && op_name(t, event(i)) == "aten::mean";
+      if (projected) {
+        if (mean) core.mean = i;
+        return;
+      }
+      projected = kind(i).kind == KernelKind::kMatmul;
     }
   }
 
@@ -214,6 +236,7 @@ struct Search {
       take_copies(core);
       take_fallback(core);
       find_bias(core);
+      if (!core.backward) find_mean(core);
       for (size_t k = core.first; k <= core.last; ++k) {
         if (inside(k, "aten::_safe_softmax")) continue;  // its `where` is no mask
         const std::string_view name = op_name(t, event(k));
@@ -295,6 +318,16 @@ Size size_of(const Search& s, const Core& core) {
 
 }  // namespace
 
+namespace {
+
+// Of a learned bias each core shows its own; a given one has no gradient.
+BiasCost bias_cost(const Core& core, bool learned) {
+  if (!learned) return kBiasGiven;
+  return core.added || core.bias_learned ? kBiasLearned : BiasCost{};
+}
+
+}  // namespace
+
 Waste unfused_attention(const StepGraph& g, const Trace& t, const KernelTable& table,
                         const DeviceModel& d) {
   Waste w;
@@ -310,6 +343,7 @@ Waste unfused_attention(const StepGraph& g, const Trace& t, const KernelTable& t
     learned = learned || core.bias_learned;
     if (!core.backward && !size.known()) size = size_of(search, core);
   }
+  for (const Core& core : cores) biased = biased || (learned && core.added);
   AttentionTime fused;
   const bool priced = size.known() && d.accelerator != nullptr;
   if (priced) {
@@ -323,9 +357,6 @@ Waste unfused_attention(const StepGraph& g, const Trace& t, const KernelTable& t
     const bool vendor = !t.devices.empty() && t.devices.front().major >= 9;
     fused = attention_time(shape, vendor ? AttentionKernel::kVendor : AttentionKernel::kPortable,
                            *d.accelerator, *d.kernels);
-    const BiasCost bias = !biased ? BiasCost{} : learned ? kBiasLearned : kBiasGiven;
-    fused.forward *= bias.forward;
-    fused.backward *= bias.backward;
     w.biased = biased;
     w.what =
         fmt::format("{} sequences x heads, {} x {} scores, head size {}{}", size.sequences_heads,
@@ -340,7 +371,14 @@ Waste unfused_attention(const StepGraph& g, const Trace& t, const KernelTable& t
       w.ops.push_back(static_cast<int32_t>(i));
     }
     for (size_t i : core.matmuls) matmuls += g.ops[i].duration_ns;
-    const Seconds time = core.backward ? fused.backward : fused.forward;
+    if (core.mean > 0) {
+      busy += g.ops[core.mean].busy_ns;
+      w.duration_ns[core.mean] = 0;
+      w.ops.push_back(static_cast<int32_t>(core.mean));
+    }
+    const BiasCost bias = biased ? bias_cost(core, learned) : BiasCost{};
+    const Seconds time =
+        core.backward ? fused.backward * bias.backward : fused.forward * bias.forward;
     const int64_t after = std::min(before, priced ? static_cast<int64_t>(time.v * 1e9) : matmuls);
     w.duration_ns[core.first] = after;
     w.before_ns += busy;

@@ -129,6 +129,33 @@ std::vector<char> rows_in_fp32(const StepGraph& g, const Trace& t, const KernelT
 // made them: 6 bytes an element against 8, twice.
 constexpr double kCasts = 1.5;
 
+// Where a matmul runs in fp32 amid tensors of 16 bit, what goes into it is cast before it, and its
+// gradient after it; in 16 bit there is nothing to cast.
+void drop_casts(const StepGraph& g, const Trace& t, const KernelTable& table, size_t matmul,
+                Waste& w) {
+  constexpr int kCastDepth = 4;  // of operators inside one another
+  const auto kind = [&](size_t i) { return table.of(static_cast<size_t>(g.ops[i].event)).kind; };
+  const auto casts = [&](size_t i) {
+    if (kind(i) != KernelKind::kMove || w.duration_ns[i] >= 0) return false;
+    int32_t op = t.device[static_cast<size_t>(g.ops[i].event)].op;
+    for (int depth = 0; op >= 0 && depth < kCastDepth; ++depth) {
+      const HostEvent& h = t.host[static_cast<size_t>(op)];
+      if (t.text(h.name) == "aten::_to_copy") return true;
+      op = h.parent;
+    }
+    return false;
+  };
+  const auto walk = [&](size_t i, size_t step) {
+    for (i += step; i < g.ops.size(); i += step) {  // below zero is beyond the end
+      if (kind(i) == KernelKind::kSet) continue;
+      if (!casts(i)) return;
+      replace_op(g, w, i, 0, false);
+    }
+  };
+  walk(matmul, static_cast<size_t>(-1));
+  walk(matmul, 1);
+}
+
 bool is_batch_norm(const StepGraph& g, const Trace& t, size_t op) {
   const std::string_view name = t.text(t.device[static_cast<size_t>(g.ops[op].event)].name);
   for (std::string_view part : {"batch_norm", "batchnorm", "bn_fw", "bn_bw"}) {
@@ -273,7 +300,8 @@ Waste no_tensor_cores(const StepGraph& g, const Trace& t, const KernelTable& tab
       const double casts = cast ? static_cast<double>(g.ops[i - 1].duration_ns) * kCasts : 0;
       const auto left = std::llround(ns / faster + casts);
       replace_op(g, w, i, std::max(left, static_cast<long long>(kKernelFloor)), true);
-    } else if (all && rows[i] == 0 && is_fp32(t, op) &&
+      if (to != Precision::kTf32) drop_casts(g, t, table, i, w);
+    } else if (all && w.duration_ns[i] < 0 && rows[i] == 0 && is_fp32(t, op) &&
                (is_memory_kind(k.kind) || k.kind == KernelKind::kOptimizer)) {
       const auto less = std::llround(ns * kHalfBytes);
       replace_op(g, w, i, std::max(less, static_cast<long long>(kKernelFloor)), false);

@@ -322,16 +322,24 @@ Hunt hunted(const FindingInput& in, bool holds_first) {
   return h;
 }
 
+// Fusing that mostly saves launches.
+bool saves_launches(const Priced& p) {
+  return p.cause == Cause::kMemoryBound && p.device.v > 0 && p.device < p.gain * kMostlyDevice;
+}
+
 // What is taken out later counts only what is left to it. So the larger of the two kinds goes
-// first: a hold that gives back more by itself than any kernels do.
+// first: a hold that gives back more by itself than any kernels do, or that stands in their way.
 bool holds_weigh_more(const Hunt& h) {
   Seconds kernels, holds;
+  bool launches = false, allocates = false;
   for (const Priced& p : h.found) {
     if (p.cause == Cause::kLaunchBound) continue;
     Seconds& most = p.waste.cause == p.cause ? kernels : holds;
     most = std::max(most, p.alone);
+    launches = launches || saves_launches(p);
+    allocates = allocates || p.cause == Cause::kAllocator;
   }
-  return kernels.v > 0 && holds > kernels;
+  return kernels.v > 0 && (holds > kernels || (launches && allocates));
 }
 
 void finish(Hunt& h, TraceDiagnosis& d) {
@@ -342,10 +350,11 @@ void finish(Hunt& h, TraceDiagnosis& d) {
     d.analysis.findings.push_back(describe(p, h.in));
     // A compiler breaks its graph where the host waits, as a capture does; so what fusing saves in
     // launches comes after the waits, too.
-    const bool launches =
-        p.cause == Cause::kMemoryBound && p.device.v > 0 && p.device < p.gain * kMostlyDevice;
+    const bool launches = saves_launches(p);
     if ((p.cause == Cause::kLaunchBound || launches) && held > kHeldOften) {
       d.analysis.findings.back().after = Cause::kHostSync;
+    } else if (launches) {
+      d.analysis.findings.back().after = Cause::kAllocator;
     }
   }
   if (d.analysis.findings.empty()) {
