@@ -31,6 +31,7 @@ constexpr size_t kReach = 16;     // kernels between the softmax and a matmul of
 constexpr int kScoresDepth = 8;   // of operators inside one another
 constexpr size_t kCastsMost = 6;  // kernels on either side of the fallback's backward pass
 constexpr std::string_view kFallback = "aten::_scaled_dot_product_attention_math";
+constexpr std::string_view kAddNode = "autograd::engine::evaluate_function: AddBackward0";
 
 // Time with a bias over the time without, of the vendor's kernel on an H200 (seven shapes, 512 to
 // 4096 tokens, heads of 64 to 128: 1.73 to 2.19 forward, 1.21 to 1.84 backward); and of the kernel
@@ -168,7 +169,7 @@ struct Search {
   // The gradient of a bias is the sum of the scores' over the batch.
   bool sums_scores(size_t i, const Core& core) const {
     if (kind(i).kind != KernelKind::kReduction || op_name(t, event(i)) != "aten::sum") return false;
-    if (!t.shapes) return i < core.last && inside(i, "AddBackward0");
+    if (!t.shapes) return i < core.last && inside(i, kAddNode);
     const std::vector<int64_t> dims = operand(i, 0);
     return dims.size() == 4 && by_heads(dims) && dims[2] == dims[3];
   }
