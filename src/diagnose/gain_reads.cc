@@ -98,12 +98,24 @@ struct Marks {
     first.kept = std::clamp(static_cast<double>(other) / static_cast<double>(work), 0.0, 1.0);
   }
 
+  // `if tensor == 0:` reads the one value that the comparison makes.
+  bool asks_whether(const HostCall& call) const {
+    int32_t op = call.ops > 0 ? event(call.first_op).op : -1;
+    for (int depth = 0; op >= 0 && depth < kReadDepthMost; ++depth) {
+      const HostEvent& h = t.host[static_cast<size_t>(op)];
+      if (t.text(h.name) == "aten::is_nonzero") return true;
+      op = h.parent;
+    }
+    return false;
+  }
+
   // Marks what the read of this call is the only reader of: one reduction, with the comparisons
   // before it. What was computed in bulk before the first read may be wanted on the device.
   void read(size_t at) {
     size_t from = at;        // the first call that is the read's for certain
     int32_t outermost = -1;  // its operator
     ReadPart last = ReadPart::kNothing;
+    const bool asks = asks_whether(g.calls[at]);
     for (size_t i = at; i-- > 0;) {
       const HostCall& call = g.calls[i];
       if (call.runtime < 0 || call.for_read || waits(call)) break;
@@ -113,10 +125,10 @@ struct Marks {
       const ReadPart part = part_of(event(call.first_op), around);
       // A reduction of several passes is one: they are of one operator.
       const bool again = around >= 0 && around == outermost;
-      const bool fits = last == ReadPart::kNothing
-                            ? part == ReadPart::kReduces || part == ReadPart::kCounts
-                            : part == ReadPart::kCompares;
-      if (!fits && !again) break;
+      const bool fits = (last != ReadPart::kNothing || asks) && part == ReadPart::kCompares;
+      const bool begins =
+          last == ReadPart::kNothing && (part == ReadPart::kReduces || part == ReadPart::kCounts);
+      if (!fits && !begins && !again) break;
       last = part;
       outermost = around;
       if (part == ReadPart::kCounts) continue;

@@ -102,6 +102,16 @@ struct Search {
            product(core.first - 1) == around) {
       --core.first;
     }
+    // Queries that are scaled before the product; a fused kernel does it on the way.
+    size_t before = core.first;
+    while (before > 0 && kind(before - 1).kind == KernelKind::kSet) --before;
+    if (!core.backward && before > 0 && scales(before - 1)) core.first = before - 1;
+  }
+  // Multiplies by a number.
+  bool scales(size_t i) const {
+    const std::string_view name = t.text(event(i).name);
+    return op_name(t, event(i)) == "aten::mul" && contains(name, "UnaryFunctor<") &&
+           contains(name, "MulFunctor");
   }
   // Casts, scales and copies of the fallback's backward pass, which records no operator of its own.
   bool of_fallback_backward(size_t i) const {
