@@ -14,14 +14,13 @@ namespace assay {
 // The same step without the profiler. It costs the host kProfilerCost for every operator and call
 // that it writes down, but never more than half of the host's work; and what a launch takes where
 // the queue is short tells whether it slows the host beyond that. Over the 22 H200 traces in which
-// the host sets the pace and whose step was timed before the profiler was ever loaded (12 of the
-// eleventh set, 8 of tools/measure run again, each in a process of its own, gat_small and
-// host_sync) profiled hosts are 1.0 to 2.4 times as slow, and the replay misses by 7.6 % in the
-// mean (17 within 10 %; -32 to +39 %); fitted to the eleventh set alone it misses the others by 10,
-// fitted to those the eleventh by 5. What it records (shapes, memory, stacks) shows no cost of its
-// own above the scatter. Once loaded, the profiler leaves the host 15 % slower in the median (8 of
-// these, -2 to +41 %): steps that were timed after it, as most of test/data/traces/labels.csv to
-// habits.csv and ninth.csv, are that much too slow.
+// the host sets the pace and whose step was timed before the profiler was ever loaded
+// (test/data/h200_profiler_cost.csv) profiled hosts are 1.0 to 2.5 times as slow, and the replay
+// misses by 7.6 % in the mean (17 within 10 %; -32 to +39 %); fitted to the eleventh set alone it
+// misses the others by 10, fitted to those the eleventh by 5. What else is recorded (shapes,
+// memory, stacks) shows no cost of its own above the scatter. Once loaded, the profiler leaves the
+// host 16 % slower in the median (-2 to +41 % in eight of these): so are steps that were timed
+// after it, as most of labels.csv, blind.csv, habits.csv and ninth.csv in test/data/traces.
 StepGraph without_profiler(StepGraph);
 constexpr int64_t kProfilerCost = 2'500;  // ns
 // On hosts of older devices, with the profilers of their time; assumed (a V100 station's steps are

@@ -502,5 +502,45 @@ TEST(TraceFaults, WaitsComeBeforeWhatFusingSavesInLaunches) {
   EXPECT_EQ(first(15, 100), Cause::kMemoryBound);
 }
 
+// A linear that casts what goes into it, and its result back: in 16 bit neither is needed. A copy
+// that is no cast stays.
+TEST(TraceFaults, CastsGoWithTheirMatmul) {
+  const std::string sgemm = "void cutlass::Kernel2<cutlass_80_simt_sgemm_256x128_8x4_nt_align1>";
+  const std::string copy = "void at::native::unrolled_elementwise_kernel<direct_copy_kernel_cuda>";
+  const auto after = [&](const std::string& around) {
+    const TraceDiagnosis d = diagnose_steps([&](TraceBuilder& b, int) {
+      for (int i = 0; i < kLayers; ++i) {
+        b.kernel(kGemm, "aten::mm", 400);
+        b.inside(around, [&] { b.kernel(copy, "aten::copy_", 100); });
+        b.kernel(sgemm, "aten::mm", 2000);
+        b.inside(around, [&] { b.kernel(copy, "aten::copy_", 100); });
+      }
+    });
+    EXPECT_EQ(d.analysis.findings.front().cause, Cause::kNoTensorCores);
+    return d.analysis.findings.front().step_after->v * 1e3 / kLayers;
+  };
+  EXPECT_NEAR(after("aten::clone") - after("aten::_to_copy"), 0.2, 0.01);
+}
+
+// MultiheadAttention with need_weights: the mean over the heads right after the output's matmul.
+TEST(TraceFaults, AveragedWeightsGoWithAttention) {
+  const auto after = [](bool weights) {
+    const TraceDiagnosis d = diagnose_steps([&](TraceBuilder& b, int) {
+      for (int i = 0; i < kLayers; ++i) {
+        b.kernel(kGemm, "aten::bmm", 800);
+        b.record_shapes("[[128, 2048, 64], [128, 64, 2048]]");
+        b.kernel("void at::native::cunn_SoftMaxForward<float>", "aten::_softmax", 1000);
+        b.kernel(kGemm, "aten::bmm", 800);
+        b.kernel(kGemm, "aten::mm", 100);
+        if (!weights) b.kernel(kAdd, "aten::add", 100);
+        b.kernel(kReduce, "aten::mean", 300);
+      }
+    });
+    EXPECT_EQ(d.analysis.findings.front().cause, Cause::kUnfusedAttention);
+    return d.analysis.findings.front().step_after->v * 1e3 / kLayers;
+  };
+  EXPECT_NEAR(after(false) - after(true), 0.4, 0.01);
+}
+
 }  // namespace
 }  // namespace assay
