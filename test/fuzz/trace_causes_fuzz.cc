@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "base/assert.h"
+#include "diagnose/infer_steps.h"
 #include "diagnose/trace_causes.h"
 #include "ingest/kineto.h"
 
@@ -12,8 +13,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace assay;
   Diagnostics warnings;
   const std::string_view text(reinterpret_cast<const char*>(data), size);
-  const Result<Trace> trace = read_kineto_text(text, "fuzz.json", warnings);
+  Result<Trace> trace = read_kineto_text(text, "fuzz.json", warnings);
   if (!trace) return 0;
+  infer_steps(*trace);
   const TraceDiagnosis d = diagnose_trace(*trace);
   const bool diagnosed = !d.analysis.findings.empty();
   ASSERT(!diagnosed || std::abs(d.step.paid().v - d.step_time.v) <= 1e-6 * (1 + d.step_time.v));
