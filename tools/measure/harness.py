@@ -2,7 +2,10 @@
 
 A case is (name, label, sick, twin, record): two functions that build the step with its cause and without it (None:
 nothing to remove), and what the profiler records: its arguments, or whether shapes. $ONLY picks cases by name; $OUT takes the results:
-SET.csv (name, label, step_s, twin_s) and SET.tar with one NAME.json.gz of three steps each."""
+SET.csv (name, label, step_s, twin_s) and SET.tar with one NAME.json.gz of three steps each.
+
+The profiler leaves the host slower once it was loaded (test/data/h200_profiler_cost.csv: 16 % in the median). Where the host
+sets the pace, run one case a process ($ONLY): its step is then timed before that, its twin still after it."""
 import gc
 import os
 import statistics
