@@ -206,7 +206,7 @@ TEST(Docs, ScreensOfTheReadmeAreThisVersions) {
     if (s.page != fs::path(ASSAY_ROOT) / "README.md" && s.page != "README.md") continue;
     const std::string printed = "\n" + run(s.command).text;
     for (const std::string& line : s.output) {
-      if (label(line).empty()) continue;
+      if (trimmed(line) == "...") continue;  // left out
       ++checked;
       EXPECT_NE(printed.find("\n" + line + "\n"), std::string::npos)
           << '`' << line << "` is not printed by\n  $ " << s.command;

@@ -1,5 +1,7 @@
 #include "cli/commands.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "base/file.h"
@@ -32,18 +34,25 @@ bool wants_long(const std::vector<std::string>& words) {
   return false;
 }
 
+constexpr int kHelpMost = 100;  // longer lines are hard to read
+
+int help_width(const Arguments& args) {
+  UsageErrors ignored;
+  return std::min(make_context(args, ignored).style.width, kHelpMost);
+}
+
 int run_help(const Context& context, const Arguments& args) {
   if (args.has("markdown")) {
     print_out(reference_page(commands()));
     return kYes;
   }
   if (args.operands.empty()) {
-    print_out(overview(commands()));
+    print_out(overview(commands(), help_width(args)));
     return kYes;
   }
   const Command* command = find_command(args.operands[0]);
   if (!command) return unknown_command(context, args.operands[0]);
-  print_out(long_help(*command));
+  print_out(long_help(*command, help_width(args)));
   return kYes;
 }
 
@@ -88,11 +97,11 @@ int refuse_line(const Command& command, const Context& context, const Arguments&
 
 int run_command_line(const std::vector<std::string>& words) {
   if (words.empty()) {
-    print_error(overview(commands()));
+    print_error(overview(commands(), help_width({})));
     return kInputWrong;
   }
   if (words[0] == "-h" || words[0] == "--help") {
-    print_out(overview(commands()));
+    print_out(overview(commands(), help_width({})));
     return kYes;
   }
   if (words[0] == "--version" || words[0] == "version") {
@@ -105,7 +114,8 @@ int run_command_line(const std::vector<std::string>& words) {
   const Arguments args = parse(*command, {words.begin() + 1, words.end()}, wrong);
   const bool unread = !wrong.empty();
   if (!unread && args.has("help")) {
-    print_out(wants_long(words) ? long_help(*command) : short_help(*command));
+    const int width = help_width(args);
+    print_out(wants_long(words) ? long_help(*command, width) : short_help(*command, width));
     return kYes;
   }
   if (!unread && args.has("version")) return run_command_line({"--version"});

@@ -265,8 +265,8 @@ Command compare_command() {
       "luck until the workload's tokens are done: days, dollars per useful exaFLOP, energy, "
       "losses.\n"
       "Diagnoses: documents of `assay diagnose -o` are subtracted account by account.\n"
-      "Ratios carry their uncertainty. Where the 90 % ranges overlap, there is no significant "
-      "difference.",
+      "Ratios carry their uncertainty; where its 90 % range holds 1, there is no significant "
+      "difference. On the same accelerators and stack most of an error is common to both sides.",
       {{"gpus", 0, "N", "use N accelerators of each cluster", ""},
        {"tokens", 0, "T", "tokens to train on, e.g. 2T", ""},
        {"runs", 0, "N", "offers: how many runs, each with other luck", "Default: 200."},

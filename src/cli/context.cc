@@ -180,6 +180,13 @@ Context make_context(const Arguments& args, UsageErrors& wrong) {
   for (const std::string& operand : args.operands) {
     c.stamp.inputs += (c.stamp.inputs.empty() ? "" : " ") + shell_quoted(operand);
   }
+  for (const auto& [name, value] : args.options) {
+    if (name == "site" || name == "run") c.stamp.inputs += " " + shell_quoted(value);
+    if (name == "set" || name == "tokens")
+      c.stamp.settings += fmt::format(" --{} {}", name, shell_quoted(value));
+    if (name == "gpus") c.stamp.gpus = " --gpus " + shell_quoted(value);
+  }
+  if (c.output != "-" && !c.output.empty()) c.stamp.saved = shell_quoted(c.output);
   return c;
 }
 

@@ -8,7 +8,7 @@
 namespace assay {
 namespace {
 
-constexpr int kHelpWidth = 100;
+constexpr int kPageWidth = 100;  // of docs/reference/cli.md
 
 const Option* find(const Command& command, std::string_view name) {
   for (const Option& o : command.options) {
@@ -49,12 +49,12 @@ std::string written_form(const Option& o) {
   return text;
 }
 
-std::string option_lines(const std::vector<Option>& options, bool with_more) {
+std::string option_lines(const std::vector<Option>& options, bool with_more, int width) {
   std::string out;
   for (const Option& o : options) {
-    out += "  " + left(written_form(o), 26) + std::string(o.brief) + "\n";
+    out += wrap("  " + left(written_form(o), 26) + std::string(o.brief), width, 28) + "\n";
     if (with_more && !o.more.empty()) {
-      out += wrap(std::string(28, ' ') + std::string(o.more), kHelpWidth, 28) + "\n";
+      out += wrap(std::string(28, ' ') + std::string(o.more), width, 28) + "\n";
     }
   }
   return out;
@@ -70,14 +70,16 @@ std::string paragraphs(std::string_view text, int width) {
   return out;
 }
 
-std::string usage(const Command& c) {
-  return fmt::format("Usage: assay {} {} [options]", c.name, c.operands);
+std::string usage(const Command& c, int width) {
+  return wrap(fmt::format("assay {} - {}", c.name, c.brief), width, 2) + "\n\n" +
+         wrap(fmt::format("Usage: assay {} {} [options]", c.name, c.operands), width, 7) + "\n";
 }
 
-std::string example_lines(const Command& c) {
+std::string example_lines(const Command& c, int width) {
   std::string out;
   if (!c.examples.empty()) out += c.examples.size() == 1 ? "\nExample:\n" : "\nExamples:\n";
-  for (std::string_view e : c.examples) out += fmt::format("  {}\n", e);
+  for (std::string_view e : c.examples)
+    out += command_lines(fmt::format("  {}", e), width, 6) + "\n";
   return out;
 }
 
@@ -199,46 +201,52 @@ Arguments parse(const Command& command, const std::vector<std::string>& words, U
   return args;
 }
 
-std::string short_help(const Command& c) {
-  std::string out = fmt::format("assay {} - {}\n\n{}\n", c.name, c.brief, usage(c));
-  if (!c.options.empty()) out += "\n" + option_lines(c.options, false);
-  out += example_lines(c);
+std::string short_help(const Command& c, int width) {
+  std::string out = usage(c, width);
+  if (!c.options.empty()) out += "\n" + option_lines(c.options, false, width);
+  out += example_lines(c, width);
   std::vector<std::string> names;
   for (const Option& o : global_options()) {
     names.push_back(o.letter ? fmt::format("-{}", o.letter) : fmt::format("--{}", o.name));
     if (!o.value.empty()) names.back() += fmt::format(" {}", o.value);
   }
-  out += "\n" + wrap(fmt::format("Also: {}", fmt::join(names, "  ")), kHelpWidth, 6) + "\n";
+  out += "\n" + wrap(fmt::format("Also: {}", fmt::join(names, "  ")), width, 6) + "\n";
   return out +
          fmt::format("Help: assay {} --help        Exit: 0 yes  1 no  2 input  3 system\n", c.name);
 }
 
-std::string long_help(const Command& c) {
-  std::string out = fmt::format("assay {} - {}\n\n{}\n\n", c.name, c.brief, usage(c));
-  out += paragraphs(c.more, kHelpWidth);
-  if (!c.options.empty()) out += "\nOptions:\n" + option_lines(c.options, true);
-  out += "\nOptions of every command:\n" + option_lines(global_options(), true);
-  out += example_lines(c);
-  return out +
-         "\nExit: 0 done, the answer is yes; 1 done, the answer is no (does not fit, a gate "
-         "failed);\n"
-         "      2 the input is wrong; 3 the world is wrong (a file); 70 a bug of ours.\n";
+std::string long_help(const Command& c, int width) {
+  std::string out = usage(c, width) + "\n";
+  out += paragraphs(c.more, width);
+  if (!c.options.empty()) out += "\nOptions:\n" + option_lines(c.options, true, width);
+  out += "\nOptions of every command:\n" + option_lines(global_options(), true, width);
+  out += example_lines(c, width);
+  return out + "\n" +
+         wrap(
+             "Exit: 0 done, the answer is yes; 1 done, the answer is no (does not fit, a gate "
+             "failed); 2 the input is wrong; 3 the world is wrong (a file); 70 a bug of ours.",
+             width, 6) +
+         "\n";
 }
 
-std::string overview(const std::vector<Command>& commands) {
+std::string overview(const std::vector<Command>& commands, int width) {
   std::string out =
-      "assay - what AI compute is really worth: predicts, simulates and diagnoses training\n\n"
-      "Usage: assay COMMAND [names or files] [options]\n\n";
+      wrap("assay - what AI compute is really worth: predicts, simulates and diagnoses training",
+           width, 2) +
+      "\n\nUsage: assay COMMAND [names or files] [options]\n\n";
   for (const Command& c : commands)
-    out += "  " + left(std::string(c.name), 12) + std::string(c.brief) + "\n";
+    out += wrap("  " + left(std::string(c.name), 12) + std::string(c.brief), width, 14) + "\n";
   out +=
       "\nExamples:\n"
       "  assay plan llama-3.1-70b dgx-h100 --set cluster.nodes=128\n"
       "  assay plan w.yaml c.yaml --json | jq .best.mfu\n"
-      "  assay compare before.yaml after.yaml\n"
-      "\nOptions: --json  -o FILE  --set PATH=VALUE  --seed N  --color WHEN  --ascii  -q  -v  "
-      "--version\n"
-      "Help:    assay COMMAND -h        Exit: 0 yes  1 no  2 input  3 system\n";
+      "  assay compare before.yaml after.yaml\n\n";
+  out += wrap(
+             "Options: --json  -o FILE  --set PATH=VALUE  --seed N  --color WHEN  --ascii  -q  -v  "
+             "--version",
+             width, 9) +
+         "\n";
+  out += "Help:    assay COMMAND -h        Exit: 0 yes  1 no  2 input  3 system\n";
   return out;
 }
 
@@ -255,7 +263,7 @@ std::string reference_page(const std::vector<Command>& commands) {
       "printed\nis partial. A broken pipe is success.\n";
   for (const Command& c : commands) {
     out += fmt::format("\n## assay {} {}\n\n{}.\n\n", c.name, c.operands, c.brief);
-    const std::string more = paragraphs(c.more, kHelpWidth);
+    const std::string more = paragraphs(c.more, kPageWidth);
     if (!more.empty()) out += more + "\n";
     if (!c.options.empty()) out += reference_options(c.options) + "\n";
     if (!c.examples.empty()) {

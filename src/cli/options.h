@@ -58,9 +58,9 @@ using UsageErrors = std::vector<UsageError>;
 // the options; `-` is an operand. All that cannot be read is added to `wrong`.
 Arguments parse(const Command&, const std::vector<std::string>& words, UsageErrors& wrong);
 
-std::string short_help(const Command&);
-std::string long_help(const Command&);
-std::string overview(const std::vector<Command>&);
+std::string short_help(const Command&, int width);
+std::string long_help(const Command&, int width);
+std::string overview(const std::vector<Command>&, int width);
 // docs/reference/cli.md, all of it.
 std::string reference_page(const std::vector<Command>&);
 

@@ -59,11 +59,14 @@ TEST(Options, EveryOptionHasOneNameAndHelpFits) {
       for (const Option& g : global_options()) EXPECT_NE(o.name, g.name);
       EXPECT_FALSE(o.brief.empty()) << o.name;
     }
-    const std::string text = short_help(c) + long_help(c);
-    for (size_t start = 0; start < text.size();) {
-      const size_t end = text.find('\n', start);
-      EXPECT_LE(end - start, 100u) << text.substr(start, end - start);
-      start = end + 1;
+    for (const int width : {80, 100}) {
+      const std::string text =
+          short_help(c, width) + long_help(c, width) + overview(commands(), width);
+      for (size_t start = 0; start < text.size();) {
+        const size_t end = text.find('\n', start);
+        EXPECT_LE(end - start, static_cast<size_t>(width)) << text.substr(start, end - start);
+        start = end + 1;
+      }
     }
   }
 }

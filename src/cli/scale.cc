@@ -75,6 +75,7 @@ int run(const Context& context, const Arguments& args) {
   options.progress = progress.callback();
   Setting& setting = description->setting;
   if (!grow_fabric(setting, options.sizes)) return reject(context, no_ports(*description));
+  fit_batch(setting.workload, options.sizes, description->assumed, description->origins);
   const ScaleResult result = scale(setting, description->plan, description->plan_keys, options);
   bool any = false;
   for (const ScalePoint& p : result.best) any |= p.fits;

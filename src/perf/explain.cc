@@ -56,8 +56,9 @@ struct Subject {
 Derivation peak_figure(const Subject& u) {
   const Accelerator& a = u.s.cluster.accelerator;
   const std::string name(enum_names(u.p.precision)[static_cast<size_t>(u.p.precision)]);
+  const size_t digits = name.find("fp");  // mxfp8 runs at the peak of fp8
   Derivation d = given("peak", peak(a, u.p.precision).v / 1e12, "TFLOPS",
-                       fmt::format("cluster.accelerator.{}", name == "nvfp4" ? "fp4" : name));
+                       "cluster.accelerator." + name.substr(digits == 2 ? digits : 0));
   d.equation = fmt::format("{} {} dense", a.name, name);
   d.mark = 's';
   return d;
@@ -200,9 +201,21 @@ Inputs data_inputs(const Subject& u, bool gradients) {
   return inputs;
 }
 
+Derivation timed(std::string name, Seconds t, std::string equation) {
+  return leaf(std::move(name), t.v, "s", std::move(equation), 'c', "docs/models/step.md");
+}
+
 Inputs pipeline_inputs(const Subject& u, Account a) {
   Inputs inputs{count_of("stages", u.l.pp), count_of("chunks of a stage", u.l.vpp),
                 count_of("micro-batches", u.l.microbatches)};
+  if (a != Account::kCommPipeline) {
+    inputs.push_back(timed("slowest stage", u.step.slowest, "one micro-batch"));
+    inputs.push_back(timed("mean stage", u.step.mean, "one micro-batch"));
+  }
+  if (a == Account::kBubble) {
+    inputs.push_back(timed("to the next stage", u.step.hop,
+                           "one micro-batch, what is not hidden; copies to the host, too"));
+  }
   if (a == Account::kStageImbalance) {
     inputs.push_back(count_of("layers", layer_count(u.s.workload.model), "workload.model.layers"));
     inputs.push_back(count_of("vocabulary", u.s.workload.model.vocab, "workload.model.vocab"));
@@ -232,6 +245,67 @@ Inputs host_inputs(const Subject& u, Account a) {
                "forward and backward, per micro-batch", 'c', "docs/models/step.md")};
 }
 
+// A kind of kernel over the whole step, recomputation aside: layers x micro-batches / stages.
+Seconds whole_step(const Subject& u, Seconds PassCost::*kind) {
+  const Model& m = u.s.workload.model;
+  const double experts = static_cast<double>(moe_layers(m));
+  const double dense = static_cast<double>(layer_count(m)) - experts;
+  const auto of = [kind](const LayerCost& l) { return l.forward.*kind + l.backward.*kind; };
+  const Seconds one =
+      of(u.cost.dense) * dense + of(u.cost.moe) * experts + of(u.cost.embedding) + of(u.cost.head);
+  return one * (static_cast<double>(u.l.microbatches) / static_cast<double>(u.l.pp));
+}
+
+// What the operations below an account are multiplied by, and what they come to.
+Inputs kernel_inputs(const Subject& u, Account a) {
+  const Model& m = u.s.workload.model;
+  const Seconds attention_peak = whole_step(u, &PassCost::attention_peak);
+  Inputs inputs;
+  if (a == Account::kMatmul) {
+    inputs = {timed("all matmuls", whole_step(u, &PassCost::matmul), "at the burst clock"),
+              timed("at the peak", u.r.ledger[Account::kUseful] - attention_peak,
+                    "useful, less attention at the peak")};
+  } else if (a == Account::kAttention) {
+    inputs = {timed("all attention", whole_step(u, &PassCost::attention), "at the burst clock"),
+              timed("at the peak", attention_peak, "useful")};
+  } else {
+    const Seconds kernels =
+        whole_step(u, a == Account::kMemoryBound ? &PassCost::memory : &PassCost::tensor);
+    inputs = {timed("of the layers", kernels, "one micro-batch after the other")};
+    const Seconds rest = u.r.ledger[a] - kernels;
+    if (rest.v > 1e-6 * u.r.ledger[a].v)
+      inputs.push_back(
+          timed("once a step", rest, "gradients added up, copies of gathered weights"));
+  }
+  inputs.push_back(count_of("layers", layer_count(m), "workload.model.layers"));
+  if (m.experts > 0) inputs.push_back(count_of("of them with experts", moe_layers(m)));
+  inputs.push_back(count_of("micro-batches", u.l.microbatches));
+  inputs.push_back(count_of("stages", u.l.pp));
+  return inputs;
+}
+
+// How the inputs make up the figure, where it is more than a name.
+const char* account_equation(const Subject& u, Account a) {
+  switch (a) {
+    case Account::kMatmul:
+      return "all matmuls - at the peak";
+    case Account::kAttention:
+      return "all attention - at the peak";
+    case Account::kBubble:
+      if (u.l.vpp > 1)
+        return "(stages x (mean + to the next) - slowest - to the next) / chunks of a stage";
+      return u.p.schedule == Schedule::kZeroBubble
+                 ? "(stages x (mean + to the next) - slowest - to the next) / 3"
+                 : "stages x (mean + to the next) - slowest - to the next";
+    case Account::kStageImbalance:
+      return "(slowest - mean) x micro-batches";
+    default:
+      return "";
+  }
+}
+
+void append(Inputs& to, Inputs more) { to.insert(to.end(), more.begin(), more.end()); }
+
 // What an account rests on besides its operations.
 Inputs account_inputs(const Subject& u, Account a) {
   Inputs inputs;
@@ -239,8 +313,13 @@ Inputs account_inputs(const Subject& u, Account a) {
   switch (a) {
     case Account::kUseful:
       return {flops_figure(u), peak_figure(u), count_of("accelerators", u.l.ranks)};
+    case Account::kMatmul:
+    case Account::kAttention:
+      return kernel_inputs(u, a);
     case Account::kMemoryBound:
-      return memory_inputs(u);
+      inputs = kernel_inputs(u, a);
+      append(inputs, memory_inputs(u));
+      return inputs;
     case Account::kOptimizer:
       inputs = memory_inputs(u);
       inputs.push_back(given("state per parameter", st.optimizer_bytes, "B per parameter",
@@ -253,7 +332,9 @@ Inputs account_inputs(const Subject& u, Account a) {
     case Account::kThermal:
       return clock_inputs(u);
     case Account::kCommTensor:
-      inputs = {share_of("hidden forward", u.p.overlap_tp ? st.overlap_tp : 0, "stack.overlap_tp")};
+      inputs = kernel_inputs(u, a);
+      inputs.push_back(
+          share_of("hidden forward", u.p.overlap_tp ? st.overlap_tp : 0, "stack.overlap_tp"));
       add_links(u, u.l.tensor, inputs);
       return inputs;
     case Account::kCommContext:
@@ -293,6 +374,7 @@ Derivation account_figure(const Subject& u, Account a) {
     d.equation += "; none in this step";
     return d;
   }
+  if (const std::string how = account_equation(u, a); !how.empty()) d.equation += ": " + how;
   d.inputs = account_inputs(u, a);
   for (const OpRecord& op : u.ops) {
     if (op.kind != op_kind(a)) continue;
@@ -338,7 +420,8 @@ Derivation memory_figure(const Subject& u) {
   const MemoryUse& m = u.r.memory;
   Derivation d = leaf(
       "memory", m.reserved.v, "B",
-      fmt::format("allocated x fragmentation, of {:.1f} GiB usable; worst rank, stage {} of {}",
+      fmt::format("allocated x fragmentation + outside the allocator, of {:.1f} GiB usable; worst "
+                  "rank, stage {} of {}",
                   m.capacity / kGiB, m.stage + 1, u.l.pp),
       'c', "docs/models/memory.md");
   Derivation allocated = leaf("allocated", m.allocated.v, "B", "sum of the parts", 'c', d.source);
@@ -354,10 +437,18 @@ Derivation memory_figure(const Subject& u) {
        fmt::format("micro-batch {}, {} in flight at most", u.p.micro_batch, u.l.pp));
   part("buffers", m.buffers, "gathered layers");
   part("framework", m.framework, "workspaces and communication buffers");
+  const bool gathered = u.p.zero == 3 && u.l.shard > 1;
+  const double fragmentation = gathered ? st.fragmentation_gathered : st.fragmentation;
   d.inputs = {std::move(allocated),
-              given("fragmentation", m.reserved / m.allocated, "", "stack.fragmentation"),
-              given("nominal memory", u.s.cluster.accelerator.memory.v / 1e9, "GB nominal",
-                    "cluster.accelerator.memory")};
+              given("fragmentation", fragmentation, "",
+                    gathered ? "stack.fragmentation_gathered" : "stack.fragmentation"),
+              given("outside the allocator", st.outside_memory.v, "B", "stack.outside_memory")};
+  const Bytes rest = m.reserved - m.allocated * fragmentation - st.outside_memory;
+  if (std::abs(rest.v) > 1e-6 * m.reserved.v)
+    d.inputs.push_back(leaf(rest.v > 0 ? "gradients kept apart" : "given back when full", rest.v,
+                            "B", "", 'c', d.source));
+  d.inputs.push_back(given("nominal memory", u.s.cluster.accelerator.memory.v / 1e9, "GB nominal",
+                           "cluster.accelerator.memory"));
   return d;
 }
 

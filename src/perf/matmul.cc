@@ -83,6 +83,7 @@ Path path_of(const Accelerator& a, const MatmulParams& p, Precision precision) {
       if (a.fp8.v > 0) return {a.fp8.v, p.efficiency_fp8, 1, 2, 16};
       return path16(a, p, true);
     case Precision::kNvfp4:
+    case Precision::kMxfp4:
       if (a.fp4.v > 0) return {a.fp4.v, p.efficiency_fp4, kFp4Bytes, 2, 32};
       [[fallthrough]];
     case Precision::kMxfp8:

@@ -143,7 +143,7 @@ Prediction Predictor::predict(const Plan& p) {
   r.ledger[Account::kMatmul] += r.ledger[Account::kUseful] - ideal;
   r.ledger[Account::kUseful] = ideal;
   const Range range = prediction_range(s, p, l, r.ledger);
-  r.low = r.step * range.low;
+  r.low = std::min(r.step, std::max(r.step * range.low, ideal));  // no step beats the peak
   r.high = r.step * range.high;
   r.extrapolated = range.extrapolated;
   ASSERT(std::isfinite(r.step.v) && r.step.v > 0);

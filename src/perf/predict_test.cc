@@ -387,5 +387,56 @@ TEST(Predict, ShardedExpertsCrossNodes) {
   EXPECT_EQ(dense.shard_expert.per_domain, dense.shard_group.per_domain);
 }
 
+// A derivation is worth its name where its figure follows from its inputs.
+TEST(Explain, FiguresFollowFromTheirInputs) {
+  const auto input = [](const Derivation& d, const std::string& name) {
+    for (const Derivation& i : d.inputs) {
+      if (i.name == name) return i.value;
+    }
+    ADD_FAILURE() << d.name << " has no input " << name;
+    return 0.0;
+  };
+  for (const char* model : {"llama-3.1-70b", "mixtral-8x22b"}) {
+    Setting s = setting(model, "h100-1024", "megatron-core", 64, 4096, 256);
+    Predictor predictor(s);
+    Plan p = s.stack.defaults;
+    p.tp = 4, p.pp = 4, p.micro_batch = 1;
+    ASSERT_FALSE(predictor.impossible(p));
+    const Derivation memory = predictor.explain(p, "memory");
+    EXPECT_EQ(input(memory, "fragmentation"), s.stack.fragmentation);
+    const double sum = input(memory, "allocated") * input(memory, "fragmentation") +
+                       input(memory, "outside the allocator");
+    EXPECT_NEAR(sum / memory.value, 1, memory.inputs.size() > 4 ? 0.1 : 1e-9);
+    const Derivation matmul = predictor.explain(p, "kernels.matmul");
+    EXPECT_NEAR(input(matmul, "all matmuls") - input(matmul, "at the peak"), matmul.value,
+                1e-6 * matmul.value);
+    const Derivation attention = predictor.explain(p, "kernels.attention");
+    EXPECT_NEAR(input(attention, "all attention") - input(attention, "at the peak"),
+                attention.value, 1e-6 * attention.value);
+    const Derivation bubble = predictor.explain(p, "waiting.bubble");
+    const double hop = input(bubble, "to the next stage");
+    EXPECT_NEAR(input(bubble, "stages") * (input(bubble, "mean stage") + hop) -
+                    input(bubble, "slowest stage") - hop,
+                bubble.value, 1e-9 * bubble.value);
+    const Derivation uneven = predictor.explain(p, "waiting.imbalance");
+    EXPECT_NEAR((input(uneven, "slowest stage") - input(uneven, "mean stage")) *
+                    input(uneven, "micro-batches"),
+                uneven.value, 1e-9);
+  }
+}
+
+// A range that promises more than the peak promises nothing.
+TEST(Predict, NoRangeBeatsThePeak) {
+  Setting s = setting("llama-3.1-70b", "tpu-v5p-1024", "maxtext", 256, 4096, 256);
+  s.stack.spread = 0.6;
+  Predictor predictor(s);
+  Plan p = s.stack.defaults;
+  p.dp = 256, p.micro_batch = 1;
+  ASSERT_FALSE(predictor.impossible(p));
+  const Prediction r = predictor.predict(p);
+  EXPECT_LE(r.mfu * (r.step / r.low), 1 + 1e-12);
+  EXPECT_LE(r.low.v, r.step.v);
+}
+
 }  // namespace
 }  // namespace assay

@@ -15,10 +15,7 @@ double word_bytes(Precision p) { return p == Precision::kFp32 || p == Precision:
 
 }  // namespace
 
-bool quantised(Precision p) {
-  return p == Precision::kFp8 || p == Precision::kMxfp8 || p == Precision::kNvfp4 ||
-         p == Precision::kInt8;
-}
+bool quantised(Precision p) { return p >= Precision::kFp8; }
 
 Precision unquantised(Precision p) { return quantised(p) ? Precision::kBf16 : p; }
 
@@ -98,7 +95,7 @@ void linear(const Rank& r, LayerCost& c, double tokens, double n, double k, doub
   c.backward.matmul_peak += ideal * (weight_gradient ? 2.0 : 1.0);
   if (quantised(precision)) {
     const double once = r.p.zero >= 3 ? 1.0 : 1.0 / static_cast<double>(r.l.microbatches);
-    const bool blocks = precision == Precision::kMxfp8 || precision == Precision::kNvfp4;
+    const bool blocks = precision >= Precision::kMxfp8 && precision <= Precision::kMxfp4;
     const double q = blocks ? r.s.stack.quantize_blocks : r.s.stack.quantize_traffic;
     const double weights = n * k * groups * once;
     c.forward.memory += Bytes((tokens * k * groups + weights) * q) / r.memory;

@@ -380,6 +380,7 @@ Step assemble_step(const Setting& s, const Plan& p, const Layout& l, const Links
   g[Account::kStageImbalance] += Seconds((t.slowest - mean) * m);
   g[Account::kCommPipeline] += Seconds(hop * m);
   g[Account::kHostCopy] += Seconds(parked * m);
+  out.slowest = Seconds(t.slowest), out.mean = Seconds(mean), out.hop = Seconds(hop + parked);
   const Seconds each(t.slowest + hop + parked);
   const Seconds sum = Seconds(t.sum) + Seconds((hop + parked) * pp);
   g[Account::kBubble] += bubble_time(p.schedule, l.vpp, sum, each);

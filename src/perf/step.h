@@ -13,6 +13,9 @@ struct Step {
   Ledger ledger;     // one step, per accelerator; its sum is the step time
   double clock = 1;  // held clock over burst clock
   double draw = 0;   // mean power drawn, of (tdp - idle)
+  // One micro-batch through the slowest stage, through the mean of them, and on to the next
+  // (or to the host, where activations are parked).
+  Seconds slowest, mean, hop;
 };
 
 Step assemble_step(const Setting&, const Plan&, const Layout&, const Links&, const MicrobatchCost&);

@@ -37,7 +37,7 @@ struct Comparison {
   double interaction_mfu = 0, interaction_step_s = 0;
   // Per token, first side over last: above 1 the last is faster. 90 % uncertainty.
   double speedup = 1, speedup_uncertainty = 0;
-  bool significant = false;  // the ranges do not overlap
+  bool significant = false;  // the 90 % range of the ratio does not hold 1
 };
 
 // REQUIRES: at least two sides, each with its prediction.
@@ -45,6 +45,9 @@ Comparison compare(std::vector<Side> sides);
 
 // The differing settings of two sides and their gains, as above; used by `scale` too.
 std::vector<Change> attribute(const Side& before, const Side& after);
+
+// Whether the 90 % range of the ratio of two times per token does not hold 1.
+bool differ(const Side&, const Side&);
 
 // Seconds per token of the whole job.
 Interval time_per_token(const Side&);

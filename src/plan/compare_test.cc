@@ -1,5 +1,7 @@
 #include "plan/compare.h"
 
+#include <cmath>
+
 #include <gtest/gtest.h>
 
 #include "plan/leaves.h"
@@ -129,6 +131,51 @@ TEST(Scale, KeptPlanIsNeverMuchBetterThanTheBest) {
     EXPECT_EQ(r.fixed[i].plan.tp, 8);
     EXPECT_LE(cautious(r.best[i].prediction), cautious(r.fixed[i].prediction));
   }
+}
+
+TEST(Compare, ErrorsOfOneMachineCancelInPart) {
+  const Side a = side({"llama-2-7b", "h100-16"}, kPlain);
+  Side b = a;
+  const double half = std::log(a.prediction.high / a.prediction.low) / 2;
+  const double faster = std::exp(-1.1 * half);
+  b.prediction.step *= faster, b.prediction.low *= faster, b.prediction.high *= faster;
+  EXPECT_TRUE(compare({a, b}).significant);
+  b.setting.cluster.accelerator.name = "another";
+  EXPECT_FALSE(compare({a, b}).significant);
+}
+
+TEST(Compare, RoundingIsNoInteraction) {
+  const Side a = side({"llama-2-7b", "h100-16"}, kPlain);
+  const Side b = side({"llama-2-7b", "h100-16"}, with({"plan.recompute=full"}));
+  EXPECT_EQ(compare({a, b}).interaction_step_s, 0);
+}
+
+// A plan is measured against its own kind: against a kept one the best looks better than ideal.
+TEST(Scale, BestPlansScaleAgainstTheBestPlan) {
+  Request r;
+  r.inputs = {"llama-2-7b", "h100-64"};
+  r.sets = {"plan.tp=8", "plan.pp=1", "plan.micro_batch=1"};
+  const auto d = describe(r, catalog());
+  ASSERT_TRUE(d);
+  ScaleOptions options;
+  options.sizes = {8, 16, 64};
+  options.fix_plan = true;
+  const ScaleResult s = scale(d->setting, d->plan, d->plan_keys, options);
+  for (const ScalePoint& p : s.best) EXPECT_LE(p.efficiency, 1.1) << p.accelerators;
+}
+
+TEST(Scale, SaysWhatDoesNotDivide) {
+  Request r;
+  r.inputs = {"llama-3.1-8b", "h100-1024"};
+  r.sets = {"workload.global_batch=1024"};
+  const auto d = describe(r, catalog());
+  ASSERT_TRUE(d);
+  ScaleOptions options;
+  options.sizes = {900};
+  const ScaleResult s = scale(d->setting, d->plan, d->plan_keys, options);
+  EXPECT_FALSE(s.best[0].fits);
+  EXPECT_FALSE(s.best[0].possible);
+  EXPECT_NE(s.best[0].why_not.find("1024 is not a multiple"), std::string::npos);
 }
 
 }  // namespace

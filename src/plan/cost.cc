@@ -108,7 +108,7 @@ Derivation days_figure(const Description& d, const RunFigures& r, Derivation ste
 Derivation price_figure(const RunFigures& r) {
   return leaf("price", r.price_per_hour, "$/h", r.price_stated ? 's' : 'a',
               r.price_stated ? "cluster.price" : "catalog price of the accelerator",
-              r.price_stated ? "cluster.price" : "cluster.accelerator.price");
+              "cluster.price");
 }
 
 // At the meter: the whole job, facility included.

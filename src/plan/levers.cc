@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include <fmt/format.h>
 
@@ -15,6 +16,11 @@ namespace {
 
 constexpr size_t kLeversMost = 5;
 constexpr double kGainLeast = 0.005;  // below this a lever is not worth a line
+// Another width is another model: only for a gain beyond doubt. Rows of 64 elements are 128 bytes
+// of 16 bits, which every load path and tile divides.
+constexpr double kPaddingGainLeast = 0.03;
+constexpr int64_t kPaddedTo = 64;
+constexpr double kPaddingMost = 0.05;  // of the width
 
 // One attempt: a change of the setting or the plan. With `search`, the best plan under the changed
 // setting counts (with `stated` kept), otherwise the same plan.
@@ -70,14 +76,19 @@ class LeverList {
 };
 
 void add_precision(LeverList& list, const Setting& s, const Plan& p) {
+  const Accelerator& a = s.cluster.accelerator;
   const bool sixteen = p.precision == Precision::kBf16 || p.precision == Precision::kFp16;
-  if (sixteen && s.cluster.accelerator.fp8.v > 0) {
+  if (sixteen && supports(a, Precision::kFp8)) {
     list.plan("FP8 matrix math", "--set plan.precision=fp8",
               [](Plan& q) { q.precision = Precision::kFp8; });
   }
-  if (s.cluster.accelerator.fp4.v > 0 && p.precision != Precision::kNvfp4) {
+  if (p.precision == Precision::kNvfp4 || p.precision == Precision::kMxfp4) return;
+  if (supports(a, Precision::kNvfp4)) {
     list.plan("NVFP4 matrix math", "--set plan.precision=nvfp4",
               [](Plan& q) { q.precision = Precision::kNvfp4; });
+  } else if (supports(a, Precision::kMxfp4)) {
+    list.plan("MXFP4 matrix math", "--set plan.precision=mxfp4",
+              [](Plan& q) { q.precision = Precision::kMxfp4; });
   }
 }
 
@@ -180,11 +191,59 @@ void add_searches(LeverList& list, const Setting& s, const Candidate& now,
   memory.command = fmt::format("--set 'cluster.accelerator.memory={:g} GB'",
                                memory.setting.cluster.accelerator.memory.v / 1e9);
   list.attempts.push_back(std::move(memory));
-  Attempt batch{"twice the batch (per token)", "", s, now.plan, kept, search};
-  batch.setting.workload.global_batch *= 2;
-  batch.command =
-      fmt::format("--set workload.global_batch={}", batch.setting.workload.global_batch);
-  list.attempts.push_back(std::move(batch));
+  const auto batch_of = [&](int64_t n, std::string label) {
+    Attempt batch{std::move(label),
+                  fmt::format("--set workload.global_batch={}", n),
+                  s,
+                  now.plan,
+                  kept,
+                  search};
+    batch.setting.workload.global_batch = n;
+    list.attempts.push_back(std::move(batch));
+  };
+  const int64_t batch = std::max<int64_t>(s.workload.global_batch, 1);
+  batch_of(2 * batch, "twice the batch (per token)");
+  // One whose parts are equal where this one forces the degrees.
+  const int64_t used = accelerators_used(s);
+  const int64_t equal = divisible_batch(batch, {used});
+  if (equal != batch)
+    batch_of(equal,
+             fmt::format("batch {} -> {}, in equal parts (per token)", count(batch), count(equal)));
+}
+
+struct Width {
+  const char* key;
+  int64_t Model::*value;
+};
+
+// Widths that are no multiple of what kernels load at once, padded where that alone is faster; all
+// of them are one lever. Nothing where it would not be worth another model.
+std::optional<Attempt> padded_widths(const Setting& s, const Candidate& now) {
+  const auto faster = [&now](const Attempt& a) {
+    const std::optional<WhatIf> found = carry_out(a);
+    return found ? 1 - found->prediction.step / now.prediction.step : 0.0;
+  };
+  Attempt all{"", "", s, now.plan, {}, false};
+  for (const Width w : {Width{"hidden", &Model::hidden}, Width{"ffn", &Model::ffn},
+                        Width{"expert_ffn", &Model::expert_ffn}, Width{"vocab", &Model::vocab}}) {
+    const Model& m = s.workload.model;
+    if (m.*w.value == 0) continue;
+    int64_t step = kPaddedTo * now.plan.tp;
+    if (w.value == &Model::hidden && m.head_dim == 0) step = std::lcm(step, m.heads);
+    const int64_t width = m.*w.value, padded = (width + step - 1) / step * step;
+    if (static_cast<double>(padded - width) > kPaddingMost * static_cast<double>(width)) continue;
+    Attempt one{"", "", s, now.plan, {}, false};
+    one.setting.workload.model.*w.value = padded;
+    if (padded == width || faster(one) < kGainLeast) continue;
+    all.setting.workload.model.*w.value = padded;
+    all.label += fmt::format("{}{} {} -> {}", all.label.empty() ? "" : ", ", w.key, count(width),
+                             count(padded));
+    all.command +=
+        fmt::format("{}--set workload.model.{}={}", all.command.empty() ? "" : " ", w.key, padded);
+  }
+  if (all.label.empty() || faster(all) < kPaddingGainLeast) return std::nullopt;
+  all.label += ", padded";
+  return all;
 }
 
 // The change of time per token: a lever may change the batch.
@@ -325,27 +384,33 @@ void try_more_nodes(FixList& fixes, const Setting& s, const Catalog& known) {
   }
 }
 
-// Accelerators of the same maker with enough memory, smallest first. More memory behind less than
-// half of the arithmetic (H20 for H100) fits and helps nobody.
-void try_accelerators(FixList& fixes, const Setting& s, const Miss& miss, const Catalog& known) {
+// Accelerators of the same maker with enough memory, smallest first and of each size the fastest.
+// More memory behind less than half of the arithmetic (H20 for H100) fits and helps nobody.
+void try_accelerators(FixList& fixes, const Setting& s, const Plan& base, const Miss& miss,
+                      const Catalog& known) {
   const Accelerator& now = s.cluster.accelerator;
+  const auto rate = [&base](const Accelerator& a) { return peak(a, base.precision).v; };
   std::vector<const Accelerator*> larger;
   for (const Accelerator& a : known.accelerators) {
     if (a.vendor != now.vendor || a.memory < miss.memory.reserved) continue;
-    if (peak(a, Precision::kBf16).v < peak(now, Precision::kBf16).v / 2) continue;
+    if (!supports(a, base.precision) || rate(a) < rate(now) / 2) continue;
     larger.push_back(&a);
   }
-  std::stable_sort(larger.begin(), larger.end(), [](const Accelerator* a, const Accelerator* b) {
-    return a->memory < b->memory;
+  std::stable_sort(larger.begin(), larger.end(), [&](const Accelerator* a, const Accelerator* b) {
+    return a->memory != b->memory ? a->memory < b->memory : rate(*a) > rate(*b);
   });
   int kept = 0;
+  Bytes size;
   for (const Accelerator* a : larger) {
+    if (a->memory == size) continue;
     Attempt other = fixes.start(format_quantity(a->memory.v, Dimension::kBytes) + " each",
                                 "--set cluster.node.accelerator=" + a->name);
     other.setting.cluster.accelerator = *a;
     other.setting.cluster.node.accelerator = a->name;
     resolve(other.setting, known);
-    if (fixes.attempt(other) && ++kept == 3) return;
+    if (!fixes.attempt(other)) continue;
+    size = a->memory;
+    if (++kept == 3) return;
   }
 }
 
@@ -360,6 +425,8 @@ std::vector<WhatIf> levers(const Setting& setting, const Candidate& now,
   add_hardware(list, setting);
   if (!stated.empty()) add_neighbours(list, now.plan);
   add_searches(list, setting, now, stated);
+  if (std::optional<Attempt> padded = padded_widths(setting, now))
+    list.attempts.push_back(std::move(*padded));
   // Searches take the time.
   const double searches = static_cast<double>(std::count_if(
       list.attempts.begin(), list.attempts.end(), [](const Attempt& a) { return a.search; }));
@@ -389,7 +456,7 @@ std::vector<WhatIf> fixes(const Setting& setting, const Plan& base,
   list.begin_kind(2);
   try_more_nodes(list, setting, known);
   list.begin_kind(3);
-  try_accelerators(list, setting, miss, known);
+  try_accelerators(list, setting, base, miss, known);
   return std::move(list.list);
 }
 

@@ -93,9 +93,7 @@ TEST(Advice, HoldsForAPlanThatIsStated) {
   expect_kept({{"llama-3.1-70b", "h100-64"}, {"plan.tp=8", "plan.pp=2", "plan.micro_batch=1"}});
 }
 
-TEST(Advice, HoldsForASearchedPlan) {
-  expect_kept({{"llama-3.1-8b", "h100-16"}, {}});
-}
+TEST(Advice, HoldsForASearchedPlan) { expect_kept({{"llama-3.1-8b", "h100-16"}, {}}); }
 
 // One node has no fabric; several are joined as such nodes usually are, and that is said.
 TEST(Advice, MoreOfASingleNodeAreJoined) {
@@ -108,6 +106,46 @@ TEST(Advice, MoreOfASingleNodeAreJoined) {
   options.what_ifs = false;
   EXPECT_DOUBLE_EQ(study(*one, catalog(), options).prediction.step.v,
                    study(*many, catalog(), options).prediction.step.v);
+}
+
+const WhatIf* with_command(const std::vector<WhatIf>& all, const std::string& part) {
+  for (const WhatIf& w : all) {
+    if (w.command.find(part) != std::string::npos) return &w;
+  }
+  return nullptr;
+}
+
+PlanResult planned(const Asked& asked) {
+  const auto d = described(asked);
+  EXPECT_TRUE(d) << render(d.error());
+  return study(*d, catalog());
+}
+
+TEST(Advice, NamesFormatsThatTheAcceleratorHas) {
+  const PlanResult amd = planned({{"llama-3.1-8b", "mi355x-1024"}, {}, 64});
+  EXPECT_NE(with_command(amd.levers, "precision=mxfp4"), nullptr);
+  EXPECT_EQ(with_command(amd.levers, "precision=nvfp4"), nullptr);
+}
+
+// 13,333 is odd: kernels load it element by element.
+TEST(Advice, PadsWidthsThatAreSlow) {
+  const Asked odd{{"llama-3.1-8b", "h100-8"}, {"workload.model.ffn=13333"}};
+  const WhatIf* padded = with_command(planned(odd).levers, "workload.model.ffn=13376");
+  ASSERT_NE(padded, nullptr);
+  expect_kept(odd);
+  EXPECT_EQ(with_command(planned({{"llama-3.1-8b", "h100-8"}, {}}).levers, "model."), nullptr);
+}
+
+TEST(Advice, SaysWhenTheBatchBinds) {
+  const PlanResult r = planned({{"llama-3.1-8b", "h100-1024"}, {"workload.global_batch=1024"}, 96});
+  const WhatIf* equal = with_command(r.levers, "workload.global_batch=1536");
+  ASSERT_NE(equal, nullptr);
+  EXPECT_LT(equal->step_change, -0.02);
+}
+
+TEST(Advice, OffersNoAcceleratorWithoutTheFormat) {
+  const PlanResult r = planned({{"llama-3.1-8b", "rtx4090-8"}, {"workload.task=sft"}, 4});
+  EXPECT_EQ(with_command(r.fixes, "v100"), nullptr);
 }
 
 }  // namespace

@@ -20,8 +20,8 @@ ScalePoint best_at(const Setting& s, const Plan& base, const std::set<std::strin
   Predictor predictor(s);
   SearchOptions options;
   options.keep = 1;
-  options.coarse = true;
   const SearchResult found = search(predictor, base, stated, options);
+  point.possible = found.possible > 0;
   if (found.found()) {
     point.fits = true;
     point.plan = found.top[0].plan;
@@ -53,6 +53,7 @@ ScalePoint fixed_at(const Setting& s, Plan plan) {
     point.why_not = why->reason;
     return point;
   }
+  point.possible = true;
   point.prediction = predictor.predict(plan);
   point.fits = point.prediction.memory.fits();
   if (!point.fits) point.why_not = does_not_fit(point.prediction.memory);
@@ -79,8 +80,10 @@ double usd_per_mtoken(const Setting& s, const Prediction& p) {
   return p.tokens_per_s > 0 ? run.price_per_hour / kSecondsPerHour * n / p.tokens_per_s * 1e6 : 0;
 }
 
-// Speed-ups against `first`, which belongs to the smallest size that fits.
-void relate(std::vector<ScalePoint>& points, const ScalePoint& first, const Setting& s) {
+// Speed-ups against the smallest size that fits.
+void relate(std::vector<ScalePoint>& points, const Setting& s) {
+  if (first_fitting(points) == nullptr) return;
+  const ScalePoint first = *first_fitting(points);
   const ScalePoint* previous = nullptr;
   for (ScalePoint& p : points) {
     if (!p.fits) continue;
@@ -187,13 +190,9 @@ ScaleResult scale(const Setting& setting, const Plan& base, const std::set<std::
     }
   }
   if (options.fix_plan) keep_one_plan(result, setting, base, whole);
-  const std::vector<ScalePoint>& main = options.fix_plan ? result.fixed : result.best;
-  const ScalePoint* first = first_fitting(main);
-  if (!first) return result;
-  const ScalePoint reference = *first;
-  relate(result.best, reference, setting);
-  relate(result.fixed, reference, setting);
-  result.break_even = break_even(main);
+  relate(result.best, setting);
+  relate(result.fixed, setting);
+  result.break_even = break_even(options.fix_plan ? result.fixed : result.best);
   if (options.fix_plan && result.best.back().fits && result.fixed.back().fits) {
     result.wrong_choice =
         attribute(side_of(setting, result.fixed.back()), side_of(setting, result.best.back()));

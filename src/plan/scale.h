@@ -19,7 +19,8 @@ constexpr double kDoublingPays = 1.5;
 struct ScalePoint {
   int64_t accelerators = 0;
   bool fits = false;
-  std::string why_not;  // where it does not: in words
+  bool possible = false;  // some plan obeys the rules of the software; it may still not fit
+  std::string why_not;    // where it does not: in words
   Plan plan;
   Prediction prediction;
   double speedup = 0;     // over the first size that fits

@@ -10,20 +10,50 @@
 namespace assay {
 namespace {
 
-constexpr double kShareLeast = 0.0005;  // smaller accounts are not listed one by one
-
 bool knows(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// Useful work is arithmetic on specs; everything else is the calibrated model's.
-std::vector<LedgerLine> ledger_lines(const Prediction& p) {
+// The catalog's entry of a setting: `stack.jitter` is `stacks.megatron-core.jitter`.
+std::string catalog_path(const Setting& s, const std::string& path) {
+  const std::pair<std::string, std::string> sections[] = {
+      {"cluster.accelerator.", "accelerators." + s.cluster.accelerator.name},
+      {"cluster.node.", "nodes." + s.cluster.node.name},
+      {"cluster.fabric.", "fabrics." + s.cluster.fabric.name},
+      {"workload.model.", "models." + s.workload.model.name},
+      {"stack.", "stacks." + s.stack.name},
+      {"kernels.", "kernels." + s.kernels.name},
+      {"scaleup_params.", "collectives." + s.scaleup_params.name},
+      {"fabric_params.", "collectives." + s.fabric_params.name},
+  };
+  for (const auto& [section, entry] : sections) {
+    if (path.starts_with(section)) return entry + "." + path.substr(section.size());
+  }
+  return path;
+}
+
+const Origin* origin_of(const Description& d, const Catalog& known, const std::string& path) {
+  for (const Origins* origins : {&d.origins, &known.origins}) {
+    const auto found = origins->find(origins == &d.origins ? path : catalog_path(d.setting, path));
+    if (found != origins->end()) return &found->second;
+  }
+  return nullptr;
+}
+
+// Useful work is arithmetic on specs; everything else is the calibrated model's, but for kernels
+// that nobody measured.
+char account_mark(Account a, bool kernels_assumed) {
+  if (a == Account::kUseful) return 's';
+  return kernels_assumed && info(a).group == "kernels" ? 'a' : 'c';
+}
+
+std::vector<LedgerLine> ledger_lines(const Prediction& p, bool kernels_assumed) {
   std::vector<LedgerLine> lines;
   for (int i = 0; i < kAccounts; ++i) {
     const Account a = static_cast<Account>(i);
     const double share = p.ledger[a] / p.step;
-    if (share < kShareLeast && a != Account::kUseful) continue;
-    lines.push_back({a, p.ledger[a].v, share, a == Account::kUseful ? 's' : 'c'});
+    if (share == 0 && a != Account::kUseful) continue;
+    lines.push_back({a, p.ledger[a].v, share, account_mark(a, kernels_assumed)});
   }
   std::stable_sort(lines.begin() + 1, lines.end(),
                    [](const LedgerLine& a, const LedgerLine& b) { return a.seconds > b.seconds; });
@@ -42,7 +72,7 @@ void fill_found(PlanResult& r, const StudyOptions& options) {
   const Setting& setting = r.description.setting;
   r.fits = true;
   r.run = run_figures(r.description, r.prediction);
-  r.ledger = ledger_lines(r.prediction);
+  r.ledger = ledger_lines(r.prediction, r.kernels_assumed);
   if (options.what_ifs) {
     r.levers = levers(setting, {r.plan, r.prediction}, r.description.plan_keys,
                       part(options, r.searched ? kSearchShare : 0, 1));
@@ -94,6 +124,8 @@ PlanResult study(Description description, const Catalog& known, const StudyOptio
   r.description = std::move(description);
   Setting& setting = r.description.setting;
   setting.accelerators = accelerators_used(setting);
+  const Origin* kernels = origin_of(r.description, known, "kernels.matmul.efficiency");
+  r.kernels_assumed = kernels != nullptr && kernels->mark == 'a';
   Predictor predictor(setting);
   r.searched = !fully_stated(setting, r.description.plan, r.description.plan_keys);
   if (r.searched) {
@@ -120,41 +152,18 @@ bool is_figure(const std::string& name) { return knows(figure_names(), name); }
 
 namespace {
 
-// The catalog's entry of a setting: `stack.jitter` is `stacks.megatron-core.jitter`.
-std::string catalog_path(const Setting& s, const std::string& path) {
-  const std::pair<std::string, std::string> sections[] = {
-      {"cluster.accelerator.", "accelerators." + s.cluster.accelerator.name},
-      {"cluster.node.", "nodes." + s.cluster.node.name},
-      {"cluster.fabric.", "fabrics." + s.cluster.fabric.name},
-      {"workload.model.", "models." + s.workload.model.name},
-      {"stack.", "stacks." + s.stack.name},
-      {"kernels.", "kernels." + s.kernels.name},
-      {"scaleup_params.", "collectives." + s.scaleup_params.name},
-      {"fabric_params.", "collectives." + s.fabric_params.name},
-  };
-  for (const auto& [section, entry] : sections) {
-    if (path.starts_with(section)) return entry + "." + path.substr(section.size());
-  }
-  return path;
-}
-
-const Origin* origin_of(const Description& d, const Catalog& known, const std::string& path) {
-  for (const Origins* origins : {&d.origins, &known.origins}) {
-    const auto found = origins->find(origins == &d.origins ? path : catalog_path(d.setting, path));
-    if (found != origins->end()) return &found->second;
-  }
-  return nullptr;
-}
-
 // Puts in where each setting of a derivation was stated.
-void cite(const Description& d, const Catalog& known, Derivation& figure) {
+void cite(const PlanResult& r, const Catalog& known, Derivation& figure) {
+  const Description& d = r.description;
+  if (r.kernels_assumed && figure.mark == 'c' && figure.name.starts_with("kernels."))
+    figure.mark = 'a';
   if (const Origin* o = figure.path.empty() ? nullptr : origin_of(d, known, figure.path)) {
     figure.mark = o->mark;
     const std::string place = o->line > 0 ? fmt::format("{}:{}", o->file, o->line) : o->file;
     figure.source = place + (place.empty() || o->source.empty() ? "" : "  ") + o->source;
     if (figure.source.empty()) figure.source = figure.path;
   }
-  for (Derivation& input : figure.inputs) cite(d, known, input);
+  for (Derivation& input : figure.inputs) cite(r, known, input);
 }
 
 }  // namespace
@@ -170,7 +179,7 @@ Derivation explain_figure(const PlanResult& r, const std::string& figure, const 
   } else {
     d = predictor.explain(r.plan, figure);
   }
-  cite(r.description, known, d);
+  cite(r, known, d);
   return d;
 }
 

@@ -28,14 +28,15 @@ struct PlanResult {
   Plan plan;
   Prediction prediction;
   RunFigures run;
-  std::vector<LedgerLine> ledger;  // largest first, useful on top; nothing below 0.05 % of the step
+  std::vector<LedgerLine> ledger;  // largest first, useful on top; they sum up to the step
   std::optional<Candidate> runner_up;
   std::string why_lost;
   std::vector<WhatIf> levers;
   std::optional<Miss> miss;
   std::vector<WhatIf> fixes;
-  bool what_ifs = false;  // levers or fixes were looked for
-  double elapsed_s = 0;  // wall clock; never printed where bytes must repeat
+  bool what_ifs = false;         // levers or fixes were looked for
+  bool kernels_assumed = false;  // no kernel of the accelerator was measured
+  double elapsed_s = 0;          // wall clock; never printed where bytes must repeat
 };
 
 struct StudyOptions {

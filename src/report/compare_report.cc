@@ -106,13 +106,18 @@ std::string bars(const Comparison& c, const Style& style) {
 std::string what_is_same(const Comparison& c) {
   const Setting& a = c.sides.front().setting;
   const Setting& b = c.sides.back().setting;
-  const bool workload = a.workload.model.name == b.workload.model.name;
-  const bool gpus = a.cluster.accelerator.name == b.cluster.accelerator.name &&
-                    accelerators_used(a) == accelerators_used(b);
-  std::string text = workload ? "same model" : "other model";
-  text += gpus
-              ? fmt::format(", same {} {}", count(accelerators_used(a)), a.cluster.accelerator.name)
-              : ", other accelerators";
+  const bool other = std::any_of(c.changes.begin(), c.changes.end(), [](const Change& change) {
+    return change.path.starts_with("workload.model");
+  });
+  const int64_t before = accelerators_used(a), after = accelerators_used(b);
+  std::string text = other ? "other model" : "same model";
+  if (a.cluster.accelerator.name != b.cluster.accelerator.name) {
+    text += ", other accelerators";
+  } else {
+    text += before == after ? fmt::format(", same {} ", count(before))
+                            : fmt::format(", {} and {} ", count(before), count(after));
+    text += a.cluster.accelerator.name;
+  }
   return text + fmt::format("; {} {}", c.changes.size(),
                             c.changes.size() == 1 ? "setting differs" : "settings differ");
 }
@@ -135,9 +140,11 @@ std::string changes_text(const Comparison& c, const Style& style) {
                : right("only with the others", 23);
     out += "\n";
   }
-  out += "    " + left("interaction", 29 + value_columns) +
-         right(seconds(c.interaction_step_s), 11) + right("MFU " + points(c.interaction_mfu), 12) +
-         "\n";
+  out += "    " + left("interaction", 29 + value_columns);
+  out += c.interaction_step_s == 0 ? right("none", 23)
+                                   : right(seconds(c.interaction_step_s), 11) +
+                                         right("MFU " + points(c.interaction_mfu), 12);
+  out += "\n";
   return out + "\n";
 }
 
@@ -277,8 +284,7 @@ std::vector<std::string> weeks_cells(const std::vector<PlanOutlook>& outlook, si
 std::string many_table(const Comparison& c, const Style& style,
                        const std::vector<PlanOutlook>& outlook) {
   std::vector<std::vector<std::string>> rows{{"", "GPUs", "MFU", "step", "tokens/s", "run",
-                                              "goodput", "over weeks", "cost", "energy",
-                                              "memory"}};
+                                              "goodput", "over weeks", "cost", "energy", "memory"}};
   for (const Side& s : c.sides) {
     const std::vector<std::string> weeks = weeks_cells(outlook, rows.size() - 1);
     rows.push_back({s.name.substr(0, 24), count(accelerators_used(s.setting)),
@@ -317,10 +323,8 @@ std::string many_verdict(const Comparison& c) {
     text += fmt::format("; {} is the cheapest ({})", cheapest->name,
                         dollars(cheapest->run.cost_usd.value));
   }
-  const Interval best = time_per_token(fastest), next = time_per_token(c.sides[c.sides.size() - 2]);
-  if (best.high >= next.low) {
-    text += fmt::format("; no significant difference to {}", c.sides[c.sides.size() - 2].name);
-  }
+  const Side& next = c.sides[c.sides.size() - 2];
+  if (!differ(next, fastest)) text += fmt::format("; no significant difference to {}", next.name);
   return text + ".";
 }
 

@@ -11,6 +11,8 @@ namespace assay {
 namespace {
 
 constexpr int kBarColumns = 44;
+constexpr size_t kLedgerLinesMost = 12;
+constexpr double kLedgerShareLeast = 0.0005;  // what rounds to nothing has no line of its own
 
 std::string task_name(Task t) {
   switch (t) {
@@ -25,13 +27,18 @@ std::string task_name(Task t) {
 }
 
 // Two columns of figures: `  MFU  46.8 %  (43-49)   TFLOPS per GPU  463`.
-std::string figure_row(const std::string& a, const std::string& value, const std::string& extra,
-                       const std::string& b, const std::string& value_b) {
+std::string figure_row(int width, const std::string& a, const std::string& value,
+                       const std::string& extra, const std::string& b, const std::string& value_b) {
   // What fills its column still stands apart from the next.
   const auto cell = [](const std::string& text, size_t columns) {
     return left(text.size() >= columns ? text + " " : text, columns);
   };
-  return "  " + cell(a, 19) + cell(value, 11) + cell(extra, 15) + cell(b, 16) + value_b + "\n";
+  std::string row = "  " + cell(a, 19) + cell(value, 11) + cell(extra, 15) + cell(b, 16) + value_b;
+  // What is too long for a narrow screen moves closer to its name.
+  for (size_t gap;
+       row.size() > static_cast<size_t>(width) && (gap = row.rfind("  ")) != std::string::npos;)
+    row.erase(gap, 1);
+  return row + "\n";
 }
 
 std::string heading(const PlanResult& r, const Style& style) {
@@ -41,8 +48,12 @@ std::string heading(const PlanResult& r, const Style& style) {
   out += wrap("On     " + cluster_line(d.setting), width, 7) + "\n";
   out += "With   " + d.stack_name + "\n";
   if (r.searched) {
-    std::string tried = fmt::format("Tried  {} plans, {} fit in memory", count(r.search.possible),
-                                    count(r.search.fitting));
+    std::string tried = fmt::format("Tried  {} ", count(r.search.tried));
+    tried += r.search.tried < r.search.possible
+                 ? fmt::format("of {} plans (no other can fit)",
+                               count(r.search.possible))
+                 : "plans";
+    tried += fmt::format(", {} fit in memory", count(r.search.fitting));
     if (!d.plan_keys.empty()) {
       tried += fmt::format("; kept as stated: {}", fmt::join(d.plan_keys, ", "));
     }
@@ -64,30 +75,32 @@ std::string best_plan(const PlanResult& r, const Style& style) {
   return out;
 }
 
-std::string money_rows(const RunFigures& run, double pue) {
+std::string money_rows(const RunFigures& run, double pue, int width) {
   const std::string price = run.price_known ? fmt::format("at {}/h {}", dollars(run.price_per_hour),
                                                           run.price_stated ? 's' : 'a')
                                             : "no price known";
-  std::string out = figure_row("cost", run.price_known ? dollars(run.cost_usd.value) : "-",
+  std::string out = figure_row(width, "cost", run.price_known ? dollars(run.cost_usd.value) : "-",
                                run.price_known ? dollars_range(run.cost_usd) : "", "price", price);
-  out += figure_row("energy", energy(run.energy_kwh.value), energy_range(run.energy_kwh), "power",
-                    fmt::format("{}, PUE {:g}", watts(run.power_w), pue));
+  out += figure_row(width, "energy", energy(run.energy_kwh.value), energy_range(run.energy_kwh),
+                    "power", fmt::format("{}, PUE {:g}", watts(run.power_w), pue));
   return out;
 }
 
-std::string figures(const PlanResult& r) {
+std::string figures(const PlanResult& r, int width) {
   const Prediction& p = r.prediction;
   const Setting& s = r.description.setting;
   const double n = static_cast<double>(accelerators_used(s));
-  std::string out = figure_row("MFU", percent(p.mfu), percent_range(mfu_range(p)), "TFLOPS per GPU",
-                               significant(p.model_flops.v / p.step.v / n / 1e12));
-  out += figure_row("step time", seconds(p.step.v), seconds_range({p.step.v, p.low.v, p.high.v}),
+  std::string out =
+      figure_row(width, "MFU", percent(p.mfu), percent_range(mfu_range(p)), "TFLOPS per GPU",
+                 significant(p.model_flops.v / p.step.v / n / 1e12));
+  out += figure_row(width, "step time", seconds(p.step.v),
+                    seconds_range({p.step.v, p.low.v, p.high.v}),
                     s.workload.model.kind == ModelKind::kDlrm ? "samples per s" : "tokens per s",
                     scaled(p.tokens_per_s));
-  out += figure_row("run", duration(r.run.time_s.value), duration_range(r.run.time_s), "GPU-hours",
-                    scaled(r.run.accelerator_hours.value));
-  out += money_rows(r.run, s.cluster.pue);
-  out += figure_row("memory, worst rank", gibibytes(p.memory.reserved.v),
+  out += figure_row(width, "run", duration(r.run.time_s.value), duration_range(r.run.time_s),
+                    "GPU-hours", scaled(r.run.accelerator_hours.value));
+  out += money_rows(r.run, s.cluster.pue, width);
+  out += figure_row(width, "memory, worst rank", gibibytes(p.memory.reserved.v),
                     "of " + gibibytes(p.memory.capacity.v), "headroom",
                     gibibytes((p.memory.capacity - p.memory.reserved).v));
   return out;
@@ -105,8 +118,8 @@ std::string outlook_text(const PlanOutlook& outlook, const Style& style) {
   const Outlook& o = *outlook.best;
   const Expectation& e = o.expected;
   std::string out =
-      figure_row("goodput", percent(e.goodput) + (outlook.stated ? " c" : " a"), "by closed form",
-                 "with failures", o.ends() ? outlook_money(o) : "does not end");
+      figure_row(style.width, "goodput", percent(e.goodput) + (outlook.stated ? " c" : " a"),
+                 "by closed form", "with failures", o.ends() ? outlook_money(o) : "does not end");
   std::string why = std::isfinite(e.mtbf.v) ? fmt::format("a failure every {}", duration(e.mtbf.v))
                                             : std::string("nothing fails");
   if (e.interval.v > 0 && e.interval < e.time)
@@ -146,17 +159,16 @@ std::string ledger_text(const PlanResult& r, const Style& style) {
     out += "  " + left(name, 20) + bar(share, columns, style) +
            std::string(width > used + 20 ? width - used - 20 : 1, ' ') + numbers + "\n";
   };
-  const size_t shown = style.verbose ? r.ledger.size() : std::min<size_t>(r.ledger.size(), 12);
   double rest = 0, rest_share = 0;
   for (size_t i = 0; i < r.ledger.size(); ++i) {
     const LedgerLine& line = r.ledger[i];
-    if (i < shown) {
+    if (style.verbose || (i < kLedgerLinesMost && std::abs(line.share) >= kLedgerShareLeast)) {
       row(account_name(line.account), line.seconds, line.share, line.mark);
     } else {
       rest += line.seconds, rest_share += line.share;
     }
   }
-  if (rest > 0) row("everything else", rest, rest_share, 'c');
+  if (std::abs(rest_share) >= kLedgerShareLeast) row("everything else", rest, rest_share, 'c');
   return out;
 }
 
@@ -171,7 +183,7 @@ std::string levers_text(const PlanResult& r, const Style& style) {
     const double mfu = r.prediction.mfu / (1 + w.step_change);
     const std::string tail = right(signed_percent(w.step_change), 9) + right(percent(mfu), 9) +
                              right(gibibytes(w.prediction.memory.reserved.v), 10);
-    out += left(name, width - tail.size()) + tail + "\n";
+    out += with_tail(name, tail, style.width);
     if (w.other_plan)
       out += wrap("      " + layout(w.plan, w.prediction.dp), style.width, 6) + "\n";
   }
@@ -238,17 +250,28 @@ std::string verdict(const PlanResult& r, const PlanOutlook& outlook) {
 
 std::string found_text(const PlanResult& r, const Style& style, const Stamp& stamp,
                        const PlanOutlook& outlook) {
-  std::string out = heading(r, style) + best_plan(r, style) + "\n" + figures(r);
+  std::string out = heading(r, style) + best_plan(r, style) + "\n" + figures(r, style.width);
   out += outlook_text(outlook, style) + "\n";
   out += ledger_text(r, style) + levers_text(r, style) + runner_up_text(r, outlook, style);
   if (r.prediction.extrapolated) {
     out += "\n" + warning("This lies outside what was ever measured; trust the slow end.", style) +
            "\n";
   }
+  if (r.kernels_assumed) {
+    const std::string& name = r.description.setting.cluster.accelerator.name;
+    out += "\n" +
+           warning(fmt::format("No kernel of {} was measured: their times are assumed (a).", name),
+                   style) +
+           "\n";
+  }
   out += assumptions(r, style) + legend(r, style, stamp);
   if (!style.quiet) {
-    out += fmt::format("Next:  assay explain {0} mfu\n       assay scale {0} --gpus 16..8192\n",
-                       stamp.inputs);
+    const std::string job = stamp.inputs + stamp.settings;
+    const std::string result = stamp.saved.empty() ? job + stamp.gpus : stamp.saved;
+    out += command_lines(fmt::format("Next:  assay explain {} mfu", result), style.width, 9) + "\n";
+    out +=
+        command_lines(fmt::format("       assay scale {} --gpus 16..8192", job), style.width, 9) +
+        "\n";
   }
   return out + "\n" + bold(wrap(verdict(r, outlook), style.width), style) + "\n";
 }
@@ -270,7 +293,7 @@ std::string fixes_text(const PlanResult& r, const Style& style) {
     if (!w.command.empty() && !w.label.empty()) name += "  (" + w.label + ")";
     const std::string tail = right(gibibytes(w.prediction.memory.reserved.v), 9) + ", " +
                              percent(w.prediction.mfu) + " MFU";
-    out += left(name, std::max<size_t>(static_cast<size_t>(style.width) - 26, 40)) + tail + "\n";
+    out += with_tail(name, left(tail, 26), style.width);
     if (w.other_plan)
       out += wrap("      " + layout(w.plan, w.prediction.dp), style.width, 6) + "\n";
   }
@@ -456,6 +479,7 @@ std::string plan_json(const PlanResult& r, const Stamp& stamp, const PlanOutlook
   doc["fits"] = r.fits;
   doc["searched"] = r.searched;
   doc["stated"] = d.plan_keys;
+  doc["kernels_assumed"] = r.kernels_assumed;
   doc["plans"] = {
       {"possible", r.search.possible}, {"tried", r.search.tried}, {"fitting", r.search.fitting}};
   if (r.fits) {

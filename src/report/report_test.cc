@@ -11,7 +11,7 @@
 namespace assay {
 namespace {
 
-const Stamp kStamp{"0", "today", "1", ""};
+const Stamp kStamp{"0", "today", "1", "", "", "", ""};
 
 TEST(Screen, BarsFillTheirColumns) {
   const Style plain;
@@ -116,6 +116,7 @@ TEST(Reports, NoLineIsWiderThanTheScreen) {
     weeks.best.emplace();
     weeks.best->expected.time = Seconds(107 * kSecondsPerDay);
     weeks.best->usd = 1.23e6;
+    expect_narrow(plan_text(a, style, kStamp, weeks), width);
     expect_narrow(compare_text(two, style, kStamp, {weeks, weeks}), width);
     expect_narrow(compare_text(three, style, kStamp, {weeks, weeks, weeks}), width);
     expect_narrow(scale_text(scaled, setting, style, kStamp), width);
@@ -131,7 +132,55 @@ TEST(PlanReport, LedgerOfTheScreenSumsToTheStep) {
   const PlanResult r = planned({"llama-3.1-70b", "h100-128"}, {});
   double sum = 0;
   for (const LedgerLine& line : r.ledger) sum += line.share;
-  EXPECT_NEAR(sum, 1, 0.02);  // accounts below 0.05 % are not listed
+  EXPECT_NEAR(sum, 1, 1e-9);
+}
+
+TEST(PlanReport, NextCommandsAreOfTheSameJob) {
+  const PlanResult r = planned({"llama-2-7b", "h100-16"}, {"plan.tp=8"});
+  Stamp stamp = kStamp;
+  stamp.inputs = "llama-2-7b h100-16";
+  stamp.settings = " --set plan.tp=8";
+  stamp.gpus = " --gpus 16";
+  const std::string text = plan_text(r, {}, stamp);
+  EXPECT_NE(text.find("assay explain llama-2-7b h100-16 --set plan.tp=8 --gpus 16 mfu\n"),
+            std::string::npos);
+  EXPECT_NE(text.find("assay scale llama-2-7b h100-16 --set plan.tp=8 --gpus 16..8192\n"),
+            std::string::npos);
+  stamp.saved = "plan.json";
+  EXPECT_NE(plan_text(r, {}, stamp).find("assay explain plan.json mfu\n"), std::string::npos);
+}
+
+TEST(PlanReport, CountsWhatWasTried) {
+  const PlanResult r = planned({"llama-3.1-70b", "h100-128"}, {});
+  const std::string tried =
+      "Tried  " + count(r.search.tried) + " of " + count(r.search.possible) + " plans";
+  EXPECT_NE(plan_text(r, {}, kStamp).find(tried), std::string::npos);
+}
+
+TEST(PlanReport, SaysWhereNoKernelWasMeasured) {
+  const PlanResult tpu = planned({"llama-3.1-70b", "tpu-v5p-1024"}, {});
+  EXPECT_NE(plan_text(tpu, {}, kStamp).find("No kernel of tpu-v5p was measured"),
+            std::string::npos);
+  EXPECT_EQ(explain_figure(tpu, "kernels.matmul", catalog()).mark, 'a');
+  const PlanResult gpu = planned({"llama-2-7b", "h100-16"}, {});
+  EXPECT_EQ(plan_text(gpu, {}, kStamp).find("No kernel of"), std::string::npos);
+}
+
+TEST(CompareReport, SizesOfOneAcceleratorAreNoOtherAccelerators) {
+  const PlanResult a = planned({"llama-2-7b", "h100-16"}, {});
+  const PlanResult b = planned({"llama-2-7b", "h100-64"}, {});
+  const auto side = [](const PlanResult& r, const std::string& name) {
+    return Side{name, r.description.setting, r.plan, r.searched, r.prediction, r.run, {}, {}};
+  };
+  EXPECT_NE(compare_text(compare({side(a, "a"), side(b, "b")}), {}, kStamp)
+                .find("same model, 16 and 64 h100-sxm5-80gb;"),
+            std::string::npos);
+}
+
+TEST(Screen, CommandsBreakWhereAShellTakesThem) {
+  EXPECT_EQ(command_lines("assay plan a --set 'b=1 GB/s' --gpus 8", 20, 2),
+            "assay plan a --set \\\n  'b=1 GB/s' \\\n  --gpus 8");
+  EXPECT_EQ(command_lines("assay plan", 80, 2), "assay plan");
 }
 
 }  // namespace

@@ -21,7 +21,8 @@ std::string points_table(const std::vector<ScalePoint>& all, const Style& style)
   std::string notes;
   for (const ScalePoint& p : all) {
     if (!p.fits) {
-      rows.push_back({count(p.accelerators), "-", "-", "-", "-", "-", "-", "does not fit"});
+      rows.push_back({count(p.accelerators), "-", "-", "-", "-", "-", "-",
+                      p.possible ? "does not fit" : "not possible"});
       if (!p.why_not.empty()) {
         notes +=
             wrap(fmt::format("  {} GPUs: {}", count(p.accelerators), p.why_not), style.width, 4);
@@ -109,7 +110,7 @@ std::string verdict(const ScaleResult& r) {
   const std::vector<ScalePoint>& main = r.fixed.empty() ? r.best : r.fixed;
   const ScalePoint* first = first_fitting(main);
   const ScalePoint* last = last_fitting(main);
-  if (!first) return "Nothing fits at any of these sizes.";
+  if (!first) return "No plan at any of these sizes.";
   std::string text = fmt::format("{} -> {} GPUs: {:.2f}x", count(first->accelerators),
                                  count(last->accelerators), last->speedup);
   if (r.fixed.empty()) {
@@ -119,7 +120,12 @@ std::string verdict(const ScaleResult& r) {
   }
   text += " with the plan kept";
   if (!r.best.back().fits) return text + ".";
-  text += fmt::format(", {:.2f}x with the best plan", r.best.back().speedup);
+  text += fmt::format(", {:.2f}x with the best plans", r.best.back().speedup);
+  if (r.fixed.back().fits) {
+    const double faster =
+        r.best.back().prediction.tokens_per_s / r.fixed.back().prediction.tokens_per_s;
+    text += fmt::format(" (at {} GPUs {:.2f} times as fast)", count(last->accelerators), faster);
+  }
   if (!r.wrong_choice.empty() && r.wrong_choice[0].step_s) {
     const Change& c = r.wrong_choice[0];
     text += fmt::format("; {} {} -> {} matters most", c.path, c.before, c.after);
@@ -169,6 +175,7 @@ Json point_json(const ScalePoint& p, const Setting& s) {
   j["accelerators"] = p.accelerators;
   j["fits"] = p.fits;
   if (!p.fits) {
+    j["possible"] = p.possible;
     j["why_not"] = p.why_not;
     return j;
   }
@@ -216,10 +223,7 @@ std::string scale_text(const ScaleResult& r, const Setting& s, const Style& styl
     std::string kept = "One plan kept, only data parallelism grows";
     if (first) kept += ": " + layout(first->plan, first->prediction.dp);
     out += "\n" + wrap(kept, style.width, 2) + "\n" + points_table(r.fixed, style);
-    out += fmt::format(
-        "\nThe best plan at each size{}\n",
-        first ? fmt::format(", against the plan kept at {} GPUs", count(first->accelerators)) : "");
-    out += points_table(r.best, style);
+    out += "\nThe best plan at each size\n" + points_table(r.best, style);
   } else {
     out += "\n" + points_table(r.best, style);
   }

@@ -71,6 +71,35 @@ std::string wrap(const std::string& text, int width, size_t indent) {
   return out;
 }
 
+std::string command_lines(const std::string& command, int width, size_t indent) {
+  std::string out;
+  size_t column = 0;
+  bool quoted = false;
+  for (size_t at = 0; at < command.size();) {
+    size_t end = std::min(command.find_first_not_of(' ', at), command.size());
+    for (; end < command.size() && (quoted || command[end] != ' '); ++end)
+      quoted ^= command[end] == '\'';
+    // Room for the backslash where something follows.
+    const size_t room = static_cast<size_t>(width) - (end < command.size() ? 2 : 0);
+    if (column > indent && column + (end - at) > room) {
+      out += " \\\n" + std::string(indent, ' ');
+      column = indent;
+      at = command.find_first_not_of(' ', at);
+    }
+    out.append(command, at, end - at);
+    column += end - at;
+    at = end;
+  }
+  return out;
+}
+
+std::string with_tail(const std::string& text, const std::string& tail, int width) {
+  const size_t columns = static_cast<size_t>(width);
+  if (text.size() + tail.size() <= columns)
+    return trimmed_lines(left(text, columns - tail.size()) + tail) + "\n";
+  return trimmed_lines(wrap(text, width, 6) + "\n" + right(tail, columns)) + "\n";
+}
+
 std::string trimmed_lines(const std::string& text) {
   std::string out;
   for (char c : text) {

@@ -23,7 +23,9 @@ struct Stamp {
   std::string version;
   std::string catalog_date;
   std::string seed;
-  std::string inputs;  // operands as written, for suggested commands
+  std::string inputs;          // operands as written, for suggested commands
+  std::string gpus, settings;  // of the same: ` --gpus 64`, ` --set plan.tp=8`
+  std::string saved;           // the file of -o
 };
 std::string footer(const Stamp&);
 
@@ -38,6 +40,12 @@ std::string warning(const std::string& text, const Style&);  // yellow, with a l
 // Words over lines of at most `width` columns; lines after the first start with `indent` spaces.
 // Spaces at the start and between words stay.
 std::string wrap(const std::string& text, int width, size_t indent = 0);
+
+// A command line, broken before options only and so that a shell still takes it.
+std::string command_lines(const std::string& command, int width, size_t indent);
+
+// `text` and, at the right edge, `tail`: on one line, or on the next where there is no room.
+std::string with_tail(const std::string& text, const std::string& tail, int width);
 
 // The same without spaces at the ends of lines.
 std::string trimmed_lines(const std::string&);

@@ -15,7 +15,7 @@ struct Format {
   Precision precision;
 };
 constexpr std::array kFormats = {
-    Format{"nvfp4", Precision::kNvfp4},   Format{"mxfp4", Precision::kNvfp4},
+    Format{"nvfp4", Precision::kNvfp4},   Format{"mxfp4", Precision::kMxfp4},
     Format{"fp4", Precision::kNvfp4},     Format{"mxfp8", Precision::kMxfp8},
     Format{"fp8mx", Precision::kMxfp8},   Format{"fp8", Precision::kFp8},
     Format{"float8", Precision::kFp8},    Format{"e4m3", Precision::kFp8},
@@ -30,6 +30,7 @@ constexpr std::array kFormats = {
 int width(Precision p) {
   switch (p) {
     case Precision::kNvfp4:
+    case Precision::kMxfp4:
       return 4;
     case Precision::kMxfp8:
     case Precision::kFp8:

@@ -33,6 +33,7 @@ class Describer {
   void read_operations();
   void read_stack();
   void read_plan();
+  void settle_precision();
   // What no section can know alone.
   void check_together();
   void check_storage();
@@ -161,6 +162,10 @@ void Describer::read_cluster(int64_t gpus) {
   Assumptions assume(result_.assumed, result_.origins);
   complete_cluster(c, catalog_, assume);
   check_cluster(c, value.at, problems_);
+  const int64_t used = result_.setting.accelerators;
+  if (workload_known_)
+    fit_batch(result_.setting.workload, {used > 0 ? used : c.accelerators()}, result_.assumed,
+              result_.origins);
 }
 
 void Describer::read_site() {
@@ -298,12 +303,30 @@ void Describer::read_stack() {
 
 void Describer::read_plan() {
   result_.plan = result_.setting.stack.defaults;
-  if (!inputs_.plan.given) return;
+  const size_t before = problems_.size();
   const Value& value = inputs_.plan.value;
-  reader_.read_struct(value, result_.plan, "plan");
+  if (inputs_.plan.given) reader_.read_struct(value, result_.plan, "plan");
   for (const Entry& entry : value.entries) {
     if (!is_reserved_key(entry.key)) result_.plan_keys.insert(entry.key);
   }
+  if (clean_since(before)) settle_precision();
+}
+
+// A stated format that the accelerator has not is a mistake; a stack's is replaced.
+void Describer::settle_precision() {
+  const Accelerator& a = result_.setting.cluster.accelerator;
+  Plan& plan = result_.plan;
+  if (a.memory.v == 0 || supports(a, plan.precision)) return;  // no accelerator, or nothing amiss
+  const auto name = [](Precision p) { return enum_names(p)[static_cast<size_t>(p)]; };
+  const std::string why = fmt::format("{} has no {}", sanitize(a.name, 60), name(plan.precision));
+  if (const Entry* stated = inputs_.plan.value.find("precision")) {
+    problem(stated->value.at, "plan.precision: " + why,
+            fmt::format("use one of {}", supported_precisions(a)));
+    return;
+  }
+  plan.precision = usable_precision(a, plan.precision);
+  Assumptions(result_.assumed, result_.origins)
+      .add("plan.precision", std::string(name(plan.precision)), why);
 }
 
 // A setting that nothing would read is a mistake, not a wish.

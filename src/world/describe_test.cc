@@ -465,5 +465,36 @@ TEST(Describe, ContradictionsOfARunAreToldTogetherWithItsMistakes) {
   }
 }
 
+TEST(Describe, PrecisionIsOneThatTheAcceleratorHas) {
+  const Described volta = of({"llama-3.1-8b", "v100-128"});
+  ASSERT_TRUE(volta) << render(volta.error());
+  EXPECT_EQ(volta->plan.precision, Precision::kFp16);
+  EXPECT_TRUE(assumes(*volta, "plan.precision"));
+  const Described hopper = of({"llama-3.1-8b", "h100-64"});
+  ASSERT_TRUE(hopper);
+  EXPECT_EQ(hopper->plan.precision, Precision::kBf16);
+  EXPECT_FALSE(assumes(*hopper, "plan.precision"));
+  const Described four = of({"llama-3.1-8b", "h100-64"}, {"plan.precision=nvfp4"});
+  EXPECT_EQ(error(four), "plan.precision: h100-sxm5-80gb has no nvfp4");
+  EXPECT_EQ(help(four), "use one of fp32, tf32, fp16, bf16, fp8, mxfp8, int8");
+  EXPECT_FALSE(of({"llama-3.1-8b", "a100-4096"}, {"plan.precision=fp8"}));
+  EXPECT_FALSE(of({"llama-3.1-8b", "mi355x-1024"}, {"plan.precision=nvfp4"}));
+  EXPECT_TRUE(of({"llama-3.1-8b", "mi355x-1024"}, {"plan.precision=mxfp4"}));
+}
+
+TEST(Describe, AnAssumedBatchDividesAmongTheAccelerators) {
+  const std::pair<int64_t, int64_t> cases[] = {{1024, 1024}, {768, 1536}, {7, 896},     {13, 832},
+                                               {100, 800},   {900, 900},  {1000, 1000}, {997, 997}};
+  for (const auto& [gpus, batch] : cases) {
+    const Described d = of({"llama-3.1-8b", "h100-1024"}, {}, gpus);
+    ASSERT_TRUE(d) << render(d.error());
+    EXPECT_EQ(d->setting.workload.global_batch, batch) << gpus;
+    EXPECT_TRUE(assumes(*d, "workload.global_batch"));
+  }
+  const Described stated = of({"llama-3.1-8b", "h100-1024"}, {"workload.global_batch=1024"}, 768);
+  ASSERT_TRUE(stated);
+  EXPECT_EQ(stated->setting.workload.global_batch, 1024);
+}
+
 }  // namespace
 }  // namespace assay

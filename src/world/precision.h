@@ -7,12 +7,13 @@
 namespace assay {
 
 // fp8: per-tensor scaled; mxfp8: block scaled in hardware (or emulated block scaling on Hopper);
-// nvfp4: 4-bit forward and backward, with some layers kept at 8 or 16 bits by the stack.
-enum class Precision { kFp32, kTf32, kFp16, kBf16, kFp8, kMxfp8, kNvfp4, kInt8 };
-constexpr int kPrecisions = 8;
+// nvfp4, mxfp4: 4-bit forward and backward, with some layers kept at 8 or 16 bits by the stack;
+// NVIDIA's format and the open one (OCP MX), on the same hardware path.
+enum class Precision { kFp32, kTf32, kFp16, kBf16, kFp8, kMxfp8, kNvfp4, kMxfp4, kInt8 };
+constexpr int kPrecisions = 9;
 
 constexpr std::array<std::string_view, kPrecisions> enum_names(Precision) {
-  return {"fp32", "tf32", "fp16", "bf16", "fp8", "mxfp8", "nvfp4", "int8"};
+  return {"fp32", "tf32", "fp16", "bf16", "fp8", "mxfp8", "nvfp4", "mxfp4", "int8"};
 }
 
 }  // namespace assay

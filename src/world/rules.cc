@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <numeric>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "config/scalar.h"
 #include "world/model_size.h"
@@ -27,12 +29,27 @@ constexpr double kDlrmSamples = 4195197692.0;
 // A port that came up with half of its lanes or at the previous speed.
 constexpr double kSlowLinkSpeed = 0.5;
 
+int64_t usual_batch(const Workload& w) {
+  if (w.model.kind == ModelKind::kDlrm) return kDlrmBatch;
+  if (w.task != Task::kPretrain) return kTuningBatch;
+  const int64_t fit = std::max<int64_t>(1, kUsualBatchTokens / w.seq);
+  return static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(fit)));
+}
+
+std::string usual_batch_why(const Workload& w) {
+  if (w.model.kind == ModelKind::kDlrm) return "as MLPerf's DLRM";
+  return w.task != Task::kPretrain ? "a usual fine-tuning batch" : "about 4 M tokens per step";
+}
+
+void complete_batch(Workload& w, Assumptions& assume) {
+  if (w.global_batch != 0) return;
+  w.global_batch = usual_batch(w);
+  assume.add("workload.global_batch", fmt::format("{}", w.global_batch), usual_batch_why(w));
+}
+
 void complete_dlrm(Workload& w, Assumptions& assume) {
   w.seq = 1;  // a sample is one token
-  if (w.global_batch == 0) {
-    w.global_batch = kDlrmBatch;
-    assume.add("workload.global_batch", fmt::format("{}", kDlrmBatch), "as MLPerf's DLRM");
-  }
+  complete_batch(w, assume);
   if (w.tokens == 0) {
     w.tokens = kDlrmSamples;
     assume.add("workload.tokens", "4.2 B", "samples of one pass over Criteo 1TB");
@@ -174,6 +191,42 @@ void Assumptions::add(const std::string& path, std::string value, std::string wh
   list_.push_back({path, std::move(value), std::move(why)});
 }
 
+// Replicas must divide the batch, and tensor and pipeline degrees are powers of two where nothing
+// forces others: so 24,576 = 3 x 8,192 accelerators want a batch with a factor of 3, and as many of
+// 2 as its size allows. That is d x 2^k above 3/4 of the usual batch (and then at most 3/2), where
+// d is the largest odd factor of their number that is no larger itself. REQUIRES: positive numbers.
+int64_t divisible_batch(int64_t usual, const std::vector<int64_t>& accelerators) {
+  int64_t batch = 1;
+  for (const int64_t n : accelerators) {
+    const int64_t missing = n / std::gcd(n, batch);
+    int64_t factor = 1;
+    for (int64_t d = 1; d * d <= missing; ++d) {
+      if (missing % d != 0) continue;
+      for (const int64_t f : {d, missing / d}) {
+        if (f % 2 == 1 && f > factor && 2 * batch * f <= 3 * usual) factor = f;
+      }
+    }
+    batch *= factor;
+  }
+  while (4 * batch <= 3 * usual) batch *= 2;
+  return batch;
+}
+
+void fit_batch(Workload& w, const std::vector<int64_t>& accelerators,
+               std::vector<Assumption>& assumed, Origins& origins) {
+  for (Assumption& a : assumed) {
+    if (a.path != "workload.global_batch") continue;
+    const int64_t batch = divisible_batch(usual_batch(w), accelerators);
+    if (batch == w.global_batch) return;
+    w.global_batch = batch;
+    a.value = fmt::format("{}", batch);
+    a.why = usual_batch_why(w);
+    if (batch != usual_batch(w))
+      a.why += fmt::format(", in equal parts for {} accelerators", fmt::join(accelerators, ", "));
+    origins[a.path].source = a.why;
+  }
+}
+
 void complete_workload(Workload& w, Assumptions& assume) {
   if (w.model.kind == ModelKind::kDlrm) {
     complete_dlrm(w, assume);
@@ -186,12 +239,7 @@ void complete_workload(Workload& w, Assumptions& assume) {
                shorter ? "the model's longest sequence" : "a usual length");
   }
   const bool tuning = w.task != Task::kPretrain;
-  if (w.global_batch == 0) {
-    const uint64_t fit = static_cast<uint64_t>(std::max<int64_t>(1, kUsualBatchTokens / w.seq));
-    w.global_batch = tuning ? kTuningBatch : static_cast<int64_t>(std::bit_floor(fit));
-    assume.add("workload.global_batch", fmt::format("{}", w.global_batch),
-               tuning ? "a usual fine-tuning batch" : "about 4 M tokens per step");
-  }
+  complete_batch(w, assume);
   if (w.tokens == 0) {
     w.tokens = tuning ? kTuningTokens : kTokensPerParameter * active_parameters(w.model);
     assume.add("workload.tokens", short_count(w.tokens),
@@ -216,6 +264,49 @@ bool grow_cluster(Cluster& c, int64_t accelerators, const Catalog& catalog) {
   c.nodes = std::max(c.nodes, (accelerators + per_node - 1) / per_node);
   if (joins_nothing(c)) fill_fabric(c, catalog);
   return c.accelerators() <= c.scaleup_domain() || (c.node.nics > 0 && c.node.nic_bandwidth.v > 0);
+}
+
+bool supports(const Accelerator& a, Precision p) {
+  const std::string vendor = normalised(a.vendor);
+  switch (p) {
+    case Precision::kFp32:
+      return true;
+    case Precision::kTf32:
+      return a.tf32.v > 0;
+    case Precision::kFp16:
+      return a.fp16.v > 0;
+    case Precision::kBf16:
+      return a.bf16.v > 0;
+    case Precision::kFp8:
+    case Precision::kMxfp8:  // scaled by blocks in hardware, or by the library as on Hopper
+      return a.fp8.v > 0;
+    case Precision::kNvfp4:
+      return a.fp4.v > 0 && (vendor == "nvidia" || vendor.empty());
+    case Precision::kMxfp4:
+      return a.fp4.v > 0;
+    case Precision::kInt8:
+      return a.int8.v > 0;
+  }
+  return false;
+}
+
+Precision usable_precision(const Accelerator& a, Precision wanted) {
+  if (supports(a, wanted)) return wanted;
+  for (const Precision p : {Precision::kBf16, Precision::kFp16}) {
+    // P40's fp16 units are there for programs to run at all.
+    const FlopRate rate = p == Precision::kBf16 ? a.bf16 : a.fp16;
+    if (wanted > Precision::kTf32 && rate.v > 0 && rate >= a.fp32) return p;
+  }
+  return Precision::kFp32;
+}
+
+std::string supported_precisions(const Accelerator& a) {
+  std::string list;
+  for (int i = 0; i < kPrecisions; ++i) {
+    const Precision p = static_cast<Precision>(i);
+    if (supports(a, p)) list += (list.empty() ? "" : ", ") + std::string(enum_names(p)[i]);
+  }
+  return list;
 }
 
 const Stack* default_stack(const Accelerator& accelerator, const Catalog& catalog) {

@@ -22,12 +22,26 @@ class Assumptions {
 // Fills sequence, batch and tokens. REQUIRES: a model that check_model finds nothing wrong with.
 void complete_workload(Workload&, Assumptions&);
 
+// The batch next to `usual` that so many accelerators can be given equal parts of: see rules.cc.
+int64_t divisible_batch(int64_t usual, const std::vector<int64_t>& accelerators);
+// The same for an assumed batch; a stated one stays.
+void fit_batch(Workload&, const std::vector<int64_t>& accelerators, std::vector<Assumption>&,
+               Origins&);
+
 // Fills price, facility and fabric.
 void complete_cluster(Cluster&, const Catalog&, Assumptions&);
 
 // Imagines enough of the same nodes for so many accelerators. A single node has no fabric: it gets
 // the one that such nodes usually have. False where nothing can join them: no NICs.
 bool grow_cluster(Cluster&, int64_t accelerators, const Catalog&);
+
+// Whether the accelerator computes in this format. fp32 all do: those without units for it take
+// several passes of a narrower one.
+bool supports(const Accelerator&, Precision);
+// The format where nobody stated one: `wanted` (the stack's), or the nearest that there is.
+Precision usable_precision(const Accelerator&, Precision wanted);
+// `fp32, fp16`
+std::string supported_precisions(const Accelerator&);
 
 // The stack that clusters of this vendor usually run; null when the catalog has none at all.
 const Stack* default_stack(const Accelerator&, const Catalog&);
