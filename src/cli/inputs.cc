@@ -1,12 +1,14 @@
 #include "cli/inputs.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
 #include "base/file.h"
 #include "plan/study.h"
 #include "report/result_file.h"
+#include "site/facility.h"
 #include "world/place.h"
 
 namespace assay {
@@ -32,6 +34,17 @@ tl::expected<Description, InputRefusal> from_result(const Arguments& args, const
   tl::expected<Description, Diagnostics> read = read_result(text, file, catalog(), which);
   if (!read) return tl::unexpected(InputRefusal{{}, read.error(), {}});
   return std::move(*read);
+}
+
+// A site knows its own PUE; the usual one is for those who name none.
+void take_pue_of_site(Description& d) {
+  const auto assumed = std::find_if(d.assumed.begin(), d.assumed.end(),
+                                    [](const Assumption& a) { return a.path == "cluster.pue"; });
+  if (!d.has_site || assumed == d.assumed.end()) return;
+  const double pue = totals(facility_series(d.site, d.setting.cluster, {})).pue;
+  d.setting.cluster.pue = std::round(pue * 1000) / 1000;  // weather is not known better
+  d.origins["cluster.pue"] = Origin{'c', "climate and plant of the site, over a year", "", 0};
+  d.assumed.erase(assumed);
 }
 
 }  // namespace
@@ -126,6 +139,7 @@ tl::expected<Description, InputRefusal> describe_inputs(const Arguments& args,
   request->needs_operations = over_weeks;
   tl::expected<Description, Diagnostics> described = describe(*request, catalog());
   if (!described) return tl::unexpected(InputRefusal{{}, described.error(), {}});
+  take_pue_of_site(*described);
   return std::move(*described);
 }
 

@@ -72,7 +72,10 @@ void run_all(const Context& context, const SimulationAsk& ask, const std::vector
   r.mtbf = simulator.mtbf();
   r.formulas = simulator.formulas();
   RunSpec best = r.spec.spec;
-  for (CheckpointTier& t : best.checkpoints) t.rule = IntervalRule::kOptimal;
+  for (CheckpointTier& t : best.checkpoints) {
+    if (t.rule == IntervalRule::kFixed) t.least = std::min(t.least, t.interval);
+    t.rule = IntervalRule::kOptimal;
+  }
   r.best_intervals = Simulator(std::move(best)).intervals();
   Progress progress(context, "simulate");
   const std::function<void(double)> show = progress.callback();

@@ -20,9 +20,28 @@ constexpr size_t kCausesShown = 6;
 constexpr double kSameInterval = 0.05;  // intervals this close lose the same
 constexpr int64_t kTraceParts = 4000;
 
-std::string band(const Band& b, double scale, int decimals, const char* unit) {
-  return fmt::format("{:.{}f}{} (p5 {:.{}f}, p95 {:.{}f})", b.mean * scale, decimals, unit,
-                     b.p5 * scale, decimals, b.p95 * scale, decimals);
+// A few bad runs can pull the mean out of what nine of ten see.
+bool skewed(const Band& b) { return b.mean < b.p5 || b.mean > b.p95; }
+
+std::string percent_band(const Band& b) {
+  const std::string range = fmt::format("p5 {:.1f}, p95 {:.1f}", 100 * b.p5, 100 * b.p95);
+  if (!skewed(b)) return fmt::format("{:.1f} % ({})", 100 * b.mean, range);
+  return fmt::format("{:.1f} % (median {:.1f}, {}; few runs pull the mean)", 100 * b.mean,
+                     100 * b.p50, range);
+}
+
+// The date at which the site's hours begin: `1 July`.
+std::string date_of_hour(int64_t hour) {
+  constexpr std::pair<const char*, int> kMonths[] = {
+      {"January", 31},   {"February", 28}, {"March", 31},    {"April", 30},
+      {"May", 31},       {"June", 30},     {"July", 31},     {"August", 31},
+      {"September", 30}, {"October", 31},  {"November", 30}, {"December", 31}};
+  int64_t day = hour / 24;
+  for (const auto& [name, days] : kMonths) {
+    if (day < days) return fmt::format("{} {}", day + 1, name);
+    day -= days;
+  }
+  return "31 December";
 }
 
 std::string heading(const SimulateResult& r, const Style& style) {
@@ -34,11 +53,12 @@ std::string heading(const SimulateResult& r, const Style& style) {
   if (!r.site_name.empty()) with += "; site: " + r.site_name;
   out += wrap(with, style.width, 10) + "\n";
   out += fmt::format(
-      "Runs      {} of {} days{}{}\n", count(r.many.done),
+      "Runs      {} of {} days{}{}{}\n", count(r.many.done),
       significant(r.spec.spec.period.v / kSecondsPerDay),
       r.spec.spec.target_tokens > 0
           ? fmt::format(" at most, until {} tokens", scaled(r.spec.spec.target_tokens))
           : "",
+      r.site ? ", from " + date_of_hour(r.site->start_hour) : "",
       r.many.partial() ? fmt::format(" (PARTIAL: {} were asked for)", count(r.many.requested))
                        : "");
   return out;
@@ -119,7 +139,9 @@ std::string checkpoint_text(const SimulateResult& r, const Style& style) {
                        seconds(t.stall.v));
     if (t.persist.v > 0) out += fmt::format(", persisted in {}", seconds(t.persist.v));
     const double best = i < r.best_intervals.size() ? r.best_intervals[i].v : 0;
-    if (best > 0 && std::abs(best / r.intervals[i].v - 1) > kSameInterval) {
+    if (t.rule != IntervalRule::kFixed && r.intervals[i] <= t.least) {
+      out += " (the shortest that is run: interval_least)";
+    } else if (best > 0 && std::abs(best / r.intervals[i].v - 1) > kSameInterval) {
       out += fmt::format(" (best for this failure rate: every {})", duration(best));
     } else if (best > 0) {
       out += " (the best for this failure rate)";
@@ -197,7 +219,11 @@ std::string levers_text(const SimulateResult& r, const Style& style) {
     const double hours = l.useful_share.mean * r.many.paid.mean / kHour;
     const std::string range =
         fmt::format("{:+.2f} to {:+.2f}", 100 * l.useful_share.p5, 100 * l.useful_share.p95);
-    out += "  " + left(l.name + ": " + l.change, width - 44) +
+    // A long one stands alone, its figures at the end of its last line.
+    const std::string name = wrap("  " + l.name + ": " + l.change, style.width - 42, 4);
+    const size_t last = name.rfind('\n');
+    const size_t used = name.size() - (last == std::string::npos ? 0 : last + 1);
+    out += name + std::string(width - 42 > used ? width - 42 - used : 1, ' ') +
            right(fmt::format("{:+.2f} pt", 100 * l.useful_share.mean), 12) + right(range, 18) +
            right(price > 0 ? dollars(hours * price) : scaled(hours) + " GPU-h", 12) + "\n";
     if (!style.quiet) out += options_text(l.settings, width);
@@ -251,8 +277,10 @@ std::string weather_text(const SimulateResult& r, const Style& style) {
 std::string verdict(const SimulateResult& r) {
   const ManyResult& m = r.many;
   const double tokens = m.tokens.mean;
-  std::string text = fmt::format("{:.1f} % goodput ({:.1f}-{:.1f})", 100 * m.goodput.mean,
-                                 100 * m.goodput.p5, 100 * m.goodput.p95);
+  std::string text =
+      fmt::format("{:.1f} % goodput ({}{:.1f}-{:.1f})", 100 * m.goodput.mean,
+                  skewed(m.goodput) ? fmt::format("median {:.1f}, ", 100 * m.goodput.p50) : "",
+                  100 * m.goodput.p5, 100 * m.goodput.p95);
   const double mfu = r.plan.prediction.mfu * m.useful_share.mean;
   text += fmt::format(", {:.1f} % of peak over everything paid", 100 * mfu);
   if (r.spec.spec.target_tokens > 0 && m.finished <= 0) {
@@ -335,11 +363,13 @@ Json levers_json(const SimulateResult& r) {
 
 std::string simulate_text(const SimulateResult& r, const Style& style, const Stamp& stamp) {
   std::string out = heading(r, style) + "\n";
-  out += fmt::format("Goodput   {} of the job's time\n", band(r.many.goodput, 100, 1, " %"));
+  out += wrap(fmt::format("Goodput   {} of the job's time", percent_band(r.many.goodput)),
+              style.width, 10) +
+         "\n";
   out +=
       wrap(fmt::format("Useful    {:.1f} % of peak over everything paid; steps at nominal speed {}",
                        100 * r.plan.prediction.mfu * r.many.useful_share.mean,
-                       band(r.many.useful_share, 100, 1, " %")),
+                       percent_band(r.many.useful_share)),
            style.width, 10) +
       "\n\n";
   out += ledger_text(r, style) + ranges_text(r, style) + "\n" + causes_text(r, style) +

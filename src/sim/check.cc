@@ -144,6 +144,7 @@ void check_checkpoints(const RunSpec& s, Checker& c) {
     const CheckpointTier& t = s.checkpoints[i];
     const std::string path = fmt::format("checkpoints[{}]", i);
     c.time(path + ".interval", t.interval);
+    c.time(path + ".least", t.least);
     c.time(path + ".stall", t.stall);
     c.time(path + ".persist", t.persist);
     c.time(path + ".restore", t.restore);

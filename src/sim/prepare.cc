@@ -162,7 +162,7 @@ CheckpointTier PreparedRun::tier_with_interval(size_t index, Seconds before) con
     if (costs && t.rule == IntervalRule::kYoung) period = young_period(*costs);
     if (costs && t.rule == IntervalRule::kDaly) period = daly_period(*costs);
     if (costs && t.rule == IntervalRule::kOptimal) period = optimal_period(*costs);
-    t.interval = period - t.stall;
+    t.interval = std::max(period - t.stall, t.least);
   }
   t.interval = std::max({t.interval, t.persist, before, spec.step.step});
   return t;

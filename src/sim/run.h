@@ -154,6 +154,7 @@ struct CheckpointTier {
   Seconds persist{0};   // then written in the background; only after it may it be rolled back to
   Seconds restore{0};   // read back by everyone
   double starves = 0;   // excess of a step while it is persisted: input comes from there, too
+  Seconds least{0};     // rules other than kFixed ask for no shorter interval
 };
 
 // A copy of the job's state in another node's memory, as it would cost: one accelerator's part of

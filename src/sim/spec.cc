@@ -308,6 +308,7 @@ void Maker::checkpoints() {
   remote.survives = Extent::kSite;
   remote.rule = static_cast<IntervalRule>(c.rule);
   remote.interval = c.interval;
+  remote.least = c.interval_least;
   remote.stall = c.stall.v > 0 ? c.stall : async ? t.copy : t.persist_alone;
   remote.persist = async ? t.persist : Seconds(0);
   remote.restore = c.restore.v > 0 ? c.restore : t.restore;

@@ -55,7 +55,8 @@ inline std::string print(const RunSpec& s) {
          r.standby_share, r.compile, r.warmup, r.replicas, r.replicas_least, r.leave_stall,
          r.rejoin_stall, r.whole_job, r.replica_nodes, r.heal);
   for (const CheckpointTier& t : s.checkpoints)
-    p.line(t.name, t.survives, t.rule, t.interval, t.stall, t.persist, t.restore, t.starves);
+    p.line(t.name, t.survives, t.rule, t.interval, t.least, t.stall, t.persist, t.restore,
+           t.starves);
   p.line(s.kept_checkpoints, s.peer.part, s.peer.host_copy, s.peer.port, s.peer.spread);
   const Stragglers& g = s.stragglers;
   p.line(g.jitter, g.ranks, g.slow_nodes, g.slow_by, g.fail_slow_per_node_day, g.fail_slow_least,

@@ -108,6 +108,19 @@ TEST(Spec, ACheckpointMustFitItsStorage) {
   EXPECT_EQ(spec_problems(c.make()).size(), 1u);
 }
 
+// The copy to host memory takes a tenth of a second: formulas alone would save all the time.
+TEST(Spec, NobodySavesEveryFewSeconds) {
+  Case c;
+  make_stormy(c.run());
+  EXPECT_EQ(Simulator(c.make().spec).intervals().back().v, 300);
+  c.run().checkpoint.interval_least = Seconds(0);
+  EXPECT_LT(Simulator(c.make().spec).intervals().back().v, 100);
+  c.run().checkpoint.interval_least = Seconds(300);
+  c.run().checkpoint.rule = SaveRule::kFixed;
+  c.run().checkpoint.interval = Seconds(60);
+  EXPECT_EQ(Simulator(c.make().spec).intervals().back().v, 60);  // as stated
+}
+
 TEST(Spec, TiersInTheirOrder) {
   Case c;
   c.run().checkpoint.peer_memory = true;

@@ -131,7 +131,11 @@ constexpr std::array<std::string_view, 2> enum_names(ElasticBatch) { return {"sh
 struct Checkpointing {
   SaveMode mode = SaveMode::kAsync;
   SaveRule rule = SaveRule::kOptimal;
-  Seconds interval;          // with `fixed`
+  Seconds interval;  // with `fixed`
+  // With the other rules. Formulas that count only the copy to host memory ask for a save every few
+  // seconds; the shortest interval to storage that anybody reports is 5 min (Fire-Flyer, arXiv
+  // 2408.14158, from memory), others 15 min to 3 h (docs/models/goodput.md).
+  Seconds interval_least = Seconds(300);
   bool peer_memory = false;  // a copy in another node's memory, every few steps
   Seconds peer_interval = Seconds(60);
   bool local_disk = false;                // a copy on the node's own disks
@@ -148,6 +152,7 @@ void fields(T& c, V&& visit) {
   visit("mode", c.mode, kAny, "training waits for storage, or only for the copy to host memory");
   visit("rule", c.rule, kAny, "how the interval is chosen");
   visit("interval", c.interval, kNotNegative, "between saves, with `rule: fixed`");
+  visit("interval_least", c.interval_least, kNotNegative, "the shortest that another rule gives");
   visit("peer_memory", c.peer_memory, kAny, "a copy in another node's memory");
   visit("peer_interval", c.peer_interval, kPositive, "between such copies");
   visit("local_disk", c.local_disk, kAny, "a copy on the node's disks");
