@@ -64,6 +64,14 @@ tl::expected<Known, int> describe_known(const Context& context, const Arguments&
 
 void predict(Known& known, DiagnoseResult& result) {
   if (!known.description) return;
+  const std::vector<MeasuredPeriod>& periods = result.diagnosis.periods;
+  const bool logged = std::any_of(periods.begin(), periods.end(),
+                                  [](const MeasuredPeriod& p) { return p.step.v > 0; });
+  if (!result.diagnosis.step && !logged) {
+    result.diagnosis.notes.push_back(
+        "no prediction: none of these files says how long a step takes");
+    return;
+  }
   StudyOptions options;
   options.what_ifs = false;
   const PlanResult plan = study(std::move(*known.description), catalog(), options);
@@ -75,6 +83,13 @@ void predict(Known& known, DiagnoseResult& result) {
   result.predicted = plan.prediction;
   result.predicted_of = fmt::format("{} on {} {}", s.workload.model.name,
                                     count(accelerators_used(s)), s.cluster.accelerator.name);
+  for (const MeasuredPeriod& p : result.diagnosis.periods) {
+    if (p.batch <= 0 || p.batch == static_cast<double>(s.workload.global_batch)) continue;
+    result.diagnosis.notes.push_back(
+        fmt::format("the log's steps are of {} sequences, predicted were {}: state it with --set "
+                    "workload.global_batch={:.0f}",
+                    count(static_cast<int64_t>(p.batch)), count(s.workload.global_batch), p.batch));
+  }
   // A sick step may take long; one several times faster than predicted is another workload's.
   constexpr double kAnother = 2;
   if (result.diagnosis.step && result.diagnosis.step->step * kAnother < plan.prediction.step) {

@@ -404,6 +404,8 @@ void analyse_training(const TrainingLog& log, Diagnosis& d) {
   period.what = fmt::format("{}, {} kept", duration(p.wall.v),
                             many(static_cast<size_t>(p.iterations), "iteration", "iterations"));
   period.paid = p.wall;
+  period.step = p.usual_step;
+  period.batch = p.usual_batch;
   const std::pair<const char*, Seconds> lines[] = {
       {"steps", p.steps},           {"slow steps", p.slow_steps},
       {"warm-up", p.warm_up},       {"lost work", p.lost_work},

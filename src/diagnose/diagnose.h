@@ -89,6 +89,8 @@ struct MeasuredPeriod {
   };
   std::vector<Line> lines;  // they sum to `paid`
   bool wall_clock = false;  // of one job, in hours of the clock instead of GPU-hours
+  Seconds step;             // of a training log: the usual one; zero: not known
+  double batch = 0;         // sequences of that step, as logged; zero: not known
   Seconds paid;
   std::vector<std::vector<std::string>> losses;  // the ten largest, ready to print
 };

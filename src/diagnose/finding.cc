@@ -24,6 +24,7 @@ std::string_view cause_name(Cause cause) {
                                                             "allocator",
                                                             "garbage-collection",
                                                             "hang",
+                                                            "diverged",
                                                             "healthy"};
   return kNames[static_cast<size_t>(cause)];
 }

@@ -35,6 +35,7 @@ enum class Cause {
   kAllocator,
   kGarbageCollection,
   kHang,
+  kDiverged,
   kHealthy,
 };
 constexpr int kCauses = static_cast<int>(Cause::kHealthy) + 1;

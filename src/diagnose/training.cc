@@ -27,6 +27,7 @@ struct LoggedRun {
   std::vector<LoggedRow> rows;
   int64_t interval = 1;
   double usual_s = 0, sigma_s = 0;
+  double batch = 0;  // the most common one; 0: not stated
 };
 
 // The key with the highest count, the smallest of equals; `otherwise` where there is none.
@@ -87,13 +88,15 @@ void mark_lost(std::vector<LoggedRow>& rows) {
   }
 }
 
-void mark_comparable(std::vector<LoggedRow>& rows) {
+// Returns the most common batch.
+double mark_comparable(std::vector<LoggedRow>& rows) {
   std::map<double, size_t> batches;
   for (const LoggedRow& row : rows) ++batches[row.it->batch.value_or(0)];
   const double usual = most_common(batches, 0.0);
   for (LoggedRow& row : rows) {
     row.comparable = !row.first && row.step_s > 0 && row.it->batch.value_or(0) == usual;
   }
+  return usual;
 }
 
 LoggedRun run_of(const TrainingLog& log) {
@@ -120,7 +123,7 @@ LoggedRun run_of(const TrainingLog& log) {
     run.rows.push_back(row);
   }
   mark_lost(run.rows);
-  mark_comparable(run.rows);
+  run.batch = mark_comparable(run.rows);
   std::vector<double> steps;
   for (const LoggedRow& row : run.rows) {
     if (row.comparable) steps.push_back(row.step_s);
@@ -192,6 +195,7 @@ TrainingPeriod period_of(const TrainingLog& log, const LoggedRun& run) {
   TrainingPeriod period;
   period.log_interval = run.interval;
   period.usual_step = Seconds(run.usual_s);
+  period.usual_batch = run.batch;
   const double k = static_cast<double>(run.interval);
   bool timed = false;
   for (size_t i = 0; i < run.rows.size(); ++i) {
@@ -355,12 +359,13 @@ void add_spikes(const TrainingLog& log, const LoggedRun& run,
     return event_between(log, before, row->it->line,
                          {TrainingEventKind::kCheckpointSaved, TrainingEventKind::kEvaluation});
   });
-  const double share = excess / total;
+  // Of the whole log, as the ledger has it.
+  const double share = excess * static_cast<double>(period.log_interval) / period.wall.v;
   const bool known = static_cast<size_t>(saved) * 2 > spikes.size();
   const std::string rhythm =
       every > 0 ? fmt::format("every {} iterations", every) : std::string("at no fixed distance");
   if (known || share < kWorthFixing) {
-    out.notes.push_back(fmt::format("{} of {} steps are slow, {}{}: {:.1f} % of the time of steps",
+    out.notes.push_back(fmt::format("{} of {} steps are slow, {}{}: {:.1f} % of the time",
                                     spikes.size(), rows.size(), rhythm,
                                     known ? ", at checkpoints or evaluations" : "", 100 * share));
     return;
@@ -426,6 +431,35 @@ void add_standstill(const TrainingLog& log, const LoggedRun& run, const Training
   out.findings.push_back(std::move(finding));
 }
 
+// Losses that are no numbers up to the end of the log: everything since the first is for nothing.
+// Single ones that the trainer skipped are a note.
+void add_divergence(const TrainingLog& log, const LoggedRun& run, const TrainingPeriod& period,
+                    Analysis& out) {
+  std::vector<const LoggedRow*> lost;
+  double time = 0;
+  for (size_t i = run.rows.size(); i > 0 && run.rows[i - 1].it->loss_is_nan; --i) {
+    lost.insert(lost.begin(), &run.rows[i - 1]);
+    time += run.rows[i - 1].step_s * static_cast<double>(run.interval) + run.rows[i - 1].gap_s;
+  }
+  if (lost.empty()) return;
+  Finding finding;
+  finding.cause = Cause::kDiverged;
+  finding.urgent = true;
+  finding.title =
+      fmt::format("The loss is no number from iteration {} on", lost.front()->it->iteration);
+  finding.detail =
+      fmt::format("The last {} lines of the log, {}: nothing that is trained since is of use.",
+                  lost.size(), minutes(Seconds(time)));
+  finding.fix =
+      "Stop it. Go back to a checkpoint before it, skip the batches around it, or lower the "
+      "learning "
+      "rate; if it comes at another place each time, suspect a GPU (run it again on others).";
+  finding.confidence = Confidence::kHigh;
+  finding.share = period.wall.v > 0 ? std::min(1.0, time / period.wall.v) : 0;
+  finding.evidence.push_back(table_of(log, "lines whose loss is no number", lost));
+  out.findings.push_back(std::move(finding));
+}
+
 void add_notes(const TrainingLog& log, const LoggedRun& run, const TrainingPeriod& period,
                Analysis& out) {
   out.notes.push_back(fmt::format("{} iterations of {:.3f} s (scatter {:.1f} %)", period.iterations,
@@ -471,6 +505,7 @@ TrainingDiagnosis diagnose_training_log(const TrainingLog& log) {
     add_spikes(log, run, comparable, out.period, out.analysis);
   }
   add_standstill(log, run, out.period, out.analysis);
+  add_divergence(log, run, out.period, out.analysis);
   add_notes(log, run, out.period, out.analysis);
   return out;
 }

@@ -32,7 +32,8 @@ struct TrainingPeriod {
   int restarts = 0;
   int64_t nan_losses = 0, skipped = 0;
   int64_t log_interval = 1;
-  Seconds usual_step;  // median of the lines with the most common batch size
+  Seconds usual_step;      // median of the lines with the most common batch size
+  double usual_batch = 0;  // that size; zero: not stated
 };
 
 struct TrainingDiagnosis {

@@ -149,6 +149,21 @@ TEST(Training, PublishedLogs) {
   }
 }
 
+TEST(Training, ALossThatIsNoNumberIsAFinding) {
+  TrainingLog log = log_of(60, noisy);
+  log.iterations[20].loss_is_nan = true;  // one that was skipped
+  for (const Finding& f : diagnose_training_log(log).analysis.findings)
+    EXPECT_NE(f.cause, Cause::kDiverged);
+  for (size_t i = 45; i < 60; ++i) log.iterations[i].loss_is_nan = true;
+  const TrainingDiagnosis d = diagnose_training_log(log);
+  ASSERT_EQ(d.analysis.findings.size(), 1u);
+  const Finding& f = d.analysis.findings.front();
+  EXPECT_EQ(f.cause, Cause::kDiverged);
+  EXPECT_TRUE(f.urgent);
+  EXPECT_NEAR(f.share, 0.25, 0.03);
+  EXPECT_EQ(f.evidence.front().rows.size(), 15u);
+}
+
 TEST(Training, OddLogs) {
   EXPECT_TRUE(diagnose_training_log({}).analysis.findings.empty());
   TrainingLog one = log_of(1, noisy);

@@ -79,6 +79,18 @@ struct Row {
   double measured = 0, predicted = 0;
 };
 
+// A training log's step beside the predicted one.
+std::string logged_step_line(const MeasuredPeriod& p, const DiagnoseResult& r, const Style& style) {
+  if (p.step.v <= 0 || !r.predicted) return "";
+  const double gap = p.step.v - r.predicted->step.v;
+  return wrap(fmt::format("Step      {} by the log; {} predicted for {}: {}", seconds(p.step.v),
+                          seconds(r.predicted->step.v), r.predicted_of,
+                          gap > 0 ? fmt::format("{} are missing", seconds(gap))
+                                  : fmt::format("{} faster than predicted", seconds(-gap))),
+              style.width, 10) +
+         "\n";
+}
+
 // The accounts that matter, largest first; the rest as one line.
 std::vector<Row> ledger_rows(const DiagnoseResult& r) {
   const MeasuredStep& m = *r.diagnosis.step;
@@ -364,6 +376,14 @@ Json finding_json(const Finding& f) {
   return j;
 }
 
+Json predicted_json(const DiagnoseResult& r) {
+  return {{"of", r.predicted_of},
+          {"step_s", r.predicted->step.v},
+          {"step_range_s", Json::array({r.predicted->low.v, r.predicted->high.v})},
+          {"mfu", r.predicted->mfu},
+          {"ledger", ledger_json(r.predicted->ledger, r.predicted->step)}};
+}
+
 Json step_json(const DiagnoseResult& r) {
   const MeasuredStep& m = *r.diagnosis.step;
   Json j{{"step_s", m.step.v},         {"usual_s", m.usual.v},
@@ -373,17 +393,11 @@ Json step_json(const DiagnoseResult& r) {
          {"source", m.source},         {"unexplained_s", m.unexplained.v}};
   j["ledger"] = ledger_json(m.ledger, m.step);
   j["device"] = breakdown_json(m.device);
-  if (r.predicted) {
-    j["predicted"] = {{"of", r.predicted_of},
-                      {"step_s", r.predicted->step.v},
-                      {"step_range_s", Json::array({r.predicted->low.v, r.predicted->high.v})},
-                      {"mfu", r.predicted->mfu},
-                      {"ledger", ledger_json(r.predicted->ledger, r.predicted->step)}};
-  }
+  if (r.predicted) j["predicted"] = predicted_json(r);
   return j;
 }
 
-Json period_json(const MeasuredPeriod& p) {
+Json period_json(const MeasuredPeriod& p, const DiagnoseResult& r) {
   Json j{{"what", p.what},
          {"wall_clock", p.wall_clock},
          {"paid_gpu_s", p.paid.v},
@@ -392,6 +406,8 @@ Json period_json(const MeasuredPeriod& p) {
     j["lines"].push_back({{"name", l.name}, {"gpu_s", l.time.v}, {"share", l.share}});
   }
   j["losses"] = p.losses;
+  if (p.step.v > 0) j["step_s"] = p.step.v;
+  if (p.step.v > 0 && r.predicted) j["predicted"] = predicted_json(r);
   return j;
 }
 
@@ -401,7 +417,8 @@ std::string diagnose_text(const DiagnoseResult& r, const Style& style, const Sta
   const Diagnosis& d = r.diagnosis;
   std::string out = files_text(d, style);
   if (d.step) out += step_line(r, style) + "\n" + ledger_table(r, style);
-  for (const MeasuredPeriod& p : d.periods) out += "\n" + period_text(p, style);
+  for (const MeasuredPeriod& p : d.periods)
+    out += logged_step_line(p, r, style) + "\n" + period_text(p, style);
   if (!d.findings.empty()) out += "\n" + findings_text(d, style);
   const std::string open = open_text(d, style);
   if (!open.empty()) out += "\n" + open;
@@ -422,7 +439,7 @@ std::string diagnose_json(const DiagnoseResult& r, const Stamp& stamp) {
   for (const FileRead& f : d.files) doc["files"].push_back(file_json(f));
   if (d.step) doc["measured"] = step_json(r);
   doc["periods"] = Json::array();
-  for (const MeasuredPeriod& p : d.periods) doc["periods"].push_back(period_json(p));
+  for (const MeasuredPeriod& p : d.periods) doc["periods"].push_back(period_json(p, r));
   add_accounts(d, doc);
   doc["findings"] = Json::array();
   for (const Finding& f : d.findings) doc["findings"].push_back(finding_json(f));
