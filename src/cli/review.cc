@@ -64,7 +64,7 @@ tl::expected<std::optional<JobFigures>, Diagnostics> job_figures(const Context& 
   job.name = d.workload_name;
   job.mfu = r.plan.prediction.mfu;
   job.days = r.plan.run.time_s.value / kSecondsPerDay;
-  job.accelerators = static_cast<double>(d.setting.cluster.accelerators());
+  job.accelerators = static_cast<double>(accelerators_used(d.setting));
   job.runs = many.done;
   job.simulated_days = kSimulatedDays;
   job.operations = r.operations_name;
@@ -101,7 +101,12 @@ int run(const Context& context, const Arguments& args) {
   tl::expected<Description, InputRefusal> description = describe_site(args);
   if (!description) return refuse(context, check(context, args));
   print_error(render(description->warnings));
-  const Cluster& cluster = description->setting.cluster;
+  // With --gpus everything is about so many: limits, bill, failures.
+  Cluster cluster = description->setting.cluster;
+  if (description->setting.accelerators > 0) {
+    const int64_t each = std::max<int64_t>(1, cluster.node.accelerators);
+    cluster.nodes = std::min(cluster.nodes, (description->setting.accelerators + each - 1) / each);
+  }
   const auto job = job_figures(context, *description);
   if (!job) return reject(context, job.error());
   const Review result = review(description->site, cluster, description->origins, *job);

@@ -124,7 +124,13 @@ void Reviewer::failures() {
                                        per_rack == 1 ? " is" : "s are"),
                            rack, rack < kSmallShare});
   const int64_t leaf = cluster_.fabric.nodes_per_leaf;
-  if (leaf > 0 && cluster_.nodes > 1) {
+  if (leaf > 0 && cluster_.nodes > 1 && cluster_.fabric.rail_optimised && cluster_.node.nics > 1) {
+    out_.failures.push_back(
+        {"one leaf switch",
+         fmt::format("{} nodes lose one of {} ports; the job restarts, with less network there",
+                     std::min(leaf, cluster_.nodes), cluster_.node.nics),
+         0, true});
+  } else if (leaf > 0 && cluster_.nodes > 1) {
     const double share =
         std::min(1.0, static_cast<double>(leaf) / static_cast<double>(cluster_.nodes));
     const std::string then =

@@ -63,6 +63,27 @@ std::string status_counts(const ValidateReport& report) {
   return out;
 }
 
+// Rows that are left out of the score, by the column to blame; empty: none.
+std::string unusable_text(const ValidateReport& report, int width) {
+  std::map<std::string, int64_t> columns;
+  for (const RowResult& r : report.rows) {
+    if (!r.usable) ++columns[r.unusable_for];
+  }
+  std::string out, line = "Unusable";
+  for (const auto& [column, rows] : columns) {
+    const bool judged = column == "quality" || column == "check";
+    const std::string part = fmt::format("{}{} {} `{}`", line == "Unusable" ? "  " : ", ",
+                                         thousands(rows), judged ? "by" : "without", column);
+    if (line.size() + part.size() + 1 > static_cast<size_t>(width)) {
+      out += line + ",\n";
+      line = "        " + part.substr(2).insert(0, "  ");
+      continue;
+    }
+    line += part;
+  }
+  return columns.empty() ? "" : out + line + "\n";
+}
+
 std::string verdict(const GroupStats& all, int width) {
   if (!all.median) return "No usable row could be scored.\n";
   const std::string errors = fmt::format("Median error {} %, p90 {} %, bias {} %;",
@@ -128,6 +149,7 @@ std::string to_text(const ValidateReport& report, int width) {
   std::string out = fmt::format(
       "Validate  {}: {} rows, {} usable, {} scored\nStatus    {}\n", sanitize(report.file, 60),
       thousands(all.rows), thousands(all.usable), thousands(all.predicted), status_counts(report));
+  out += unusable_text(report, width);
   out += "Figures   errors of step time in %; scored: rows that are usable and predicted\n";
   static constexpr std::array<std::array<std::string_view, 2>, 4> kTables = {
       {{"source", "By source"},

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/csv.h"
@@ -28,6 +29,8 @@ struct Run {
   std::optional<int64_t> experts, experts_per_token, expert_ffn, shared_ffn, dense_layers;
   std::optional<bool> gated_mlp, tied_embeddings;
 
+  bool by_name = false;  // the table has no columns of shapes: models are known by their names
+
   // Cells that hold no possible value, as `layers "abc"`: those without which a run is unknown, and
   // those that are taken as blank.
   std::vector<std::string> unreadable, ignored;
@@ -35,8 +38,10 @@ struct Run {
 
   // Measured seconds of one step: as normalised, as stated, or from tokens per second.
   std::optional<double> measured_s() const;
-  // tools/score.py's rule: quality A or B, checked, shape and batch and time stated.
-  bool usable() const;
+  // tools/score.py's rule: quality A or B, checked, shape and batch and time stated. The column
+  // that makes a run unusable; empty: none.
+  std::string_view unusable_for() const;
+  bool usable() const { return unusable_for().empty(); }
   // A run that its authors saw fail for memory.
   bool ran_out_of_memory() const;
 };

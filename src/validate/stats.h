@@ -26,6 +26,7 @@ struct RowResult {
   RunClass kind = RunClass::kDense;
   int64_t accelerators = 0;
   bool usable = false;
+  std::string unusable_for;  // the column to blame
   bool extrapolated = false;
   bool failed_for_memory = false;  // the authors saw it run out of memory
   std::optional<bool> fits;        // by predicted reserved memory

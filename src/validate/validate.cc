@@ -130,6 +130,7 @@ RowResult predict_case(const Case& c) {
   out.measured_s = c.run.measured_s();
   out.measured_mem_gb = c.run.peak_mem_gb;
   out.usable = c.run.usable();
+  out.unusable_for = c.run.unusable_for();
   out.failed_for_memory = c.run.ran_out_of_memory();
   out.accelerators = c.run.accelerators.value_or(0);
   out.sweep = sweep_key(c.run);

@@ -46,7 +46,12 @@ class Describer {
   void problem(const Mark& at, std::string message, std::string help = "") {
     problems_.push_back(problem_at(at, std::move(message), std::move(help)));
   }
-  bool clean_since(size_t before) const { return problems_.size() == before; }
+  size_t errors() const {
+    return static_cast<size_t>(
+        std::count_if(problems_.begin(), problems_.end(),
+                      [](const Diagnostic& d) { return d.severity == Severity::kError; }));
+  }
+  bool clean_since(size_t before) const { return errors() == before; }
   int64_t take_gpus(Value& cluster);
   Mark storage_place(const char* key) const;
   void size_cluster(int64_t gpus, bool nodes_stated, const Mark& at);
@@ -77,7 +82,7 @@ void Describer::move_warnings() {
 }
 
 void Describer::read_workload(double tokens) {
-  const size_t before = problems_.size();
+  const size_t before = errors();
   Workload& w = result_.setting.workload;
   const Value& value = inputs_.workload.value;
   reader_.read_struct(value, w, "workload");
@@ -99,6 +104,13 @@ void Describer::read_workload(double tokens) {
     return;
   }
   check_model(w.model, "workload.model", model->value.at, problems_);
+  for (const auto& [key, stated] :
+       {std::pair("seq", w.seq), std::pair("global_batch", w.global_batch)}) {
+    const Entry* entry = value.find(key);
+    if (entry == nullptr || stated > 0) continue;
+    problem(entry->value.at, fmt::format("workload.{} must be at least 1", key),
+            "leave it out for a usual one");
+  }
   if (!clean_since(before)) return;
   Assumptions assume(result_.assumed, result_.origins);
   complete_workload(w, assume);
@@ -147,7 +159,7 @@ void Describer::size_cluster(int64_t gpus, bool nodes_stated, const Mark& at) {
 }
 
 void Describer::read_cluster(int64_t gpus) {
-  const size_t before = problems_.size();
+  const size_t before = errors();
   Cluster& c = result_.setting.cluster;
   Value& value = inputs_.cluster.value;
   const int64_t stated_gpus = value.is_map() ? take_gpus(value) : 0;
@@ -169,7 +181,7 @@ void Describer::read_cluster(int64_t gpus) {
 }
 
 void Describer::read_site() {
-  const size_t before = problems_.size();
+  const size_t before = errors();
   Site& site = result_.site;
   const Value& value = inputs_.site.value;
   reader_.read_struct(value, site, "site");
@@ -356,7 +368,7 @@ DescribeAttempt try_describe(const Request& request, const Catalog& catalog) {
   Diagnostics& problems = attempt.problems;
   gather_inputs(request, catalog, inputs, problems);
   // A file that could not be read may have held what is missing: say that alone.
-  const bool all_read = problems.empty();
+  const bool all_read = !has_errors(problems);
   check_effect(request, inputs, problems);
   bool plannable = all_read && inputs.workload.given && inputs.cluster.given;
   const auto missing = [&](const char* what, const char* help) {

@@ -243,6 +243,8 @@ TEST(Describe, BadSets) {
             "workload.model.layers must be at most 100000");
   EXPECT_EQ(error(set("cluster.price=$1e30/h")), "cluster.price is too large");
   EXPECT_EQ(help(set("cluster.nodes=0")), "write 1 or more");
+  EXPECT_EQ(error(set("workload.seq=0")), "workload.seq must be at least 1");
+  EXPECT_EQ(error(set("workload.global_batch=0")), "workload.global_batch must be at least 1");
   EXPECT_EQ(error(set("workload.tokens=nan")), "workload.tokens must be a number, not `nan`");
   EXPECT_EQ(error(set("workload.seq=8k")),
             "workload.seq must be a whole number, `8k` is ambiguous");

@@ -405,6 +405,21 @@ Diagnostics failure(const std::string& file, std::string message, std::string he
 
 }  // namespace
 
+std::optional<Diagnostic> left_out_of_config(const std::string& text, const std::string& file) {
+  for (const auto& [key, what] : {std::pair("\"vision_config\"", "vision tower"),
+                                  std::pair("\"mm_vision_tower\"", "vision tower"),
+                                  std::pair("\"audio_config\"", "audio tower")}) {
+    if (text.find(key) == std::string::npos) continue;
+    Diagnostic d =
+        failure(file, fmt::format("its {} is left out: the text model alone is planned", what),
+                "add its parameters and tokens to the model, or expect less")
+            .front();
+    d.severity = Severity::kWarning;
+    return d;
+  }
+  return std::nullopt;
+}
+
 tl::expected<Model, Diagnostics> read_hf_config(const std::string& text, const std::string& file) {
   if (text.size() > kMaxConfigBytes) {
     return tl::unexpected(failure(

@@ -136,6 +136,12 @@ TEST(HfConfig, DescribesAWorkload) {
   EXPECT_EQ(d->setting.workload.model.layers, 16);
   EXPECT_EQ(d->setting.workload.model.hidden, 4096);
   EXPECT_EQ(d->origins.at("workload.model.hidden").file, request.inputs[0]);
+  EXPECT_TRUE(d->warnings.empty());
+  request.inputs[0] = ASSAY_ROOT "/test/data/hf/gemma3.json";
+  const tl::expected<Description, Diagnostics> sees = describe(request, catalog());
+  ASSERT_TRUE(sees) << render(sees.error());
+  ASSERT_EQ(sees->warnings.size(), 1u);
+  EXPECT_NE(sees->warnings[0].message.find("vision tower is left out"), std::string::npos);
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 // is within its limits. Each rule notes what it assumed and why.
 #pragma once
 
+#include <optional>
+
 #include "config/value.h"
 #include "world/describe.h"
 
@@ -27,6 +29,9 @@ int64_t divisible_batch(int64_t usual, const std::vector<int64_t>& accelerators)
 // The same for an assumed batch; a stated one stays.
 void fit_batch(Workload&, const std::vector<int64_t>& accelerators, std::vector<Assumption>&,
                Origins&);
+
+// A warning where a Hugging Face config.json describes more than the text model that is read.
+std::optional<Diagnostic> left_out_of_config(const std::string& text, const std::string& file);
 
 // Fills price, facility and fabric.
 void complete_cluster(Cluster&, const Catalog&, Assumptions&);
