@@ -13,6 +13,7 @@ namespace {
 
 constexpr size_t kFilesShown = 12;
 constexpr size_t kNotesShown = 8;
+constexpr size_t kInputsShown = 300;        // characters of the operands in a suggested command
 constexpr double kLedgerLineLeast = 0.002;  // of the step: smaller lines are `everything else`
 
 constexpr size_t kNameShown = 36;
@@ -425,8 +426,10 @@ std::string diagnose_text(const DiagnoseResult& r, const Style& style, const Sta
   const auto shown = std::find_if(d.findings.begin(), d.findings.end(),
                                   [](const Finding& f) { return !f.evidence.empty(); });
   if (!style.quiet && shown != d.findings.end()) {
-    out += fmt::format("\nNext:  assay diagnose {} --show {}\n", stamp.inputs,
-                       shown->evidence.front().id);
+    const std::string& id = shown->evidence.front().id;
+    out += stamp.inputs.size() > kInputsShown
+               ? fmt::format("\nNext:  the same command with --show {}\n", id)
+               : fmt::format("\nNext:  assay diagnose {} --show {}\n", stamp.inputs, id);
   }
   if (!style.quiet) out += footer(stamp) + "\n";
   return trimmed_lines(out + "\n" + bold(wrap(verdict(d), style.width), style) + "\n");
