@@ -435,8 +435,8 @@ Derivation memory_figure(const Subject& u) {
        fmt::format("{} bytes per parameter over {} ranks", st.optimizer_bytes, u.l.shard));
   part("activations", m.activations,
        fmt::format("micro-batch {}, {} in flight at most", u.p.micro_batch, u.l.pp));
-  part("buffers", m.buffers, "gathered layers");
-  part("framework", m.framework, "workspaces and communication buffers");
+  part("buffers", m.buffers, "gathered layers and placeholder gradients");
+  part("framework", m.framework, "workspaces");
   const bool gathered = u.p.zero == 3 && u.l.shard > 1;
   const double fragmentation = gathered ? st.fragmentation_gathered : st.fragmentation;
   d.inputs = {std::move(allocated),
