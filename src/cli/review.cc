@@ -64,6 +64,7 @@ tl::expected<std::optional<JobFigures>, Diagnostics> job_figures(const Context& 
   job.name = d.workload_name;
   job.mfu = r.plan.prediction.mfu;
   job.days = r.plan.run.time_s.value / kSecondsPerDay;
+  job.power = r.plan.prediction.power;
   job.accelerators = static_cast<double>(accelerators_used(d.setting));
   job.runs = many.done;
   job.simulated_days = kSimulatedDays;

@@ -120,6 +120,7 @@ std::unique_ptr<RunParts> run_parts(const Setting& setting, const Plan& plan,
   facility.start_hour = start_hour(ask.start.empty() ? site->offer.start : ask.start);
   facility.hours = weather_hours(days, input, prediction.tokens_per_s);
   facility.seed = ask.seed;
+  facility.step_power = prediction.power;
   const int64_t weathers = ask.weathers > 0 ? ask.weathers : weather_count(facility.hours);
   parts->other_weather = facility_weather(*site, setting.cluster, facility, weathers);
   parts->site = std::move(parts->other_weather.back());

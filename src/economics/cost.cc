@@ -119,6 +119,7 @@ Bill bill(const Site& site, const Cluster& cluster, const SiteSeries& series, Se
     b.price_known = rate.v > 0;
     b.price_from = from;
   } else {
+    // Space is rented by what racks may draw, whichever step runs.
     const Watts power =
         node_power(cluster).training / static_cast<double>(cluster.node.accelerators);
     const HourCost c = owned_hour(site.offer, power, 0, 1, EnergyPrice(0), cluster.accelerators());

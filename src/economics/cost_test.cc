@@ -89,7 +89,7 @@ TEST(Cost, TheBillIsTheSumOfItsParts) {
   const Cluster cluster = *find_cluster(catalog(), "h100-1024");
   for (const char* offer : {"owned-h100", "lambda-h100"}) {
     site.offer = *find_entry<Offer>(catalog(), offer);
-    const SiteSeries week = facility_series(site, cluster, {0, 168, 0});
+    const SiteSeries week = facility_series(site, cluster, {0, 168, 0, Watts(0)});
     const Bill b = bill(site, cluster, week);
     const Dollars sum =
         b.rent + b.hardware + b.network + b.energy + b.space + b.maintenance + b.people;

@@ -53,11 +53,14 @@ class Reviewer {
            const std::optional<JobFigures>& job)
       : site_(site), cluster_(cluster), origins_(origins) {
     out_.job = job;
+    out_.node = node_power(cluster, step_power());
   }
 
   Review run() {
     out_.density = density(site_, cluster_);
-    const SiteSeries year = facility_series(site_, cluster_, {});
+    FacilityOptions whole;
+    whole.step_power = step_power();
+    const SiteSeries year = facility_series(site_, cluster_, whole);
     out_.year = totals(year);
     out_.bill = bill(site_, cluster_, year);
     failures();
@@ -83,6 +86,8 @@ class Reviewer {
   static void fact(Answer& a, char mark, std::string text) {
     a.facts.push_back({std::move(text), mark});
   }
+
+  Watts step_power() const { return out_.job ? out_.job->power : Watts(0); }
 
   // Of the cluster, in one full rack.
   double rack_share() const {
@@ -174,7 +179,7 @@ void Reviewer::cooling_failures() {
          0, clock < 0.01});
   }
   const WeatherHour worst = design_hour(Weather(site_.climate));
-  const Watts heat = node_power(cluster_).training * static_cast<double>(cluster_.nodes);
+  const Watts heat = out_.node.training * static_cast<double>(cluster_.nodes);
   const PlantState hot = plant_at(site_.cooling, worst, heat, heat);
   if (hot.heat_share < 1) {
     out_.failures.push_back({"the hottest 35 hours",

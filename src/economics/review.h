@@ -40,6 +40,7 @@ struct JobFigures {
   double mfu = 0;
   double days = 0;  // at full speed
   double accelerators = 0;
+  Watts power;  // of one accelerator, mean over a step
   std::string name;
   bool fits = true;  // false: no plan does, and there are no figures
   // Simulated; zero runs: it could not be, and nothing is said about them.
@@ -54,6 +55,7 @@ struct JobFigures {
 
 struct Review {
   Density density;
+  NodePower node;  // in the job's step where there is a job, else in usual training
   FacilityTotals year;
   Bill bill;
   std::vector<FailureCase> failures;

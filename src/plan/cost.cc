@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/assert.h"
+#include "world/node_power.h"
 
 namespace assay {
 namespace {
@@ -15,9 +16,10 @@ double tokens_of(const Workload& w) {
   return w.tokens > 0 ? w.tokens : kTokensPerParameter * active_parameters(w.model);
 }
 
+// Nodes that the job pays for: the rest of one that it shares is somebody else's, as in the price.
 double nodes_used(const Setting& s) {
-  const int64_t per_node = std::max<int64_t>(s.cluster.node.accelerators, 1);
-  return static_cast<double>((accelerators_used(s) + per_node - 1) / per_node);
+  const auto per_node = static_cast<double>(std::max<int64_t>(s.cluster.node.accelerators, 1));
+  return static_cast<double>(accelerators_used(s)) / per_node;
 }
 
 Interval scale(const Interval& r, double by) { return {r.value * by, r.low * by, r.high * by}; }
@@ -67,7 +69,7 @@ RunFigures run_figures(const Setting& s, const Prediction& p) {
   r.price_known = price.v > 0;
   r.price_per_hour = price.v * kSecondsPerHour;
   r.cost_usd = scale(r.time_s, n * price.v);
-  const Watts it = p.power * n + s.cluster.node.host_power * nodes_used(s);
+  const Watts it = node_power(s.cluster, p.power).training * nodes_used(s);
   r.power_w = it.v * s.cluster.pue;
   r.energy_kwh = scale(r.time_s, r.power_w / 1000 / kSecondsPerHour);
   return r;
@@ -114,15 +116,21 @@ Derivation price_figure(const RunFigures& r) {
 // At the meter: the whole job, facility included.
 Derivation power_figure(const Description& d, const Prediction& p, const RunFigures& r) {
   const Setting& s = d.setting;
-  Derivation power = leaf("power", r.power_w / 1000, "kW", 'c', "docs/models/economics.md");
-  power.equation = "(accelerators x power + nodes x host power) x PUE";
+  Derivation power = leaf("power", r.power_w / 1000, "kW", 'c', "docs/models/power-and-cooling.md");
+  power.equation = "nodes x (accelerators of a node x power + host power) x PUE";
+  const NodePower node = node_power(s.cluster, p.power);
+  const auto each = static_cast<double>(s.cluster.node.accelerators);
   power.inputs = {leaf("power of one accelerator", p.power.v, "W", 'c', "mean over a step"),
-                  leaf("accelerators", static_cast<double>(accelerators_used(s)), "", 's',
-                       "the job's share of the cluster"),
+                  leaf("accelerators of a node", each, "", 's', ""),
                   leaf("host power of a node", s.cluster.node.host_power.v, "W", 'a', "",
-                       "cluster.node.host_power"),
-                  leaf("nodes", nodes_used(s), "", 's', ""),
-                  leaf("PUE", s.cluster.pue, "", 'a', "cluster.pue", "cluster.pue")};
+                       "cluster.node.host_power")};
+  if (node.training == node.nameplate) {
+    power.equation = "nodes x nameplate x PUE: a node draws no more than its nameplate";
+    power.inputs.push_back(
+        leaf("nameplate of a node", node.nameplate.v, "W", 'a', "", "cluster.node.nameplate"));
+  }
+  power.inputs.push_back(leaf("nodes", nodes_used(s), "", 's', "the job's share of the cluster"));
+  power.inputs.push_back(leaf("PUE", s.cluster.pue, "", 'a', "cluster.pue", "cluster.pue"));
   return power;
 }
 

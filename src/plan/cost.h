@@ -1,9 +1,9 @@
 // What a step time means for the whole run: days, accelerator-hours, dollars, kWh.
 //
 //   steps  = tokens / (sequences per step x tokens per sequence)
-//   time   = steps x step time                       (no failures, no restarts: `simulate` adds
-//   them) cost   = accelerators x price x time energy = (accelerators x power + nodes x host power)
-//   x PUE x time
+//   time   = steps x step time            (no failures, no restarts: `simulate` adds them)
+//   cost   = accelerators x price x time
+//   energy = nodes x what one draws in this step (world/node_power.h) x PUE x time
 //
 // Ranges follow from the range of the step time. Where no price is known, the cost is zero and
 // `price_known` says so.

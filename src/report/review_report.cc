@@ -14,10 +14,9 @@ namespace {
 
 constexpr int64_t kUnlimited = 1'000'000'000;  // a limit that does not bind at all
 
-std::string head(const ReviewInput& in, const Style& style) {
+std::string head(const ReviewInput& in, const NodePower& p, const Style& style) {
   const Site& s = *in.site;
   const Cluster& c = *in.cluster;
-  const NodePower p = node_power(c);
   std::string where =
       fmt::format("Review  {}: {}, {} contracted on {} feed{}, {}", s.name,
                   s.climate.name.empty() ? "its own climate" : s.climate.name,
@@ -162,7 +161,7 @@ Json job_json(const JobFigures& j) {
 
 std::string review_text(const Review& r, const ReviewInput& in, const Style& style,
                         const Stamp& stamp) {
-  std::string out = head(in, style);
+  std::string out = head(in, r.node, style);
   out += limits_table(r.density, style);
   out += failures_table(r.failures, style);
   out += questions(r.answers, style);

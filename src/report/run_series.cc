@@ -151,7 +151,7 @@ std::vector<Curve> curves(const SimulateResult& r, const std::vector<DayPoint>& 
 }  // namespace
 
 double rest_share(const SimulateResult& r) {
-  const NodePower p = node_power(r.plan.description.setting.cluster);
+  const NodePower p = node_power(r.plan.description.setting.cluster, r.plan.prediction.power);
   return p.training.v > 0 ? p.idle.v / p.training.v : 1;
 }
 

@@ -32,11 +32,11 @@ bool within(int64_t x, int64_t from, int64_t to) {
 // What is the same in every hour.
 class Hours {
  public:
-  Hours(const Site& site, const Cluster& cluster)
+  Hours(const Site& site, const Cluster& cluster, Watts step_power)
       : site_(site),
         cluster_(cluster),
         weather_(site.climate),
-        node_(node_power(cluster)),
+        node_(node_power(cluster, step_power)),
         nodes_(static_cast<double>(cluster.nodes)),
         prices_(price_profile(site.power.tariff)),
         carbon_(carbon_profile(site.power.tariff)),
@@ -175,7 +175,7 @@ double wear_at(double coolant_c, double reference_c) {
 
 SiteSeries facility_series(const Site& site, const Cluster& cluster,
                            const FacilityOptions& options) {
-  return made(Hours(site, cluster), options, options.seed);
+  return made(Hours(site, cluster, options.step_power), options, options.seed);
 }
 
 int64_t weather_count(int64_t hours) {
@@ -184,7 +184,7 @@ int64_t weather_count(int64_t hours) {
 
 std::vector<SiteSeries> facility_weather(const Site& site, const Cluster& cluster,
                                          const FacilityOptions& options, int64_t count) {
-  const Hours hours(site, cluster);
+  const Hours hours(site, cluster, options.step_power);
   std::vector<SiteSeries> all;
   for (int64_t k = 0; k < count; ++k) {
     // Zero would be the mean of many years.

@@ -12,6 +12,8 @@ struct FacilityOptions {
   int64_t start_hour = 0;  // of the year
   int64_t hours = kHoursPerYear;
   uint64_t seed = 0;  // of the weather; zero: the mean of many years
+  // What an accelerator draws in the step that runs (Prediction::power); zero: no step is known.
+  Watts step_power{};
 };
 
 // REQUIRES: a site that the rules of world/site_rules.h accept.

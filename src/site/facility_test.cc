@@ -191,6 +191,11 @@ TEST(Power, OfNodes) {
   const NodePower p = node_power(c);
   EXPECT_NEAR(p.training.v, 7750, 150);  // measured: 76 % of 10.2 kW
   EXPECT_EQ(p.nameplate.v, 10200);
+  // Of a step that is known it is that step's; nameplate and rest are the node's own.
+  const NodePower step = node_power(c, Watts(500));
+  EXPECT_NEAR(step.training.v, c.node.host_power.v + 8 * 500, 1e-6);
+  EXPECT_EQ(step.idle.v, p.idle.v);
+  EXPECT_EQ(node_power(c, Watts(5000)).training.v, 10200);
 }
 
 TEST(Power, MiddayIsSlowerByTheDaysRange) {

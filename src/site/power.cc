@@ -6,10 +6,7 @@
 namespace assay {
 namespace {
 
-constexpr double kSpeedPerKelvin = 0.0011;       // data/h200: 668.3 -> 665.3 TFLOP/s over 4 K
-constexpr double kTrainingOverNameplate = 0.76;  // arXiv:2506.14551; 0.70 to 0.83
-constexpr double kIdleOverNameplate = 0.18;      // DGX H100: 1.8 of 10.2 kW, an estimate
-constexpr double kTrainingOverLimit = 0.92;  // accelerators: 650 of 700 W in training, data/h200
+constexpr double kSpeedPerKelvin = 0.0011;  // data/h200: 668.3 -> 665.3 TFLOP/s over 4 K
 
 }  // namespace
 
@@ -48,19 +45,6 @@ GpuThermal thermal_of(const Accelerator& a) {
 
 double speed_at(double coolant_c, double reference_c) {
   return 1 - kSpeedPerKelvin * (coolant_c - reference_c);
-}
-
-NodePower node_power(const Cluster& c) {
-  const Node& n = c.node;
-  const auto accelerators = static_cast<double>(n.accelerators);
-  NodePower p;
-  p.nameplate_stated = n.nameplate.v > 0;
-  p.idle_stated = n.idle_power.v > 0;
-  p.training = n.host_power + kTrainingOverLimit * accelerators * c.accelerator.tdp;
-  p.nameplate = p.nameplate_stated ? n.nameplate : p.training / kTrainingOverNameplate;
-  p.training = std::min(p.training, p.nameplate);
-  p.idle = p.idle_stated ? n.idle_power : kIdleOverNameplate * p.nameplate;
-  return p;
 }
 
 }  // namespace assay

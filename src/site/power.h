@@ -1,9 +1,9 @@
-// Power of an accelerator, a node and a rack; and what clock a power limit leaves.
+// Power of an accelerator, and what clock a power limit leaves.
 // docs/models/power-and-cooling.md.
 #pragma once
 
 #include "site/heat.h"
-#include "world/cluster.h"
+#include "world/node_power.h"
 
 namespace assay {
 
@@ -26,13 +26,5 @@ GpuThermal thermal_of(const Accelerator&);
 // Training speed under a power cap at a coolant this much warmer than the reference: -0.11 % a
 // kelvin, measured on the H200.
 double speed_at(double coolant_c, double reference_c);
-
-// What one node draws from the rack's busbar. Training is the catalog's accelerators at `draw` of
-// their limit beside the host; nameplate and idle as stated, else from published ratios.
-struct NodePower {
-  Watts training, idle, nameplate;
-  bool nameplate_stated = false, idle_stated = false;
-};
-NodePower node_power(const Cluster&);
 
 }  // namespace assay
