@@ -84,6 +84,9 @@ void check_failures(const RunSpec& s, Checker& c) {
     c.time(path + ".duration_mean", h.duration_mean);
     c.within(path + ".duration_sigma", h.duration_sigma, 0, 10);
     c.time(path + ".detection", h.detection);
+    c.within(path + ".slow_by", h.slow_by, 0, 100);
+    if (!h.takes_nodes && h.nodes < 1)
+      c.add(path + ".nodes", "a site without its nodes is an outage", "set `takes_nodes`");
   }
   const SilentCorruption& k = s.corruption;
   c.within("corruption.per_gpu_hour", k.per_gpu_hour, 0, kRateMost);
@@ -294,9 +297,12 @@ void check_cost(const RunSpec& s, Checker& c) {
   const double ratio = std::log(g.fail_slow_most.v / g.fail_slow_least.v);
   const double lasts =
       ratio > 0 ? (g.fail_slow_most - g.fail_slow_least).v / ratio : g.fail_slow_least.v;
-  const double slow = machines * (g.slow_nodes + (g.fail_slow_per_node_day * lasts +
-                                                  g.slow_link_per_node_day * g.slow_link_mean.v) /
-                                                     kSecondsPerDay);
+  double slow = machines * (g.slow_nodes + (g.fail_slow_per_node_day * lasts +
+                                            g.slow_link_per_node_day * g.slow_link_mean.v) /
+                                               kSecondsPerDay);
+  for (const ShockProcess& h : s.shocks) {
+    if (!h.takes_nodes) slow += machines * h.per_year / kSecondsPerYear * h.duration_mean.v;
+  }
   if (!(events * slow <= kLooksMost)) {
     c.add("stragglers", fmt::format("{:.3g} slow machines at once", slow),
           "lower `slow_nodes` or `fail_slow_per_node_day`, or the days");

@@ -66,13 +66,22 @@ void Engine::on_shock(const Arrival& a) {
   const Nanoseconds duration =
       to_ns(Seconds(lognormal_quantile(luck.uniform(), median, s.duration_sigma)));
   if (s.nodes == 0) return outage(cause, now_ + duration);
-  Blow blow{cause, Extent::kDomain, to_ns(s.detection)};
+  Blow blow{cause, s.takes_nodes ? Extent::kDomain : Extent::kProcess, to_ns(s.detection)};
   const int64_t first = a.entity * s.nodes;
   const int64_t end = std::min(first + s.nodes, run_.machines);
   for (int32_t m = static_cast<int32_t>(first); m < static_cast<int32_t>(end); ++m) {
     const int32_t slot = machines_[static_cast<size_t>(m)].slot;
-    if (vacate(m)) blow.slots.push_back(slot);
+    if (slot >= 0) blow.slots.push_back(slot);
+    if (!s.takes_nodes) {
+      slow_.push_back({m, s.slow_by, now_, now_ + duration});
+      continue;
+    }
+    vacate(m);
     repair(m, duration);
+  }
+  if (!s.takes_nodes) {
+    push(now_ + duration, Kind::kSlowEnd, static_cast<int32_t>(first));
+    change_pace();
   }
   if (!blow.slots.empty()) interrupt(blow);
 }

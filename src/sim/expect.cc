@@ -171,6 +171,8 @@ void Expecter::gather() {
     const double per_s = domains * s.per_year / kSecondsPerYear;
     if (site) {
       blows_.push_back({per_s, Extent::kSite, s.duration_mean.v, 0});
+    } else if (!s.takes_nodes) {
+      add(per_s, {0, Extent::kProcess, s.detection.v, 0}, 0);
     } else {
       const bool spared = s.nodes <= spec_.spares.nodes;
       const Seconds down = spared ? s.detection : std::max(s.detection, s.duration_mean);
@@ -294,14 +296,24 @@ double Expecter::speed(double base, bool from_the_start) const {
   const double failing = nodes * s.fail_slow_per_node_day / kSecondsPerDay * lasts;
   const double links =
       nodes * s.slow_link_per_node_day / kSecondsPerDay * std::min(s.slow_link_mean.v, cut);
+  double reach =
+      s.slow_link_by + std::max(s.slow_by, s.fail_slow_by) * (30 + std::log1p(born + failing));
+  const auto domains = [&](const ShockProcess& h) {
+    return h.takes_nodes ? 0 : std::ceil(nodes / static_cast<double>(h.nodes));
+  };
+  for (const ShockProcess& h : spec_.shocks) {
+    if (domains(h) > 0) reach = std::max(reach, h.slow_by);
+  }
   const auto above = [&](double x) {
     double m = x < s.slow_link_by ? links : 0;
+    for (const ShockProcess& h : spec_.shocks) {
+      if (x < h.slow_by)
+        m += domains(h) * h.per_year / kSecondsPerYear * std::min(h.duration_mean.v, cut);
+    }
     if (s.slow_by > 0) m += born * std::exp(-x / s.slow_by);
     if (s.fail_slow_by > 0) m += failing * std::exp(-x / s.fail_slow_by);
     return -std::expm1(-m);
   };
-  const double reach =
-      s.slow_link_by + std::max(s.slow_by, s.fail_slow_by) * (30 + std::log1p(born + failing));
   constexpr int kSlices = 512;
   double lost = 0;
   for (int i = 0; i < kSlices; ++i) {

@@ -9,6 +9,7 @@
 
 #include "base/random.h"
 #include "sim/closed_form.h"
+#include "sim/expect.h"
 #include "sim/full_spec.h"
 #include "sim/quiet_spec.h"
 
@@ -141,6 +142,31 @@ TEST(Mechanism, DomainsTakeTheirMachines) {
     EXPECT_GT(r.interruptions, 5);
     EXPECT_GT(r.spares_empty, r.interruptions / 2);
   }
+}
+
+// A leaf switch of a rail takes a port of each node: no node leaves, no spare comes; the job starts
+// again and is slower until it is mended. The closed form says the same.
+TEST(Mechanism, ARailTakesBandwidthAndNoNodes) {
+  RunSpec s = quiet(1024, 1000);
+  s.step.tokens = 1;
+  ShockProcess leaf{"leaf switch", 32, 3, Seconds(36000), 0, Seconds(0)};
+  leaf.takes_nodes = false;
+  leaf.slow_by = 0.25;
+  s.shocks = {leaf};
+  s.recovery.init_base = Seconds(100);
+  s.checkpoints = {tier("local disk", Extent::kProcess, 600)};  // the nodes keep what they have
+  const RunResult r = Simulator(s).run(1);
+  EXPECT_EQ(r.spares_empty, 0);
+  EXPECT_EQ(r.ledger[Account::kReplacement].v, 0);
+  const Means m = means(s, 40);
+  const double often = 4 * 3 / 365.25;  // a day, of four groups of 32 nodes
+  EXPECT_NEAR(m.interruptions, often * 1000, 2.5);
+  const double slow = often * 36000 / 86400;  // at once
+  EXPECT_NEAR(m.ledger[Account::kStraggler].v, -std::expm1(-slow) * 0.2, 1e-4);
+  const Expectation e = expect_run(s);
+  EXPECT_NEAR(e.goodput, m.goodput, 3e-4);
+  EXPECT_NEAR(e.goodput / e.slowdown, m.useful, 3e-4);
+  EXPECT_NEAR(e.mtbf.v, 86400 / often, 1);
 }
 
 TEST(Mechanism, ReplayedStepsAreBooked) {

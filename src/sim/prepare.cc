@@ -123,7 +123,9 @@ double PreparedRun::rate_upto(Extent upto) const {
     if (p.spec.extent <= upto) rate += p.per_second * machines_of;
   }
   for (const ShockProcess& s : spec.shocks) {
-    const Extent extent = s.nodes > 0 ? Extent::kDomain : Extent::kSite;
+    const Extent extent = !s.takes_nodes ? Extent::kProcess
+                          : s.nodes > 0  ? Extent::kDomain
+                                         : Extent::kSite;
     const double domains =
         s.nodes > 0 ? std::ceil(static_cast<double>(nodes) / static_cast<double>(s.nodes)) : 1;
     if (extent <= upto) rate += domains * s.per_year / kSecondsPerYear;

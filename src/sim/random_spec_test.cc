@@ -41,6 +41,8 @@ RunSpec random_spec(uint64_t seed) {
     h.per_year *= storm * c.scale();
     h.duration_mean = c.time(40000);
     h.nodes = h.nodes == 0 ? 0 : c.whole(1, 40);
+    h.takes_nodes = h.nodes == 0 || c.coin();
+    h.slow_by = c.between(0, 2);
   }
   s.corruption.per_gpu_hour *= storm * c.scale();
   s.corruption.detection_median = c.time(90000);

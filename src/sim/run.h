@@ -68,7 +68,7 @@ struct FailureProcess {
                        // Small is uneven: 0.5 gives the worst tenth half of all failures
 };
 
-// Something that takes several machines at once.
+// Something that takes several machines at once, or a part of each of them.
 struct ShockProcess {
   std::string name;     // `rack_power`
   int64_t nodes = 0;    // of one domain, consecutive machines; zero: the whole site
@@ -76,6 +76,10 @@ struct ShockProcess {
   Seconds duration_mean{0};
   double duration_sigma = 1;  // log-normal
   Seconds detection{60};
+  // False: the machines stay (a leaf switch took one port of each), the job restarts on them, and
+  // its steps take `slow_by` longer until that is mended.
+  bool takes_nodes = true;
+  double slow_by = 0;
 };
 
 struct SilentCorruption {

@@ -71,6 +71,7 @@ class Maker {
   double wear() const;
   void failures();
   void shocks();
+  void leaf_switches();
   void recovery();
   StatePath state_path() const;
   void replica_memory(const Plan&, int64_t dp);
@@ -179,10 +180,39 @@ void Maker::shocks() {
   if (rack < 1) rack = kNodesPerRack;
   shock("rack power", rack, r.rack_power_per_year, r.domain_outage);
   shock("power distribution", rack * r.pdu_racks, r.pdu_per_year, r.domain_outage);
-  shock("leaf switch", setting_.cluster.fabric.nodes_per_leaf, r.leaf_switch_per_year,
-        r.domain_outage);
+  leaf_switches();
   if (in_.site != nullptr)
     shock("site", 0, in_.site->tier.outages_per_year, in_.site->tier.outage_mean);
+}
+
+// On a rail-optimised fabric nodes hang on as many leaves as they have ports. One that fails takes
+// one port of each: the job stops, starts again on what is left, and is slower until it is mended.
+// That the libraries can is assumed; NCCL takes the ports that are up when it starts.
+void Maker::leaf_switches() {
+  const Reliability& r = run_.reliability;
+  const Cluster& c = setting_.cluster;
+  const auto rails = static_cast<double>(c.node.nics);
+  const bool by_rail = c.fabric.rail_optimised && c.node.nics > 1;
+  const bool switched = c.fabric.kind != FabricKind::kTorus && c.fabric.kind != FabricKind::kNone;
+  if (r.leaf_switch_per_year <= 0 || !switched || (by_rail && nodes() <= 1)) return;
+  ShockProcess s;
+  s.name = "leaf switch";
+  s.nodes = c.fabric.nodes_per_leaf;
+  s.per_year = r.leaf_switch_per_year;
+  s.duration_mean = r.domain_outage;
+  if (by_rail) {
+    // Tensor ranks have groups of their own, each with its share of the node's ports: those of one
+    // that lost a port share what it has left, at worst two share one.
+    const double ports = rails / static_cast<double>(std::max<int64_t>(1, in_.plan->tp));
+    Setting less = setting_;
+    less.cluster.fabric.degraded_links = 1 / nodes();
+    less.cluster.fabric.degraded_speed = std::min(
+        c.fabric.degraded_links > 0 ? c.fabric.degraded_speed : 1.0, std::max(0.5, 1 - 1 / ports));
+    s.takes_nodes = false;
+    s.per_year *= rails;
+    s.slow_by = std::max(0.0, predicted(less) / predicted(setting_) - 1);
+  }
+  spec_.shocks.push_back(s);
 }
 
 void Maker::recovery() {

@@ -44,7 +44,8 @@ inline std::string print(const RunSpec& s) {
            f.frailty);
   }
   for (const ShockProcess& h : s.shocks)
-    p.line(h.name, h.nodes, h.per_year, h.duration_mean, h.duration_sigma, h.detection);
+    p.line(h.name, h.nodes, h.per_year, h.duration_mean, h.duration_sigma, h.detection,
+           h.takes_nodes, h.slow_by);
   p.line(s.corruption.per_gpu_hour, s.corruption.frailty, s.corruption.detection_median,
          s.corruption.detection_sigma, s.corruption.replayed);
   p.line(s.maintenance.every, s.maintenance.duration, s.infant.multiplier, s.infant.decay);

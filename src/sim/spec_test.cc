@@ -289,6 +289,28 @@ TEST(Spec, MechanismsAreReachedFromADescription) {
               c.make().checkpoint.v / c.make().storage_write.v / share, 1e-6);
 }
 
+// A leaf of a rail-optimised fabric has one port of every node below it; there is one for each.
+TEST(Spec, ALeafSwitchTakesARailWhereFabricsHaveThem) {
+  const auto leaf = [](std::vector<std::string> sets) {
+    sets.emplace_back("run.reliability.leaf_switch_per_year=0.3");
+    Case c(std::move(sets));
+    for (const ShockProcess& h : c.make().spec.shocks) {
+      if (h.name == "leaf switch") return h;
+    }
+    return ShockProcess{};
+  };
+  const ShockProcess rail = leaf({"cluster.fabric.rail_optimised=true"});
+  EXPECT_FALSE(rail.takes_nodes);
+  EXPECT_NEAR(rail.per_year, 8 * 0.3, 1e-9);
+  EXPECT_GT(rail.slow_by, 0);
+  const ShockProcess whole = leaf({"cluster.fabric.rail_optimised=false"});
+  EXPECT_TRUE(whole.takes_nodes);
+  EXPECT_EQ(whole.per_year, 0.3);
+  EXPECT_EQ(whole.slow_by, 0);
+  const ShockProcess one_port = leaf({"cluster.node.nics=1"});
+  EXPECT_TRUE(one_port.takes_nodes);
+}
+
 // --- a perfect world --------------------------------------------------------------------------
 
 TEST(Spec, NothingFailsAndNoSiteGivesTheStepItself) {

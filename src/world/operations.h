@@ -48,7 +48,7 @@ struct Reliability {
   double rack_power_per_year = 0;             // a rack's circuit
   double pdu_per_year = 0;                    // a power distribution unit and the racks it feeds,
   int64_t pdu_racks = 8;                      // so many of them
-  double leaf_switch_per_year = 0;            // a leaf and the nodes below it
+  double leaf_switch_per_year = 0;            // of one leaf: its nodes, or their ports on a rail
   Seconds domain_outage = Seconds(4 * 3600);  // mean, of rack or leaf
   double corruption_per_gpu_hour = 0;         // silent
   double corruption_shape = 0;                // as lemon_shape: corruption sits on few machines
@@ -81,7 +81,8 @@ void fields(T& r, V&& visit) {
         "failures of a rack's power");
   visit("pdu_per_year", r.pdu_per_year, Limits{0, 1000}, "failures of a power distribution unit");
   visit("pdu_racks", r.pdu_racks, Limits{1, 100000}, "racks that one feeds");
-  visit("leaf_switch_per_year", r.leaf_switch_per_year, Limits{0, 1000}, "failures of a leaf");
+  visit("leaf_switch_per_year", r.leaf_switch_per_year, Limits{0, 1000},
+        "failures of one leaf switch");
   visit("domain_outage", r.domain_outage, kNotNegative, "mean outage of a rack or leaf");
   visit("corruption_per_gpu_hour", r.corruption_per_gpu_hour, Limits{0, 1}, "silent corruption");
   visit("corruption_shape", r.corruption_shape, Limits{0, 1000},
