@@ -415,35 +415,99 @@ Derivation mfu_figure(const Subject& u) {
   return d;
 }
 
+// A term of the memory and what it holds; parts that are not there are not shown.
+struct MemoryPart {
+  const char* name;
+  std::string what;
+  Bytes bytes;
+};
+struct MemoryTerm {
+  const char* name;
+  Bytes all;
+  std::vector<MemoryPart> parts;
+};
+
+std::vector<MemoryTerm> memory_terms(const Subject& u) {
+  const MemoryUse& m = u.r.memory;
+  const MemoryParts& p = m.parts;
+  const StateBytes each = state_bytes(u.s, u.p);
+  // From which stage of sharding on that state is split, and among how many.
+  const auto held = [&](double bytes, int64_t from) {
+    const bool split = u.p.zero >= from && u.l.shard > 1;
+    return fmt::format("{:.3g} bytes per parameter{}", bytes,
+                       split ? fmt::format(" over {} ranks", u.l.shard) : "");
+  };
+  const int64_t weights_from = p.whole_weights.v > 0 ? 2 : 3;
+  const std::string saved = fmt::format(
+      "of micro-batch {}, {} in flight at most, for the backward pass", u.p.micro_batch, u.l.pp);
+  return {{"weights",
+           m.weights,
+           {{"held", held(each.weight, weights_from), m.weights - p.whole_weights},
+            {"gathered", "16 bits of every shard's, for the step", p.whole_weights}}},
+          {"gradients",
+           m.gradients,
+           {{"held", held(each.gradient, 2), m.gradients - p.whole_gradients},
+            {"unsharded", "added up over micro-batches", p.whole_gradients}}},
+          {"optimizer",
+           m.optimizer,
+           {{"states", held(each.optimizer, 1), m.optimizer - p.adapters},
+            {"adapters", "weights, gradients and states", p.adapters}}},
+          {"activations",
+           m.activations,
+           {{"saved", saved, m.activations - p.working},
+            {"working", "of what runs at that moment", p.working}}},
+          {"buffers",
+           m.buffers,
+           {{"gathered layers", "the one that runs and the next", p.gathered},
+            {"unsharded gradients", "of a layer, until they are reduced", p.reduced},
+            {"weight copies", "16 bits, kept by autocast for the backward pass", p.copies},
+            {"placeholder gradients", "16 bits, one of each shape", p.placeholders},
+            {"optimizer's scratch", "while it steps", p.scratch}}},
+          {"framework", m.framework, {{"workspaces", "workspaces", m.framework}}}};
+}
+
+Derivation term_figure(const MemoryTerm& t) {
+  Derivation d = leaf(t.name, t.all.v, "B", "none", 'c', "");
+  for (const MemoryPart& part : t.parts) {
+    if (std::abs(part.bytes.v) <= 1e-9 * t.all.v) continue;
+    d.inputs.push_back(leaf(part.name, part.bytes.v, "B", part.what, 'c', ""));
+  }
+  if (d.inputs.empty()) return d;
+  d.equation = "sum of its parts";
+  // What is alone is said beside its term.
+  const Derivation& first = d.inputs.front();
+  if (d.inputs.size() > 1) return d;
+  const bool plain = first.name == t.parts.front().name && t.name != std::string("buffers");
+  d.equation = plain ? first.equation : fmt::format("{}: {}", first.name, first.equation);
+  d.inputs.clear();
+  return d;
+}
+
 // What the screen shows is reserved memory: fit is judged on that.
 Derivation memory_figure(const Subject& u) {
+  constexpr const char* kMoments[] = {"at the loss", "in the backward pass",
+                                      "at the end of the backward pass", "in the optimizer's step"};
   const MemoryUse& m = u.r.memory;
   Derivation d = leaf(
       "memory", m.reserved.v, "B",
       fmt::format("allocated x fragmentation + outside the allocator, of {:.1f} GiB usable; worst "
-                  "rank, stage {} of {}",
-                  m.capacity / kGiB, m.stage + 1, u.l.pp),
+                  "rank, stage {} of {}, {}",
+                  m.capacity / kGiB, m.stage + 1, u.l.pp,
+                  kMoments[static_cast<size_t>(m.parts.moment)]),
       'c', "docs/models/memory.md");
   Derivation allocated = leaf("allocated", m.allocated.v, "B", "sum of the parts", 'c', d.source);
-  const auto part = [&](const char* name, Bytes b, const std::string& eq) {
-    allocated.inputs.push_back(leaf(name, b.v, "B", eq, 'c', ""));
-  };
+  for (const MemoryTerm& t : memory_terms(u)) allocated.inputs.push_back(term_figure(t));
   const Stack& st = u.s.stack;
-  part("weights", m.weights, fmt::format("{} bytes per parameter", st.weight_bytes));
-  part("gradients", m.gradients, fmt::format("{} bytes per parameter", st.gradient_bytes));
-  part("optimizer", m.optimizer,
-       fmt::format("{} bytes per parameter over {} ranks", st.optimizer_bytes, u.l.shard));
-  part("activations", m.activations,
-       fmt::format("micro-batch {}, {} in flight at most", u.p.micro_batch, u.l.pp));
-  part("buffers", m.buffers, "gathered layers and placeholder gradients");
-  part("framework", m.framework, "workspaces");
   const bool gathered = u.p.zero == 3 && u.l.shard > 1;
   const double fragmentation = gathered ? st.fragmentation_gathered : st.fragmentation;
+  const Bytes outside = u.l.ranks > 1 ? st.outside_memory : Bytes(0);  // communicators
   d.inputs = {std::move(allocated),
               given("fragmentation", fragmentation, "",
                     gathered ? "stack.fragmentation_gathered" : "stack.fragmentation"),
-              given("outside the allocator", st.outside_memory.v, "B", "stack.outside_memory")};
-  const Bytes rest = m.reserved - m.allocated * fragmentation - st.outside_memory;
+              u.l.ranks > 1 ? given("outside the allocator", outside.v, "B", "stack.outside_memory")
+                            : leaf("outside the allocator", 0, "B", "one rank has no communicators",
+                                   'c', "")};
+  const Bytes rest = m.reserved - m.allocated * fragmentation - outside;
   if (std::abs(rest.v) > 1e-6 * m.reserved.v)
     d.inputs.push_back(leaf(rest.v > 0 ? "gradients kept apart" : "given back when full", rest.v,
                             "B", "", 'c', d.source));

@@ -32,9 +32,7 @@ constexpr double kAdapterBytes = 16;
 constexpr double kAdapterStates = 12.0 / 16;  // of them, what an optimizer keeps
 
 // What does not depend on the stage.
-struct Costs {
-  double weight, gradient, optimizer;  // bytes per parameter
-  double end_weight;                   // the same of embedding and head
+struct Costs : StateBytes {
   double shard, expert_shard;
   double gathered, reduced;  // bytes of unsharded weights and gradients of a layer (zero 3)
   double ends;               // bytes of gathered embedding and head
@@ -72,25 +70,9 @@ double adapters_held(const Plan& p, const Layout& l) {
 
 Costs costs_of(const Setting& s, const Plan& p, const Layout& l, const MicrobatchCost& c) {
   const Stack& st = s.stack;
-  const bool fp16 = p.precision == Precision::kFp16;
-  const bool single = p.precision == Precision::kFp32 || p.precision == Precision::kTf32;
-  const double word = single ? 2 : 1;
-  Costs k;
-  k.weight = k.end_weight = st.weight_bytes * word;
-  k.gradient = (fp16 ? st.gradient_bytes_fp16 : st.gradient_bytes) * word;
-  k.optimizer =
-      (fp16 ? st.optimizer_bytes_fp16 : st.optimizer_bytes) * word * (1 - p.offload_optimizer);
-  k.adapter = 0;
-  if (s.workload.task == Task::kLora) {
-    const bool quantised = p.precision >= Precision::kFp8;
-    k.weight = std::min(k.weight, quantised ? kFrozenBytesQuantised : kFrozenBytes);
-    // Embedding and head are not packed; where layers read 32 bits, they are held in as many.
-    k.end_weight = stored_packed(s, p) ? std::max(kFrozenBytes, st.residual_bytes) : k.weight;
-    k.gradient = k.optimizer = 0;
-    k.adapter = adapter_bytes(s, l) * adapters_held(p, l);
-  }
-  k.weight *= 1 - p.offload_parameters;
-  k.end_weight *= 1 - p.offload_parameters;
+  Costs k{};
+  static_cast<StateBytes&>(k) = state_bytes(s, p);
+  if (s.workload.task == Task::kLora) k.adapter = adapter_bytes(s, l) * adapters_held(p, l);
   k.shard = static_cast<double>(l.shard);
   k.expert_shard = std::min(k.shard, static_cast<double>(l.data_expert.ranks));
   k.gathered = k.reduced = k.ends = 0;
@@ -182,11 +164,14 @@ void stage_memory(const Setting& s, const Plan& p, const Layout& l, const Microb
       (content.first ? c.embedding.parameters : 0) + (content.last ? c.head.parameters : 0);
   const double ends_held = std::min(end_parameters, q.dense) / (p.zero >= 3 ? k.shard : 1);
   u.weights = Bytes(sharded(k.cast ? 2 : 3) * k.weight + ends_held * (k.end_weight - k.weight));
-  if (k.cast) u.weights += Bytes((q.dense + q.expert) * st.weight_comm_bytes);
-  u.optimizer =
-      Bytes(sharded(1) * k.optimizer + k.adapter * (content.dense_layers + content.moe_layers));
+  MemoryParts& parts = u.parts;
+  if (k.cast) parts.whole_weights = Bytes((q.dense + q.expert) * st.weight_comm_bytes);
+  u.weights += parts.whole_weights;
+  parts.adapters = Bytes(k.adapter * (content.dense_layers + content.moe_layers));
+  u.optimizer = Bytes(sharded(1) * k.optimizer) + parts.adapters;
   u.framework = st.framework_memory;
-  const Bytes gradients(sharded(2) * k.gradient + (q.dense + q.expert) * k.whole);
+  const Bytes whole((q.dense + q.expert) * k.whole);
+  const Bytes gradients = Bytes(sharded(2) * k.gradient) + whole;
 
   const double skew = p.expert_skew - 1;
   Bytes saved = c.dense.saved * content.dense_layers +
@@ -201,29 +186,57 @@ void stage_memory(const Setting& s, const Plan& p, const Layout& l, const Microb
   double ends = 0;
   if (content.first) ends += c.embedding.parameters;
   if (content.last) ends += c.head.parameters;
-  u.buffers = Bytes(k.gathered + k.ends * ends);
-  if (st.placeholder_gradients && k.gradient > 0) u.buffers += placeholders(s, l, c, content);
-  u.gradients = k.all_step ? gradients : Bytes(0);
-  const Bytes held = u.buffers;
-  const Copies copies = weight_copies(s, p, c, k, content);
-  if (content.last) {  // at the loss
-    u.activations = saved + c.head.working;
-    u.buffers = held + copies.forward;
+  parts.gathered = Bytes(k.gathered + k.ends * ends);
+  if (st.placeholder_gradients && k.gradient > 0)
+    parts.placeholders = placeholders(s, l, c, content);
+  const auto moment = [&](MemoryParts::Moment when, Bytes kept, Bytes active) {
+    parts.moment = when;
+    parts.working = active;
+    u.activations = kept + active;
+    u.buffers = parts.gathered + parts.placeholders + parts.copies + parts.reduced + parts.scratch;
     keep_larger(worst, u, k, gradients);
-  }
-  u.activations = saved + working;  // first layer to go backward
-  u.buffers = held + copies.backward + Bytes(k.reduced);
-  keep_larger(worst, u, k, gradients);
-  u.buffers = held + Bytes(k.reduced);
-  u.gradients = gradients;  // end of the backward pass
-  u.activations = working + (k.inputs_kept ? saved * 2.0 : Bytes(0));
-  keep_larger(worst, u, k, gradients);
-  u.activations = Bytes(0);  // the optimizer's step
-  u.buffers = held + u.optimizer * st.optimizer_scratch;
-  keep_larger(worst, u, k, gradients);
+  };
+  using Moment = MemoryParts::Moment;
+  const Copies copies = weight_copies(s, p, c, k, content);
+  u.gradients = k.all_step ? gradients : Bytes(0);
+  parts.whole_gradients = k.all_step ? whole : Bytes(0);
+  parts.copies = copies.forward;
+  if (content.last) moment(Moment::kLoss, saved, c.head.working);
+  parts.copies = copies.backward;  // first layer to go backward
+  parts.reduced = Bytes(k.reduced);
+  moment(Moment::kBackward, saved, working);
+  parts.copies = Bytes(0);
+  u.gradients = gradients;
+  parts.whole_gradients = whole;
+  moment(Moment::kBackwardEnd, k.inputs_kept ? saved * 2.0 : Bytes(0), working);
+  parts.reduced = Bytes(0);
+  parts.scratch = u.optimizer * st.optimizer_scratch;
+  moment(Moment::kOptimizer, Bytes(0), Bytes(0));
 }
 
 }  // namespace
+
+StateBytes state_bytes(const Setting& s, const Plan& p) {
+  const Stack& st = s.stack;
+  const bool fp16 = p.precision == Precision::kFp16;
+  const bool single = p.precision == Precision::kFp32 || p.precision == Precision::kTf32;
+  const double word = single ? 2 : 1;
+  StateBytes k;
+  k.weight = k.end_weight = st.weight_bytes * word;
+  k.gradient = (fp16 ? st.gradient_bytes_fp16 : st.gradient_bytes) * word;
+  k.optimizer =
+      (fp16 ? st.optimizer_bytes_fp16 : st.optimizer_bytes) * word * (1 - p.offload_optimizer);
+  if (s.workload.task == Task::kLora) {
+    const bool quantised = p.precision >= Precision::kFp8;
+    k.weight = std::min(k.weight, quantised ? kFrozenBytesQuantised : kFrozenBytes);
+    // Embedding and head are not packed; where layers read 32 bits, they are held in as many.
+    k.end_weight = stored_packed(s, p) ? std::max(kFrozenBytes, st.residual_bytes) : k.weight;
+    k.gradient = k.optimizer = 0;
+  }
+  k.weight *= 1 - p.offload_parameters;
+  k.end_weight *= 1 - p.offload_parameters;
+  return k;
+}
 
 Bytes usable_memory(const Accelerator& a) {
   return a.memory * (kGiB / kGB * kUsableShare) - kContext;

@@ -35,6 +35,13 @@ struct StageParameters {
 };
 StageParameters stage_parameters(const MicrobatchCost&, const StageContent&, const Model&);
 
+// Bytes per parameter of what is kept through a step, before it is sharded; embedding and head may
+// be held wider than layers.
+struct StateBytes {
+  double weight = 0, end_weight = 0, gradient = 0, optimizer = 0;
+};
+StateBytes state_bytes(const Setting&, const Plan&);
+
 MemoryUse memory_use(const Setting&, const Plan&, const Layout&, const MicrobatchCost&);
 
 // Bytes a training process can use of an accelerator's nominal memory. Vendors' "80 GB" of HBM is

@@ -19,12 +19,24 @@
 
 namespace assay {
 
+// What the terms of a MemoryUse hold, for `explain`: every term is the sum of its parts.
+struct MemoryParts {
+  enum class Moment { kLoss, kBackward, kBackwardEnd, kOptimizer };
+  Moment moment = Moment::kBackward;
+  Bytes whole_weights;                                     // weights: whole 16-bit ones of shards
+  Bytes whole_gradients;                                   // gradients: added up before sharding
+  Bytes adapters;                                          // optimizer: LoRA's weights and states
+  Bytes working;                                           // activations: of the layer that runs
+  Bytes gathered, placeholders, copies, reduced, scratch;  // buffers
+};
+
 // Memory of the worst rank. `allocated` is what a framework's peak-allocated counter shows; fit is
 // judged on `reserved`.
 struct MemoryUse {
   Bytes weights, gradients, optimizer, activations, buffers, framework;
   Bytes allocated, reserved, capacity;
   int64_t stage = 0;  // the pipeline stage that needs most
+  MemoryParts parts;
   bool fits() const { return reserved <= capacity; }
 };
 

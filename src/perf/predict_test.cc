@@ -3,7 +3,9 @@
 #include "perf/predict.h"
 
 #include <cmath>
+#include <functional>
 #include <random>
+#include <set>
 
 #include <gtest/gtest.h>
 
@@ -385,6 +387,56 @@ TEST(Predict, ShardedExpertsCrossNodes) {
   const Layout dense = make_layout(s, p);
   EXPECT_EQ(dense.shard_expert.ranks, dense.shard_group.ranks);
   EXPECT_EQ(dense.shard_expert.per_domain, dense.shard_group.per_domain);
+}
+
+// Adds up, part by part, to the figure that screens print; every part has a name. The names.
+std::set<std::string> parts_of_memory(const Setting& s, const Plan& p) {
+  Predictor predictor(s);
+  EXPECT_FALSE(predictor.impossible(p));
+  const Derivation memory = predictor.explain(p, "memory");
+  EXPECT_EQ(memory.value, predictor.predict(p).memory.reserved.v);
+  std::set<std::string> names;
+  double reserved = 0;
+  for (const Derivation& term : memory.inputs) {
+    const bool times = term.name == "fragmentation";
+    if (term.name == "nominal memory") continue;
+    reserved = times ? reserved * term.value : reserved + term.value;
+  }
+  EXPECT_NEAR(reserved / memory.value, 1, 1e-9);
+  const std::function<void(const Derivation&)> check = [&](const Derivation& d) {
+    EXPECT_FALSE(d.name.empty() || d.equation.empty()) << d.name;
+    EXPECT_GE(d.value, 0) << d.name;
+    names.insert(d.name);
+    names.insert(d.equation.substr(0, d.equation.find(':')));
+    double sum = 0;
+    for (const Derivation& i : d.inputs) sum += i.value, check(i);
+    if (d.inputs.empty()) return;
+    EXPECT_NEAR(sum / d.value, 1, 1e-9) << d.name;
+  };
+  check(memory.inputs.front());
+  return names;
+}
+
+TEST(Explain, MemoryIsTheSumOfItsNamedParts) {
+  Setting one = setting("llama-3.2-1b", "h100-8", "transformers-autocast", 1, 4096, 8);
+  Plan p = one.stack.defaults;
+  p.zero = 0;
+  EXPECT_TRUE(parts_of_memory(one, p).contains("weight copies"));
+  one.workload.task = Task::kLora;
+  one.workload.lora_rank = 16;
+  EXPECT_TRUE(parts_of_memory(one, p).contains("adapters"));
+  Setting fsdp = setting("llama-3.1-8b", "h100-8", "pytorch-fsdp2", 8, 4096, 64);
+  p = fsdp.stack.defaults;
+  p.zero = 3, p.micro_batch = 1;
+  EXPECT_TRUE(parts_of_memory(fsdp, p).contains("gathered layers"));
+  p.zero = 2;
+  parts_of_memory(fsdp, p);
+  p.precision = Precision::kFp16;
+  parts_of_memory(fsdp, p);
+  const Setting megatron = setting("mixtral-8x22b", "h100-1024", "megatron-core", 64, 4096, 256);
+  p = megatron.stack.defaults;
+  p.tp = 4, p.pp = 4, p.micro_batch = 1;
+  EXPECT_TRUE(parts_of_memory(megatron, p).contains("placeholder gradients"));
 }
 
 // A derivation is worth its name where its figure follows from its inputs.
