@@ -315,13 +315,12 @@ void Describer::read_stack() {
 
 void Describer::read_plan() {
   result_.plan = result_.setting.stack.defaults;
-  const size_t before = problems_.size();
   const Value& value = inputs_.plan.value;
   if (inputs_.plan.given) reader_.read_struct(value, result_.plan, "plan");
   for (const Entry& entry : value.entries) {
     if (!is_reserved_key(entry.key)) result_.plan_keys.insert(entry.key);
   }
-  if (clean_since(before)) settle_precision();
+  settle_precision();
 }
 
 // A stated format that the accelerator has not is a mistake; a stack's is replaced.
@@ -332,6 +331,7 @@ void Describer::settle_precision() {
   const auto name = [](Precision p) { return enum_names(p)[static_cast<size_t>(p)]; };
   const std::string why = fmt::format("{} has no {}", sanitize(a.name, 60), name(plan.precision));
   if (const Entry* stated = inputs_.plan.value.find("precision")) {
+    if (!result_.origins.contains("plan.precision")) return;  // it was no format at all
     problem(stated->value.at, "plan.precision: " + why,
             fmt::format("use one of {}", supported_precisions(a)));
     return;

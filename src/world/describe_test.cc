@@ -484,6 +484,25 @@ TEST(Describe, PrecisionIsOneThatTheAcceleratorHas) {
   EXPECT_TRUE(of({"llama-3.1-8b", "mi355x-1024"}, {"plan.precision=mxfp4"}));
 }
 
+// What else is wrong hides nothing: all of it is one list.
+TEST(Describe, APrecisionThatIsNotThereIsToldBesideOtherErrors) {
+  const std::vector<std::string> wrong{"cluster.nodes=-3", "cluster.pue=0.2", "plan.tp=0",
+                                       "workload.seq=0"};
+  const auto messages = [&](const char* precision) {
+    std::vector<std::string> sets = wrong;
+    sets.push_back(std::string("plan.precision=") + precision);
+    const Described d = of({"llama-3.1-8b", "a100-64"}, sets);
+    return d ? "" : render(d.error());
+  };
+  const std::string all = messages("fp8");
+  EXPECT_NE(all.find("a100-sxm4-80gb has no fp8"), std::string::npos) << all;
+  EXPECT_NE(all.find("plan.tp must be at least 1"), std::string::npos) << all;
+  EXPECT_NE(all.find("cluster.nodes must be at least 1"), std::string::npos) << all;
+  const std::string none = messages("fp9");
+  EXPECT_NE(none.find("plan.precision cannot be `fp9`"), std::string::npos) << none;
+  EXPECT_EQ(none.find("has no"), std::string::npos) << none;
+}
+
 TEST(Describe, AnAssumedBatchDividesAmongTheAccelerators) {
   const std::pair<int64_t, int64_t> cases[] = {{1024, 1024}, {768, 1536}, {7, 896},     {13, 832},
                                                {100, 800},   {900, 900},  {1000, 1000}, {997, 997}};
