@@ -165,9 +165,20 @@ Failure open_failure(const std::string& path, int error) {
     case EACCES:
       return failure(path, "may not be read (permission denied)",
                      "`ls -l` shows who may; `chmod` changes it");
+    case ELOOP:
+      return failure(path, "a link that leads back to itself", "`ls -l` shows where it leads");
+    case ENXIO:  // nobody can open one
+      return not_a_file(path, S_IFSOCK);
     default:
       return failure(path, error_text(error));
   }
+}
+
+Failure not_a_file(const std::string& path, unsigned mode) {
+  if (S_ISFIFO(mode))
+    return failure(path, "a pipe, not a file", "let it flow in: `COMMAND | assay ... -`");
+  if (S_ISSOCK(mode)) return failure(path, "a socket, not a file", "name a file");
+  return failure(path, "a device, not a file", "name a file; `-` is standard input");
 }
 
 Result<bool> write_file(const std::string& path, const std::string& text) {

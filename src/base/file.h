@@ -20,6 +20,10 @@ Result<std::string> read_file(const std::string& path, size_t max_bytes = kMaxYa
 // file that does not exist is looked for under similar names, one that may not be read is not.
 Failure open_failure(const std::string& path, int error);
 
+// Why something that is neither a file nor a folder is not read: it could keep its reader waiting
+// for ever, or never end. `mode` is its st_mode.
+Failure not_a_file(const std::string& path, unsigned mode);
+
 // Writes a whole file; what was there before is gone. "-" is no standard output here.
 Result<bool> write_file(const std::string& path, const std::string& text);
 // Whether it probably will, without touching anything.

@@ -442,7 +442,9 @@ void collect_source(ByteSource source, const DiagnoseOptions& options, Collected
   }
   if (*kind == FileKind::kUnknown) {
     const std::string damage = source.damage();
-    not_read({damage.empty() ? why_unknown(source.peek(64).value_or("")) : damage, name}, file, d);
+    not_read(damage.empty() ? why_unknown(source.peek(64).value_or(""), name)
+                            : Failure{damage, name, "copy or record it again"},
+             file, d);
     d.problems.back().severity = Severity::kWarning;
     return;
   }

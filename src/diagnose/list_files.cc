@@ -3,12 +3,12 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <set>
 
 #include <fmt/format.h>
 
+#include "base/file.h"
 #include "diagnose/diagnose.h"
 
 namespace assay {
@@ -26,15 +26,20 @@ class Lister {
  private:
   using Identity = std::pair<dev_t, ino_t>;
 
-  void problem(Severity severity, const std::string& file, const std::string& what) {
+  void problem(Severity severity, const std::string& file, const std::string& what,
+               const std::string& help = "") {
     Diagnostic d;
     d.severity = severity;
     d.message = what;
+    d.help = help;
     d.at.file = sanitize(file, 4096);
     list_.problems.push_back(std::move(d));
   }
-  void left_out(const std::string& file, const std::string& why) {
-    if (++left_out_ <= kLeftOutShown) problem(Severity::kWarning, file, why + ": left out");
+  void left_out(const std::string& file, const std::string& why, const std::string& help = "") {
+    if (++left_out_ <= kLeftOutShown) problem(Severity::kWarning, file, why + ": left out", help);
+  }
+  void left_out(const std::string& file, const Failure& why) {
+    left_out(file, why.message, why.help);
   }
   bool add(const std::string& path, const struct stat& info);
   void folder(const std::filesystem::path& path, int depth);
@@ -57,14 +62,14 @@ bool Lister::add(const std::string& path, const struct stat& info) {
 void Lister::entry(const std::filesystem::path& path, int depth) {
   struct stat info {};
   if (::stat(path.c_str(), &info) != 0) {
-    left_out(path, std::strerror(errno));  // a link that leads nowhere
+    left_out(path, open_failure(path, errno));  // a link that leads nowhere
   } else if (S_ISDIR(info.st_mode)) {
     if (depth >= kFolderDepth) return left_out(path, "a folder too deep to be looked into");
     folder(path, depth + 1);
   } else if (S_ISREG(info.st_mode)) {
     add(path, info);
   } else {
-    left_out(path, "a pipe, a socket or a device");
+    left_out(path, not_a_file(path, info.st_mode));
   }
 }
 
@@ -79,7 +84,10 @@ void Lister::folder(const std::filesystem::path& path, int depth) {
     entries.push_back(it->path());
     if (entries.size() > kFilesMost) break;
   }
-  if (error) problem(Severity::kError, path, error.message());
+  if (error) {
+    const Failure why = open_failure(path, error.value());
+    problem(Severity::kError, path, why.message, why.help);
+  }
   std::sort(entries.begin(), entries.end());
   for (const std::filesystem::path& one : entries) {
     if (full_) return;
@@ -106,7 +114,8 @@ void Lister::operand(const std::string& path) {
     if (known)
       left_out(path, "the same folder was given before");
     else if (list_.files.size() == files && list_.problems.size() == problems)
-      problem(Severity::kError, path, "the folder holds no file");
+      problem(Severity::kError, path, "the folder holds no file",
+              "name another, or files; those whose names begin with a dot are passed over");
   }
 }
 

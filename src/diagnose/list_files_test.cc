@@ -1,7 +1,9 @@
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
+#include <map>
 
 #include <gtest/gtest.h>
 
@@ -46,7 +48,7 @@ TEST_F(ListFiles, CirclesEndAndNothingComesTwice) {
   fs::create_symlink(at("a"), root_ / "also_a");
   const FileList list = list_files({root_.string(), at("a"), at("b")});
   EXPECT_EQ(list.files.size(), 3u);
-  EXPECT_TRUE(says(list, "symbolic links"));
+  EXPECT_TRUE(says(list, "a link that leads back to itself"));
   EXPECT_TRUE(says(list, "the same file was given before"));
   EXPECT_TRUE(says(list, "the same folder was given before"));
   EXPECT_FALSE(has_errors(list.problems));
@@ -67,6 +69,42 @@ TEST_F(ListFiles, PipesInFoldersAreLeftOut) {
   const FileList list = list_files({at("b")});
   EXPECT_EQ(list.files.size(), 2u);
   EXPECT_TRUE(says(list, "a pipe"));
+}
+
+// Whatever cannot be read says so at once, without being waited for or swallowed, with a fix.
+TEST_F(ListFiles, WhatCannotBeReadSaysWhyAndWhatToDo) {
+  ASSERT_EQ(mkfifo(at("pipe").c_str(), 0600), 0);
+  fs::create_symlink("nowhere", root_ / "broken");
+  fs::create_symlink("loop", root_ / "loop");
+  std::ofstream(root_ / "none");
+  fs::create_directory(root_ / "locked");
+  fs::create_directory(root_ / "hollow");
+  fs::permissions(root_ / "locked", fs::perms::none);
+  const std::map<std::string, std::string> expected = {
+      {at("pipe"), "a pipe, not a file"},
+      {at("broken"), "no such file"},
+      {at("loop"), "a link that leads back to itself"},
+      {at("none"), "the file is empty"},
+      {at("hollow"), "the folder holds no file"},
+      {at("locked"), geteuid() == 0 ? "the folder holds no file" : "may not be read"},
+      {"/dev/zero", "a device, not a file"},
+      {"/dev/null", "a device, not a file"},
+      {at("a"), "not a kind of file"}};
+  for (const auto& [path, what] : expected) {
+    SCOPED_TRACE(path);
+    FileList list = list_files({path});
+    Diagnostics all = diagnose(list.files, {}).problems;
+    all.insert(all.end(), list.problems.begin(), list.problems.end());
+    ASSERT_EQ(all.size(), 1u) << render(all);
+    EXPECT_NE(all[0].message.find(what), std::string::npos) << render(all);
+    EXPECT_EQ(all[0].at.file, path);
+    EXPECT_FALSE(all[0].help.empty()) << render(all);
+  }
+  // In a folder what is no file is passed over, with the same words.
+  const FileList folder = list_files({root_.string()});
+  EXPECT_TRUE(says(folder, "a pipe, not a file: left out"));
+  EXPECT_TRUE(says(folder, "no such file: left out"));
+  fs::permissions(root_ / "locked", fs::perms::owner_all);
 }
 
 // One file that is missing, one that is a pipe, one that is no trace: the fourth is diagnosed.

@@ -92,8 +92,7 @@ Result<ByteSource> ByteSource::open(const std::string& path, uint64_t most_bytes
   }
   if (S_ISDIR(info.st_mode)) return tl::unexpected(open_failure(path, EISDIR));
   if (state->owned && !S_ISREG(info.st_mode)) {
-    return tl::unexpected(Failure{"a pipe or a device, not a file", name,
-                                  "hand it over as standard input (`- < FILE`)"});
+    return tl::unexpected(not_a_file(path, info.st_mode));
   }
   if (S_ISREG(info.st_mode)) state->file_bytes = static_cast<uint64_t>(info.st_size);
   state->input.resize(kPiece);

@@ -443,12 +443,14 @@ std::string_view packed_with(std::string_view head) {
 
 }  // namespace
 
-std::string why_unknown(std::string_view head) {
-  if (head.empty()) return "the file is empty";
+Failure why_unknown(std::string_view head, const std::string& file) {
+  if (head.empty())
+    return {"the file is empty", file, "what should have written it did not: record it again"};
   const std::string_view packed = packed_with(head);
   if (!packed.empty())
-    return "packed with " + std::string(packed) + ": unpack it, or pack it with gzip";
-  return "not a kind of file that is known here";
+    return {"packed with " + std::string(packed), file, "unpack it, or pack it with gzip"};
+  return {"not a kind of file that is known here", file,
+          "`assay diagnose --help` lists what can be read"};
 }
 
 std::string_view kind_name(FileKind kind) {

@@ -52,8 +52,8 @@ constexpr size_t kRecogniseBytesMost = size_t{4} << 20;
 // `head` is the beginning of a file's text, decompressed.
 FileKind recognise(std::string_view head);
 
-// Why a text of that beginning is kUnknown, for a message: empty, packed with another program.
-std::string why_unknown(std::string_view head);
+// Why a text of that beginning is kUnknown, and what to do: empty, packed with another program.
+Failure why_unknown(std::string_view head, const std::string& file);
 
 // The kind of a source, plain or gzip, nothing of which is consumed; and for a file. Fails where it
 // cannot be read.

@@ -30,8 +30,9 @@ Result<std::string> read_rest(ByteSource& source, size_t max_bytes) {
     if (!got) return tl::unexpected(got.error());
     if (*got == 0) break;
     if (text.size() > max_bytes) {
-      return tl::unexpected(
-          Failure{fmt::format("more than {} MB of text", max_bytes >> 20), source.name()});
+      return tl::unexpected(Failure{fmt::format("more than {} MB of text", max_bytes >> 20),
+                                    source.name(),
+                                    "keep the part that matters, as with `tail -n 1000000`"});
     }
   }
   return text;

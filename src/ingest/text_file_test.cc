@@ -102,9 +102,9 @@ TEST(ByteSource, OnlyRegularFilesAreOpened) {
 }
 
 TEST(ByteSource, WhyAFileIsUnknown) {
-  EXPECT_EQ(why_unknown(""), "the file is empty");
-  EXPECT_EQ(why_unknown("\x28\xb5\x2f\xfd.."), "packed with zstd: unpack it, or pack it with gzip");
-  EXPECT_EQ(why_unknown("hello"), "not a kind of file that is known here");
+  EXPECT_EQ(why_unknown("", "f").message, "the file is empty");
+  EXPECT_EQ(why_unknown("\x28\xb5\x2f\xfd..", "f").message, "packed with zstd");
+  EXPECT_EQ(why_unknown("hello", "f").message, "not a kind of file that is known here");
 }
 
 TEST(FindLines, CountsFromOne) {
