@@ -10,6 +10,8 @@
 #include "plan/compare.h"
 #include "plan/study.h"
 #include "report/compare_report.h"
+#include "report/diagnose_compare.h"
+#include "report/simulate_compare.h"
 #include "world/inputs.h"
 
 namespace assay {
@@ -140,16 +142,17 @@ Side make_side(const std::string& input, size_t given, const PlanResult& result)
 
 // What operands are, and the kind of comparison that follows.
 struct Recognised {
-  std::vector<std::string> diagnoses;  // their texts, where all operands are such
-  Diagnostics problems;                // where not empty, nothing else is known
+  std::vector<std::string> diagnoses, simulations;  // their texts, where all operands are such
+  Diagnostics problems;                             // where not empty, nothing else is known
   bool offers = false;
   Parts parts;
 };
 
 Recognised recognise_all(const std::vector<std::string>& texts) {
   Recognised r;
-  if (all_diagnoses(texts, r.diagnoses)) return r;
-  r.diagnoses.clear();
+  r.diagnoses = documents_of(texts, is_diagnosis);
+  r.simulations = documents_of(texts, is_simulation);
+  if (!r.diagnoses.empty() || !r.simulations.empty()) return r;
   std::vector<Operand> operands;
   for (const std::string& text : texts) operands.push_back(recognise(text, r.problems));
   if (!has_errors(r.problems)) r.problems.clear();
@@ -181,7 +184,8 @@ InputRefusal check(const Context& context, const Arguments& args) {
   if (args.operands.size() < 2 || !refusal.failures.empty()) return refusal;
   const Recognised what = recognise_all(args.operands);
   refusal.problems = what.problems;
-  if (!what.diagnoses.empty() || !what.problems.empty()) return refusal;
+  if (!what.diagnoses.empty() || !what.simulations.empty() || !what.problems.empty())
+    return refusal;
   if (what.offers) {
     merge(refusal, offers_refusal(context, args, what.parts.sides, what.parts.shared));
     return refusal;
@@ -238,6 +242,12 @@ int run(const Context& context, const Arguments& args) {
                                         "`assay diagnose --fail-on SHARE` is its gate"});
     return compare_diagnoses(context, args.operands, what.diagnoses);
   }
+  if (!what.simulations.empty()) {
+    if (args.has("fail-if"))
+      return reject(context, UsageError{"--fail-if is not for documents of `assay simulate`",
+                                        "`assay simulate --fail-if` is their gate"});
+    return compare_simulations(context, args.operands, what.simulations);
+  }
   if (!what.problems.empty()) return refuse(context, check(context, args));
   if (what.offers) return compare_offers(context, args, what.parts.sides, what.parts.shared);
   if (what.parts.sides.size() < 2 || !idle_options(args).empty())
@@ -264,7 +274,8 @@ Command compare_command() {
       "same "
       "luck until the workload's tokens are done: days, dollars per useful exaFLOP, energy, "
       "losses.\n"
-      "Diagnoses: documents of `assay diagnose -o` are subtracted account by account.\n"
+      "Diagnoses and simulated runs: documents of `assay diagnose -o` are subtracted account by "
+      "account, those of `assay simulate -o` stand side by side.\n"
       "Ratios carry their uncertainty; where its 90 % range holds 1, there is no significant "
       "difference. On the same accelerators and stack most of an error is common to both sides.",
       {{"gpus", 0, "N", "use N accelerators of each cluster", ""},

@@ -8,13 +8,14 @@
 #include "cli/simulation.h"
 #include "report/diagnose_compare.h"
 #include "report/offers_report.h"
+#include "report/simulate_compare.h"
 #include "world/model_size.h"
 #include "world/place.h"
 
 namespace assay {
 namespace {
 
-constexpr size_t kDiagnosisBytes = size_t{64} << 20;
+constexpr size_t kDocumentBytes = size_t{64} << 20;
 
 struct OffersAsk {
   SimulationAsk simulation;
@@ -142,14 +143,30 @@ int compare_offers(const Context& context, const Arguments& args,
                                 : kYes);
 }
 
-bool all_diagnoses(const std::vector<std::string>& operands, std::vector<std::string>& texts) {
+std::vector<std::string> documents_of(const std::vector<std::string>& operands,
+                                      bool (*is_one)(const std::string&)) {
+  std::vector<std::string> texts;
   for (const std::string& operand : operands) {
-    if (!file_exists(operand) || operand == "-") return false;
-    Result<std::string> text = read_file(operand, kDiagnosisBytes);
-    if (!text || !is_diagnosis(*text)) return false;
+    if (!file_exists(operand) || operand == "-") return {};
+    Result<std::string> text = read_file(operand, kDocumentBytes);
+    if (!text || !is_one(*text)) return {};
     texts.push_back(std::move(*text));
   }
-  return operands.size() >= 2;
+  return operands.size() >= 2 ? texts : std::vector<std::string>{};
+}
+
+int compare_simulations(const Context& context, const std::vector<std::string>& operands,
+                        const std::vector<std::string>& texts) {
+  std::vector<SimulationSide> sides;
+  Diagnostics problems;
+  for (size_t i = 0; i < texts.size(); ++i) {
+    SimulationSide side;
+    side.name = file_name(operands[i]);
+    if (read_simulation(texts[i], operands[i], side, problems)) sides.push_back(std::move(side));
+  }
+  if (has_errors(problems)) return reject(context, problems);
+  return deliver(context, simulate_compare_text(sides, context.style, context.stamp),
+                 simulate_compare_json(sides, context.stamp), kYes);
 }
 
 int compare_diagnoses(const Context& context, const std::vector<std::string>& operands,

@@ -1,4 +1,5 @@
-// Comparisons that are not of predictions: offers (sites with their clusters) and diagnoses.
+// Comparisons that are not of predictions: offers (sites with their clusters), simulated runs
+// and diagnoses.
 #pragma once
 
 #include "cli/inputs.h"
@@ -15,8 +16,11 @@ UsageErrors offers_usage(const Context&, const Arguments&);
 InputRefusal offers_refusal(const Context&, const Arguments&, const std::vector<std::string>& sides,
                             const std::vector<std::string>& shared);
 
-// Whether every operand is a document of `assay diagnose`; their texts then.
-bool all_diagnoses(const std::vector<std::string>& operands, std::vector<std::string>& texts);
+// The texts of the operands where every one of them is such a document; else none.
+std::vector<std::string> documents_of(const std::vector<std::string>& operands,
+                                      bool (*is_one)(const std::string&));
+int compare_simulations(const Context&, const std::vector<std::string>& operands,
+                        const std::vector<std::string>& texts);
 int compare_diagnoses(const Context&, const std::vector<std::string>& operands,
                       const std::vector<std::string>& texts);
 

@@ -14,7 +14,17 @@
 namespace assay {
 namespace {
 
-UsageError unknown_figure(const std::string& figure, const std::vector<std::string>& names) {
+// Each once: what a document holds and what every plan has overlap.
+std::vector<std::string> each_once(const std::vector<std::string>& all) {
+  std::vector<std::string> names;
+  for (const std::string& name : all) {
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  }
+  return names;
+}
+
+UsageError unknown_figure(const std::string& figure, const std::vector<std::string>& all) {
+  const std::vector<std::string> names = each_once(all);
   const std::string near = nearest(figure, names);
   return {fmt::format("unknown figure `{}`", sanitize(figure, 60)),
           near.empty() ? fmt::format("figures: {}", fmt::join(names, ", "))
@@ -62,6 +72,8 @@ bool over_weeks(const std::string& figure) {
   const std::vector<std::string>& names = outlook_figures();
   return std::find(names.begin(), names.end(), figure) != names.end();
 }
+
+bool is_any_figure(const std::string& figure) { return is_figure(figure) || over_weeks(figure); }
 
 int explain_plan(const Context& context, const Arguments& args, const Asked& asked) {
   const std::vector<std::string> inputs(args.operands.begin(), args.operands.end() - 1);
@@ -131,10 +143,25 @@ int run(const Context& context, const Arguments& args) {
           explain_json(found->derivation, asked.figure, context.stamp), kYes);
     }
     const std::vector<std::string> more = document_figures(text);
+    if (!document_holds_plan(text)) {
+      if (!is_any_figure(asked.figure) && !more.empty())
+        return reject(context, unknown_figure(asked.figure, more));
+      return reject(
+          context,
+          UsageError{
+              fmt::format("this result does not hold `{}`, nor a plan", sanitize(asked.figure, 60)),
+              more.empty() ? "`assay plan ... -o result.json` writes one"
+                           : fmt::format("its figures: {}", fmt::join(each_once(more), ", "))});
+    }
     names.insert(names.begin(), more.begin(), more.end());
+    if (asked.which.empty() && parts.size() > 1 && is_any_figure(asked.figure)) {
+      return reject(context,
+                    UsageError{"this result holds several plans",
+                               fmt::format("say which, as in `{}@{}`; its parts: {}", asked.figure,
+                                           parts[0], fmt::join(parts, ", "))});
+    }
   }
-  if (!is_figure(asked.figure) && !over_weeks(asked.figure))
-    return reject(context, unknown_figure(asked.figure, names));
+  if (!is_any_figure(asked.figure)) return reject(context, unknown_figure(asked.figure, names));
   return explain_plan(context, args, asked);
 }
 

@@ -386,6 +386,11 @@ std::vector<std::string> document_figures(const std::string& text) {
   return names;
 }
 
+bool document_holds_plan(const std::string& text) {
+  const std::string schema = schema_of(parsed(text));
+  return schema != "diagnose" && schema != "review" && schema != "validate";
+}
+
 std::vector<std::string> document_parts(const std::string& text) {
   const Json doc = parsed(text);
   std::vector<std::string> parts;

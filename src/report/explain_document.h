@@ -25,6 +25,9 @@ const std::vector<std::string>& outlook_figures();
 // Names that explain_document() knows for this text.
 std::vector<std::string> document_figures(const std::string& text);
 
+// Whether it holds a plan, whose figures are explained beside the document's own.
+bool document_holds_plan(const std::string& text);
+
 // The parts of a document that holds several plans: sizes of `scale`, sides of `compare`.
 std::vector<std::string> document_parts(const std::string& text);
 

@@ -245,7 +245,8 @@ tl::expected<Description, Diagnostics> read_result(const std::string& text, cons
   if (held.description == nullptr || held.plan == nullptr) {
     const bool many = doc.contains("sides") || (doc.contains("best") && doc["best"].is_array());
     return tl::unexpected(many ? problem("this result holds several plans", file,
-                                         "say which, as in `assay explain RESULT mfu@2`")
+                                         "one is written by `assay plan ... -o result.json`; of "
+                                         "this one, `assay explain` takes FIGURE@PART")
                                : problem("this result holds no plan", file,
                                          "write one with `assay plan ... -o result.json`"));
   }

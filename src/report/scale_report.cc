@@ -1,5 +1,7 @@
 #include "report/scale_report.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "report/plan_report.h"
@@ -19,6 +21,7 @@ std::string points_table(const std::vector<ScalePoint>& all, const Style& style)
   std::vector<std::vector<std::string>> rows{{"GPUs", "step", "MFU", "speed-up", "efficiency",
                                               "doubling", "$/M tokens", "what grew (points)"}};
   std::string notes;
+  int64_t before = 0;  // the size that fits before this one
   for (const ScalePoint& p : all) {
     if (!p.fits) {
       rows.push_back({count(p.accelerators), "-", "-", "-", "-", "-", "-",
@@ -31,8 +34,10 @@ std::string points_table(const std::vector<ScalePoint>& all, const Style& style)
       continue;
     }
     rows.push_back({count(p.accelerators), seconds(p.prediction.step.v), percent(p.prediction.mfu),
-                    ratio(p.speedup), percent(p.efficiency), ratio(p.marginal),
+                    ratio(p.speedup), percent(p.efficiency),
+                    p.accelerators == 2 * before ? ratio(p.marginal) : "-",
                     p.usd_per_mtoken > 0 ? significant(p.usd_per_mtoken) : "-", binding_text(p)});
+    before = p.accelerators;
   }
   if (style.width < 96) {  // the price goes first
     for (std::vector<std::string>& row : rows) row.erase(row.end() - 2);
@@ -90,6 +95,11 @@ std::string joined_by(const Cluster& c) {
 
 std::string break_even_text(const ScaleResult& r) {
   const std::vector<ScalePoint>& main = r.fixed.empty() ? r.best : r.fixed;
+  const auto doubles = [](const ScalePoint& a, const ScalePoint& b) {
+    return a.fits && b.fits && b.accelerators == 2 * a.accelerators;
+  };
+  if (std::adjacent_find(main.begin(), main.end(), doubles) == main.end())
+    return "No size here is twice the one before: where doubling stops paying is not said.";
   if (!r.break_even) {
     return fmt::format("Every doubling here gives at least {:g}x the tokens per second.",
                        kDoublingPays);
@@ -143,7 +153,7 @@ std::string outlook_table(const ScaleResult& r, const ScaleOutlook& outlook, con
   if (outlook.best.empty()) return "";
   std::vector<std::vector<std::string>> rows{
       {"GPUs", "goodput", "speed-up", "efficiency", "doubling", "days", "cost"}};
-  double first = 0, previous = 0, first_gpus = 0;
+  double first = 0, previous = 0, first_gpus = 0, previous_gpus = 0;
   std::string name, notes;
   for (size_t i = 0; i < r.best.size(); ++i) {
     const ScalePoint& p = r.best[i];
@@ -160,10 +170,10 @@ std::string outlook_table(const ScaleResult& r, const ScaleOutlook& outlook, con
     const Outlook& best = *o.best;
     rows.push_back({count(p.accelerators), percent(best.expected.goodput), ratio(now / first),
                     percent(now / first * first_gpus / gpus),
-                    previous > 0 ? ratio(now / previous) : "-",
+                    gpus == 2 * previous_gpus ? ratio(now / previous) : "-",
                     best.ends() ? duration(best.expected.time.v) : "does not end",
                     best.ends() && best.usd > 0 ? dollars(best.usd + best.spares_usd) : "-"});
-    previous = now;
+    previous = now, previous_gpus = gpus;
   }
   if (rows.size() < 2 && notes.empty()) return "";
   return fmt::format("\nOver weeks, with failures and spares (run: {}; closed forms)\n", name) +
