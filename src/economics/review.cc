@@ -124,10 +124,11 @@ void Reviewer::failures() {
   const int64_t per_rack =
       std::clamp<int64_t>(out_.density.rack.nodes, 1, std::max<int64_t>(1, cluster_.nodes));
   const double rack = rack_share();
-  out_.failures.push_back({"one rack's power",
-                           fmt::format("{} node{} out; the job restarts without", per_rack,
-                                       per_rack == 1 ? " is" : "s are"),
-                           rack, rack < kSmallShare});
+  const std::string without =
+      rack < 1 ? fmt::format("{} node{} out; the job restarts without", per_rack,
+                             per_rack == 1 ? " is" : "s are")
+               : std::string("every node is in it: everything stops until it is back");
+  out_.failures.push_back({"one rack's power", without, rack, rack < kSmallShare});
   const int64_t leaf = cluster_.fabric.nodes_per_leaf;
   if (leaf > 0 && cluster_.nodes > 1 && cluster_.fabric.rail_optimised && cluster_.node.nics > 1) {
     out_.failures.push_back(

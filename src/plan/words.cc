@@ -139,14 +139,14 @@ std::string layout(const Plan& p, int64_t dp, const std::string& gap) {
   return fmt::format("{}", fmt::join(items, gap));
 }
 
-std::string policy(const Plan& p) {
+std::string policy(const Plan& p, int64_t dp) {
   std::vector<std::string> items{upper(enum_names(p.precision)[static_cast<size_t>(p.precision)])};
   if (p.zero >= 1) items.push_back(fmt::format("ZeRO-{}", p.zero));
   if (p.zero >= 1 && p.sharding_group > 0) {
     items.push_back(fmt::format("sharded over {} ranks", p.sharding_group));
   }
   if (p.tp > 1 && p.sequence_parallel) items.push_back("sequence parallel");
-  if (p.overlap_grad) items.push_back("overlapped gradient reduction");
+  if (p.overlap_grad && dp * p.cp > 1) items.push_back("overlapped gradient reduction");
   if (p.overlap_tp && p.tp > 1) items.push_back("overlapped tensor traffic");
   if (p.compiled) items.push_back("compiled");
   if (p.cuda_graphs) items.push_back("CUDA graphs");

@@ -41,7 +41,7 @@ std::string percent_range(const Interval&);
 // that say nothing (CP 1, EP 1) are left out. `gap` is what stands between two items.
 std::string layout(const Plan&, int64_t dp, const std::string& gap = ", ");
 // `BF16, ZeRO-1, sequence parallel, overlapped gradient reduction`
-std::string policy(const Plan&);
+std::string policy(const Plan&, int64_t dp);
 std::string recompute_words(const Plan&);
 
 // `kernels: matmul`, `useful`.

@@ -13,16 +13,24 @@
 namespace assay {
 namespace {
 
-std::string tera(FlopRate r) { return r.v > 0 ? significant(r.v / 1e12) + " TFLOPS" : "-"; }
+// In the 16-bit format that it is fast in, else in 32 bits.
+std::string tera(const Accelerator& a) {
+  const auto [rate, name] = a.bf16.v > 0      ? std::pair(a.bf16, "bf16")
+                            : a.fp16 > a.fp32 ? std::pair(a.fp16, "fp16")
+                                              : std::pair(a.fp32, "fp32");
+  return fmt::format("{} TFLOPS {}", significant(rate.v / 1e12), name);
+}
 
 std::string summary(const Accelerator& a) {
-  return fmt::format("{} {} bf16, {}, {}, {} W", a.vendor, tera(a.bf16),
+  return fmt::format("{} {}, {}, {}, {} W", a.vendor, tera(a),
                      format_quantity(a.memory.v, Dimension::kBytes),
                      bandwidth(a.memory_bandwidth.v), significant(a.tdp.v));
 }
 std::string summary(const Node& n) {
-  return fmt::format("{} x {}, {} x {:.0f}G", n.accelerators, n.accelerator, n.nics,
-                     n.nic_bandwidth.v * 8e-9);
+  const std::string ports = n.nics > 0
+                                ? fmt::format("{} x {:.0f}G", n.nics, n.nic_bandwidth.v * 8e-9)
+                                : "no network ports";
+  return fmt::format("{} x {}, {}", n.accelerators, n.accelerator, ports);
 }
 std::string summary(const Fabric& f) {
   return fmt::format("{}, {:g}:1", enum_names(f.kind)[static_cast<size_t>(f.kind)],

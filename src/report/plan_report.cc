@@ -50,8 +50,8 @@ std::string heading(const PlanResult& r, const Style& style) {
   if (r.searched) {
     std::string tried = fmt::format("Tried  {} ", count(r.search.tried));
     tried += r.search.tried < r.search.possible
-                 ? fmt::format("of {} plans (no other can fit)",
-                               count(r.search.possible))
+                 ? fmt::format("of {} plans ({} can fit)", count(r.search.possible),
+                               r.search.tried > 0 ? "no other" : "none")
                  : "plans";
     tried += fmt::format(", {} fit in memory", count(r.search.fitting));
     if (!d.plan_keys.empty()) {
@@ -71,7 +71,8 @@ std::string best_plan(const PlanResult& r, const Style& style) {
   std::string out =
       wrap(left(title, indent) + layout(r.plan, r.prediction.dp, "   "), style.width, indent) +
       "\n";
-  out += wrap(std::string(indent, ' ') + policy(r.plan), style.width, indent) + "\n";
+  out +=
+      wrap(std::string(indent, ' ') + policy(r.plan, r.prediction.dp), style.width, indent) + "\n";
   return out;
 }
 

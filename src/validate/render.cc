@@ -163,8 +163,13 @@ std::string to_text(const ValidateReport& report, int width) {
     }
     if (!body.empty()) out += table_head(std::string(title), width) + body;
   }
-  out += fmt::format("\nGroups of several sources weigh the {} sources of {} rows or more alike.\n",
-                     all.sources, kLeastRowsPerSource);
+  out += all.sources > 0
+             ? fmt::format(
+                   "\nGroups of several sources weigh the {} sources of {} rows or more "
+                   "alike.\n",
+                   all.sources, kLeastRowsPerSource)
+             : fmt::format("\nNo source has {} rows: every row weighs the same.\n",
+                           kLeastRowsPerSource);
   if (all.oom_rows > 0) {
     out += fmt::format("Of {} runs that ran out of memory, {} are called fitting.\n", all.oom_rows,
                        all.oom_called_fitting);
