@@ -61,7 +61,7 @@ RunFigures run_figures(const Setting& s, const Prediction& p) {
   RunFigures r;
   const double n = static_cast<double>(accelerators_used(s));
   r.tokens = tokens_of(s.workload);
-  r.steps = r.tokens / tokens_per_step(s.workload);
+  r.steps = std::max(1.0, r.tokens / tokens_per_step(s.workload));  // none trains less than one
   r.time_s = scale({p.step.v, p.low.v, p.high.v}, r.steps);
   r.accelerator_hours = scale(r.time_s, n / kSecondsPerHour);
   r.price_stated = s.cluster.price.v > 0;
@@ -93,7 +93,8 @@ Derivation days_figure(const Description& d, const RunFigures& r, Derivation ste
   const Workload& w = d.setting.workload;
   const bool assumed = w.tokens <= 0 || is_assumed(d, "workload.tokens");
   Derivation days = leaf("days", r.time_s.value / kSecondsPerDay, "days", 'c', "");
-  days.equation = "tokens / tokens per step x step time";
+  days.equation = r.steps > 1 ? "tokens / tokens per step x step time"
+                              : "one step: the tokens are less than one step's";
   days.inputs.push_back(
       leaf("tokens", r.tokens, "tokens", assumed ? 'a' : 's',
            assumed ? "20 per active parameter, arXiv:2203.15556" : "workload.tokens"));
