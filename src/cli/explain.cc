@@ -1,5 +1,6 @@
 // assay explain: the chain from a figure to its equation, inputs and sources.
 #include <algorithm>
+#include <cctype>
 
 #include <fmt/format.h>
 
@@ -56,14 +57,34 @@ struct Asked {
   std::string figure, which;
 };
 
-// Accounts may be written as screens print them: `comm: gradients` is `comm.gradients`.
+// What screens call a figure, where that is not its name.
+constexpr std::pair<std::string_view, std::string_view> kLabels[] = {
+    {"step", "step_time"},
+    {"tflops_per_gpu", "tflops"},
+    {"samples_per_s", "tokens_per_s"},
+    {"run", "days"},
+    {"gpu-hours", "gpu_hours"},
+    {"gpu-h", "gpu_hours"},
+    {"total", "gpu_hours"},
+    {"memory,_worst_rank", "memory"},
+    {"with_failures", "days_with_failures"},
+    {"run_with_failures", "days_with_failures"},
+    {"steps_kept", "goodput"},
+    {"speed-up", "speedup"},
+    {"$/m_tokens", "usd_per_million_tokens"},
+    {"per_useful_exaflop", "usd_per_useful_exaflop"}};
+
+// Figures may be written as screens print them: `comm: gradients` is `comm.gradients`.
 Asked parse_asked(const std::string& word) {
   const size_t at = word.find('@');
   Asked asked{word.substr(0, at), at == std::string::npos ? "" : word.substr(at + 1)};
   if (const size_t colon = asked.figure.find(": "); colon != std::string::npos)
     asked.figure.replace(colon, 2, ".");
-  std::replace(asked.figure.begin(), asked.figure.end(), ' ', '_');
-  if (asked.figure == "step") asked.figure = "step_time";
+  for (char& c : asked.figure)
+    c = c == ' ' ? '_' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  for (const auto& [label, name] : kLabels) {
+    if (asked.figure == label) asked.figure = name;
+  }
   return asked;
 }
 
@@ -135,8 +156,14 @@ int run(const Context& context, const Arguments& args) {
                      parts.empty() ? "it holds one plan: leave `@` out"
                                    : fmt::format("its parts: {}", fmt::join(parts, ", "))});
     }
-    if (const std::optional<DocumentFigure> found =
-            explain_document(text, asked.figure, asked.which, catalog())) {
+    std::optional<DocumentFigure> found =
+        explain_document(text, asked.figure, asked.which, catalog());
+    if (!found) {  // limits and causes have hyphens
+      std::string hyphened = asked.figure;
+      std::replace(hyphened.begin(), hyphened.end(), '_', '-');
+      found = explain_document(text, hyphened, asked.which, catalog());
+    }
+    if (found) {
       return deliver(
           context,
           explain_text(found->derivation, asked.figure, found->range, context.style, context.stamp),
@@ -172,7 +199,8 @@ Command explain_command() {
           "RESULT FIGURE",
           "where a number comes from: its equation, inputs and sources",
           "RESULT is a file that any command wrote with -o, or the same inputs as `assay plan` "
-          "takes. FIGURE is a figure of that screen (mfu, step_time, memory, days, cost, energy; "
+          "takes. FIGURE is a figure of that screen, by name or as it is printed there (mfu, "
+          "step_time, memory, days, cost, energy; "
           "goodput, interruptions; efficiency; a cause; a limit of a site), a setting that "
           "`compare` attributes, or an account of the ledger (kernels.matmul, failure.restart). "
           "Of a result with several plans, FIGURE@PART is the one of a size (mfu@128; of the plan "

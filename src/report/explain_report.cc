@@ -16,6 +16,7 @@ constexpr int kBesideLeast = 44;  // columns for an equation and its source
 std::string figure_text(const Derivation& d) {
   if (d.unit == "word") return d.equation;
   if (d.unit == "s") return seconds(d.value);
+  if (d.unit == "days") return duration(d.value * kSecondsPerDay);
   if (d.unit == "B" || d.unit == "bytes") return gibibytes(d.value);
   if (d.unit == "us") return seconds(d.value * 1e-6);
   if (d.unit == "B/s") return bandwidth(d.value);

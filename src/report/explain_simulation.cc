@@ -261,9 +261,12 @@ std::optional<DocumentFigure> simulate_figure(const Json& doc, const std::string
   if (name == "checkpoint_interval") return DocumentFigure{checkpoint_figure(doc), ""};
   for (int i = 0; i < kAccounts; ++i) {
     const Account a = static_cast<Account>(i);
-    if (info(a).key == name && !at(doc, {"ledger_gpu_s", name}).is_null())
-      return DocumentFigure{account_figure(doc, known, a),
-                            band_text(at(doc, {"ledger_gpu_s", name}), 1 / kSecondsPerHour)};
+    if (info(a).key != name || at(doc, {"ledger_gpu_s"}).is_null()) continue;
+    if (at(doc, {"ledger_gpu_s", name}).is_null())  // a document holds those with time in them
+      return DocumentFigure{
+          figure(name, 0, "GPU-h", std::string(info(a).help) + "; none in this run"), ""};
+    return DocumentFigure{account_figure(doc, known, a),
+                          band_text(at(doc, {"ledger_gpu_s", name}), 1 / kSecondsPerHour)};
   }
   return std::nullopt;
 }
