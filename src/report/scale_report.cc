@@ -1,6 +1,7 @@
 #include "report/scale_report.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include <fmt/format.h>
 
@@ -9,6 +10,8 @@
 
 namespace assay {
 namespace {
+
+constexpr int64_t kBatchShown = 8;  // times the batch that is there: no more is offered
 
 std::string ratio(double r) { return r > 0 ? fmt::format("{:.2f}x", r) : "-"; }
 
@@ -91,6 +94,28 @@ std::string wrong_choice_text(const ScaleResult& r) {
 // A single node has no fabric of its own; what joins more of them is an assumption.
 std::string joined_by(const Cluster& c) {
   return c.nodes == 1 && !c.fabric.name.empty() ? ", joined by " + c.fabric.name : "";
+}
+
+// Sizes that could have a sequence or more each, but not the same number: their replicas are fewer
+// than there could be, and what looks like scaling is arithmetic.
+std::string uneven_text(const ScaleResult& r, const Setting& s) {
+  const int64_t batch = s.workload.global_batch;
+  std::vector<std::string> uneven;
+  int64_t all = 1;  // a batch that would do, while it is no longer than a batch may be
+  for (const ScalePoint& p : r.best) {
+    const int64_t n = p.accelerators;
+    if (n < 1 || batch < 1) return "";
+    if (n <= batch && batch % n != 0) uneven.push_back(count(n));
+    if (all <= kBatchShown * batch) all = std::lcm(all, n);
+  }
+  if (uneven.empty()) return "";
+  std::string text = fmt::format(
+      "Note: {} sequences do not divide among {} GPUs: plans there have fewer replicas than they "
+      "could",
+      count(batch), fmt::join(uneven, ", "));
+  if (all <= kBatchShown * batch)
+    text += fmt::format("; --set workload.global_batch={} suits all sizes", all);
+  return text;
 }
 
 std::string break_even_text(const ScaleResult& r) {
@@ -228,6 +253,8 @@ std::string scale_text(const ScaleResult& r, const Setting& s, const Style& styl
   if (r.beyond_cluster)
     out += fmt::format("       sizes beyond the cluster are imagined as more of the same nodes{}\n",
                        joined_by(s.cluster));
+  if (const std::string note = uneven_text(r, s); !note.empty())
+    out += wrap("       " + note, style.width, 7) + "\n";
   if (!r.fixed.empty()) {
     const ScalePoint* first = first_fitting(r.fixed);
     std::string kept = "One plan kept, only data parallelism grows";

@@ -222,7 +222,7 @@ void fit_batch(Workload& w, const std::vector<int64_t>& accelerators,
     a.value = fmt::format("{}", batch);
     a.why = usual_batch_why(w);
     if (batch != usual_batch(w))
-      a.why += fmt::format(", in equal parts for {} accelerators", fmt::join(accelerators, ", "));
+      a.why += fmt::format(", with factors of {} accelerators", fmt::join(accelerators, ", "));
     origins[a.path].source = a.why;
   }
 }
