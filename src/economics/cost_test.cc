@@ -1,5 +1,7 @@
 #include "economics/cost.h"
 
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 #include "economics/review.h"
@@ -135,6 +137,17 @@ TEST(Review, MissingThingsAreNamedAndAFullSitePasses) {
   const Review abroad = review(site, cluster, {}, {});
   EXPECT_EQ(answer(abroad, "data").verdict, Verdict::kBad);
   EXPECT_FALSE(abroad.passes);
+}
+
+TEST(Review, ATorusHasNoLeafSwitch) {
+  const Site site = *find_entry<Site>(catalog(), "phoenix");
+  const auto leaves = [&](const char* cluster) {
+    const Review r = review(site, *find_cluster(catalog(), cluster), {}, {});
+    return std::count_if(r.failures.begin(), r.failures.end(),
+                         [](const FailureCase& f) { return f.what == "one leaf switch"; });
+  };
+  EXPECT_EQ(leaves("tpu-v5p-1024"), 0);
+  EXPECT_EQ(leaves("h100-1024"), 1);
 }
 
 TEST(Review, LossOfFlowIsSeconds) {

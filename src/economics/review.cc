@@ -130,13 +130,15 @@ void Reviewer::failures() {
                : std::string("every node is in it: everything stops until it is back");
   out_.failures.push_back({"one rack's power", without, rack, rack < kSmallShare});
   const int64_t leaf = cluster_.fabric.nodes_per_leaf;
-  if (leaf > 0 && cluster_.nodes > 1 && cluster_.fabric.rail_optimised && cluster_.node.nics > 1) {
+  // Accelerators of a torus are each other's switches.
+  const bool switched = cluster_.nodes > 1 && cluster_.fabric.kind != FabricKind::kTorus;
+  if (leaf > 0 && switched && cluster_.fabric.rail_optimised && cluster_.node.nics > 1) {
     out_.failures.push_back(
         {"one leaf switch",
          fmt::format("{} nodes lose one of {} ports; the job restarts, with less network there",
                      std::min(leaf, cluster_.nodes), cluster_.node.nics),
          0, true});
-  } else if (leaf > 0 && cluster_.nodes > 1) {
+  } else if (leaf > 0 && switched) {
     const double share =
         std::min(1.0, static_cast<double>(leaf) / static_cast<double>(cluster_.nodes));
     const std::string then =
@@ -219,7 +221,7 @@ void Reviewer::scale() {
                      out_.job->name, cluster_.accelerators()));
   }
   const Fabric& f = cluster_.fabric;
-  if (cluster_.nodes > 1) {
+  if (cluster_.nodes > 1 && f.kind != FabricKind::kTorus) {
     fact(a, 's', fmt::format("fabric {:g}:1 above {} nodes", f.oversubscription, f.nodes_per_leaf));
     if (f.oversubscription > 1 && a.verdict == Verdict::kGood) a.verdict = Verdict::kPartly;
   }
