@@ -1,6 +1,7 @@
 #include "report/scale_report.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include <fmt/format.h>
@@ -84,7 +85,7 @@ std::string wrong_choice_text(const ScaleResult& r) {
       "\nWhat the fixed plan gets wrong at the last size (switching one setting at a time)\n";
   size_t shown = 0;
   for (const Change& c : r.wrong_choice) {
-    if (!c.step_s || ++shown > 6) continue;
+    if (!c.step_s || std::abs(*c.step_s) < 1e-6 || ++shown > 6) continue;  // what costs no time
     out += "  ~ " + left(c.path, 26) + left(c.before + " -> " + c.after, 26) +
            right(seconds(*c.step_s), 10) + right("MFU " + points(*c.mfu), 12) + "\n";
   }
