@@ -77,7 +77,8 @@ struct Finding {
     Seconds low, high;
   };
   std::optional<Range> step_range;
-  // Another, smaller repair and the step after it: `tf32`, `fused-optimizer`.
+  // Another, smaller repair and the step after it: `tf32`, `fused-optimizer`,
+  // `fused-operations`.
   struct Alternative {
     std::string repair;
     Seconds step_after;

@@ -216,6 +216,23 @@ StepGraph without_launches(StepGraph g, const std::vector<int64_t>& duration_ns)
   return g;
 }
 
+StepGraph with_more_launches(StepGraph g, const std::vector<double>& launches) {
+  if (launches.empty()) return g;
+  double host = 0, calls = 0;
+  for (const HostCall& call : g.calls) {
+    if (call.kind != CallKind::kLaunch) continue;
+    host += static_cast<double>(call.work_ns + call.call_ns);
+    ++calls;
+  }
+  if (calls == 0) return g;
+  for (HostCall& call : g.calls) {
+    double more = 0;
+    for (int32_t i = 0; i < call.ops; ++i) more += launches[static_cast<size_t>(call.first_op + i)];
+    call.work_ns += std::llround(more * host / calls);
+  }
+  return g;
+}
+
 bool is_point_to_point(const Trace& t, const DeviceEvent& e) {
   // NCCL moves an all-to-all with its send and receive kernel: the kernel's name says nothing.
   auto sends = [](std::string_view name) {

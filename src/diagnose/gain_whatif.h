@@ -91,6 +91,11 @@ StepGraph with_durations(StepGraph, const std::vector<int64_t>& duration_ns);
 // The host does not launch the operations whose time is 0: they are part of another one.
 StepGraph without_launches(StepGraph, const std::vector<int64_t>& duration_ns);
 
+// The host launches so many operations more beside each, at what a launch of this step takes it on
+// average. What they do on the device is priced with the operation. REQUIRES: one entry per
+// operation, or none at all.
+StepGraph with_more_launches(StepGraph, const std::vector<double>& launches);
+
 // Communication that no arithmetic hid is hidden, or that share of it: each operation keeps the
 // part of its time that something else covered. `point_to_point` selects sends and receives (a
 // pipeline's), else all others.

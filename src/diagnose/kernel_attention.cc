@@ -4,7 +4,8 @@
 // softmax that is written out (an exponential between the matmuls, with a reduction beside it)
 // counts as well. Copies that make the first matmul's operands contiguous belong to it, and so does
 // everything inside PyTorch's own fallback (`_scaled_dot_product_attention_math`), which casts to
-// fp32, scales, guards the softmax against rows of minus infinity, and casts back.
+// fp32, scales, guards the softmax against rows of minus infinity, and casts back. Where heads are
+// turned for the batched matmuls, so are the results and the gradients; see take_turns.
 //
 // Its size is needed to price the fused kernel. Where shapes are recorded the matmuls tell it.
 // Where not, the kernels' grids do: the softmax has a block per row of scores, an element-wise
@@ -30,6 +31,10 @@ namespace {
 constexpr size_t kReach = 16;     // kernels between the softmax and a matmul of its own
 constexpr int kScoresDepth = 8;   // of operators inside one another
 constexpr size_t kCastsMost = 6;  // kernels on either side of the fallback's backward pass
+// Operators after the backward pass among which the gradients of queries, keys and values reach
+// their projections: matmuls, sums and casts of three linear layers.
+constexpr size_t kGradientReach = 48;
+constexpr int kGradients = 3;  // of queries, keys and values
 constexpr std::string_view kFallback = "aten::_scaled_dot_product_attention_math";
 constexpr std::string_view kAddNode = "autograd::engine::evaluate_function: AddBackward0";
 
@@ -48,10 +53,11 @@ struct Core {
   size_t scores = 0;           // the first matmul; before it stand copies of its operands
   bool backward = false;
   bool masked = false;
-  bool biased = false;        // something that differs from head to head is added to the scores
-  bool added = false;         // something is, whatever its shape
-  bool bias_learned = false;  // backward: the scores' gradient is summed over the batch
-  size_t mean = 0;            // of the weights over the heads; 0: none
+  bool biased = false;         // something that differs from head to head is added to the scores
+  bool added = false;          // something is, whatever its shape
+  bool bias_learned = false;   // backward: the scores' gradient is summed over the batch
+  std::vector<size_t> beside;  // goes with it, but stands apart
+  bool turned = false;         // forward: both operands of the scores were copied to be whole
   std::vector<size_t> matmuls;
   size_t softmax = 0;
 };
@@ -98,14 +104,42 @@ struct Search {
   void take_copies(Core& core) const {
     core.scores = core.first;
     const int32_t around = product(core.first);
+    int copies = 0;
     while (around >= 0 && core.first > 0 && between(core.first - 1) &&
            product(core.first - 1) == around) {
       --core.first;
+      copies += copied(core.first) ? 1 : 0;
     }
+    core.turned = !core.backward && copies >= 2;
     // Queries that are scaled before the product; a fused kernel does it on the way.
     size_t before = core.first;
     while (before > 0 && kind(before - 1).kind == KernelKind::kSet) --before;
     if (!core.backward && before > 0 && scales(before - 1)) core.first = before - 1;
+  }
+  // A tensor is laid out anew.
+  bool copied(size_t i) const {
+    return kind(i).kind == KernelKind::kMove && inside(i, "aten::clone");
+  }
+  // Heads that lie side by side in each token (views of a projection's output) are turned for the
+  // batched matmuls, their result is turned back, and in the backward pass so are its gradient and
+  // those of queries, keys and values. A fused kernel takes and gives them where they lie. Where
+  // the scores' operands need no copy the heads are apart already (rotary positions see to that),
+  // and the fused kernel's result is turned as well.
+  void take_turns(Core& core) const {
+    size_t at = core.backward ? core.first : core.last;
+    do {
+      if (core.backward ? at == 0 : at + 1 == g.ops.size()) return;
+      at = core.backward ? at - 1 : at + 1;
+    } while (kind(at).kind == KernelKind::kSet);
+    if (copied(at)) core.beside.push_back(at);
+    int gradients = 0;
+    for (size_t i = core.last + 1; core.backward && i < g.ops.size(); ++i) {
+      if (i > core.last + kGradientReach || gradients == kGradients) break;
+      if (kind(i).kind == KernelKind::kSoftmax) break;
+      if (!copied(i) || !inside(i, "ViewBackward0")) continue;
+      core.beside.push_back(i);
+      ++gradients;
+    }
   }
   // Multiplies by a number.
   bool scales(size_t i) const {
@@ -202,7 +236,7 @@ struct Search {
       const bool mean =
           kind(i).kind == KernelKind::kReduction && op_name(t, event(i)) == "aten::mean";
       if (projected) {
-        if (mean) core.mean = i;
+        if (mean) core.beside.push_back(i);
         return;
       }
       projected = kind(i).kind == KernelKind::kMatmul;
@@ -255,6 +289,11 @@ struct Search {
                       contains(name, "triu") || contains(name, "tril");
       }
       out.push_back(core);
+    }
+    const bool turned =
+        std::any_of(out.begin(), out.end(), [](const Core& core) { return core.turned; });
+    for (Core& core : out) {
+      if (turned) take_turns(core);
     }
     return out;
   }
@@ -382,10 +421,10 @@ Waste unfused_attention(const StepGraph& g, const Trace& t, const KernelTable& t
       w.ops.push_back(static_cast<int32_t>(i));
     }
     for (size_t i : core.matmuls) matmuls += g.ops[i].duration_ns;
-    if (core.mean > 0) {
-      busy += g.ops[core.mean].busy_ns;
-      w.duration_ns[core.mean] = 0;
-      w.ops.push_back(static_cast<int32_t>(core.mean));
+    for (size_t i : core.beside) {
+      busy += g.ops[i].busy_ns;
+      w.duration_ns[i] = 0;
+      w.ops.push_back(static_cast<int32_t>(i));
     }
     const BiasCost bias = biased ? bias_cost(core, learned) : BiasCost{};
     const Seconds time =

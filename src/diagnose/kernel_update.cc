@@ -90,6 +90,8 @@ std::vector<int32_t> by_launch(const Trace& t) {
   return events;
 }
 
+}  // namespace
+
 int tensors_moved(std::string_view kernel) {
   if (contains(kernel, "addcdiv") || contains(kernel, "addcmul")) return 4;
   if (contains(kernel, "CUDAFunctor_add") || contains(kernel, "BinaryFunctor") ||
@@ -98,8 +100,6 @@ int tensors_moved(std::string_view kernel) {
   }
   return 2;
 }
-
-}  // namespace
 
 void mark_updates(const Trace& t, KernelTable& table) {
   const std::vector<int32_t> events = by_launch(t);

@@ -131,7 +131,7 @@ constexpr double kCasts = 1.5;
 
 // Where a matmul runs in fp32 amid tensors of 16 bit, what goes into it is cast before it, and its
 // gradient after it; in 16 bit there is nothing to cast.
-void drop_casts(const StepGraph& g, const Trace& t, const KernelTable& table, size_t matmul,
+bool drop_casts(const StepGraph& g, const Trace& t, const KernelTable& table, size_t matmul,
                 Waste& w) {
   constexpr int kCastDepth = 4;  // of operators inside one another
   const auto kind = [&](size_t i) { return table.of(static_cast<size_t>(g.ops[i].event)).kind; };
@@ -145,15 +145,36 @@ void drop_casts(const StepGraph& g, const Trace& t, const KernelTable& table, si
     }
     return false;
   };
+  bool any = false;
   const auto walk = [&](size_t i, size_t step) {
     for (i += step; i < g.ops.size(); i += step) {  // below zero is beyond the end
       if (kind(i) == KernelKind::kSet) continue;
       if (!casts(i)) return;
       replace_op(g, w, i, 0, false);
+      any = true;
     }
   };
   walk(matmul, static_cast<size_t>(-1));
   walk(matmul, 1);
+  return any;
+}
+
+// Under autocast a linear layer launches casts: of weight and input before the forward product, of
+// their gradients after the two of the backward pass, and of a bias and its gradient. So three
+// products have four casts, or six. A convolution's input comes in 16 bit from the one before it:
+// two, of the weight and its gradient.
+double autocasts(const Trace& t, const DeviceEvent& e) {
+  constexpr double kConvolution = 2.0 / 3, kPlain = 4.0 / 3, kWithBias = 2;
+  constexpr int kProductDepth = 4;  // of operators inside one another
+  int32_t op = e.op;
+  for (int depth = 0; op >= 0 && depth < kProductDepth; ++depth) {
+    const HostEvent& h = t.host[static_cast<size_t>(op)];
+    const std::string_view name = t.text(h.name);
+    if (contains(name, "onvolution")) return kConvolution;
+    if (contains(name, "addmm") || contains(name, "Addmm")) return kWithBias;
+    op = h.parent;
+  }
+  return kPlain;
 }
 
 bool is_batch_norm(const StepGraph& g, const Trace& t, size_t op) {
@@ -243,6 +264,8 @@ void join(Waste& to, const Waste& other) {
   to.before_ns += other.before_ns;
   to.saved_ns += other.saved_ns;
   to.optimizer_ns += other.optimizer_ns;
+  to.written_ns += other.written_ns;
+  if (!to.what.empty() && !other.what.empty()) to.what += ' ';
   to.what += other.what;
 }
 
@@ -277,6 +300,8 @@ Waste no_tensor_cores(const StepGraph& g, const Trace& t, const KernelTable& tab
   const double faster_usual = matmul_speed_up(std::nullopt, Precision::kFp32, to, d);
   const bool rule = static_cast<double>(vector_ns) > faster_usual * static_cast<double>(tensor_ns);
   const bool all = rule && 2 * fp32_ns > memory_ns && to != Precision::kTf32;
+  if (all) w.casts.assign(g.ops.size(), 0);
+  bool amid_half = false;  // the model is in 16 bit but for these matmuls: nothing new to cast
   const std::vector<char> rows = all ? rows_in_fp32(g, t, table) : std::vector<char>(g.ops.size());
   for (size_t i = 0; i < g.ops.size(); ++i) {
     const DeviceOp& op = g.ops[i];
@@ -300,13 +325,16 @@ Waste no_tensor_cores(const StepGraph& g, const Trace& t, const KernelTable& tab
       const double casts = cast ? static_cast<double>(g.ops[i - 1].duration_ns) * kCasts : 0;
       const auto left = std::llround(ns / faster + casts);
       replace_op(g, w, i, std::max(left, static_cast<long long>(kKernelFloor)), true);
-      if (to != Precision::kTf32) drop_casts(g, t, table, i, w);
+      const bool cast_now = to != Precision::kTf32 && drop_casts(g, t, table, i, w);
+      amid_half = amid_half || cast_now;
+      if (all) w.casts[i] = autocasts(t, t.device[static_cast<size_t>(op.event)]);
     } else if (all && w.duration_ns[i] < 0 && rows[i] == 0 && is_fp32(t, op) &&
                (is_memory_kind(k.kind) || k.kind == KernelKind::kOptimizer)) {
       const auto less = std::llround(ns * kHalfBytes);
       replace_op(g, w, i, std::max(less, static_cast<long long>(kKernelFloor)), false);
     }
   }
+  if (amid_half) w.casts.clear();
   w.confidence = Confidence::kHigh;
   if (2 * fp64_ns > w.before_ns && fp64_ns > 0) w.what = "fp64";
   return w;

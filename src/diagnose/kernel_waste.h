@@ -21,9 +21,12 @@ struct Waste {
   std::vector<int32_t> ops;          // the operations to blame
   int64_t before_ns = 0;             // their part of the device's busy time
   int64_t saved_ns = 0;              // of the busy time, all operations
-  // memory-bound: of `before_ns`, the optimizer's; time in kernels that only move data and in
-  // arithmetic, with what was found before taken out (zero: the optimizer alone is to blame).
-  int64_t optimizer_ns = 0, memory_ns = 0, math_ns = 0;
+  // memory-bound: of `before_ns`, the optimizer's, and that of norms and activations written out;
+  // time in kernels that only move data and in arithmetic, with what was found before taken out
+  // (zero: the optimizer or what is written out alone is to blame).
+  int64_t optimizer_ns = 0, written_ns = 0, memory_ns = 0, math_ns = 0;
+  // no-tensor-cores: casts that the host then launches beside the operation; empty: none.
+  std::vector<double> casts;
   bool biased = false;  // unfused-attention: a bias is added to the scores
   bool layout = false;  // memory-bound: convolutions on planes, and nothing else
   Confidence confidence = Confidence::kMedium;
@@ -80,6 +83,10 @@ Waste fusable_kernels(const StepGraph&, const Trace&, const KernelTable&);
 Waste optimizer_passes(const StepGraph&, const Trace&);
 // The same for an optimizer that is written out in single operations (kernel_update.cc).
 Waste hand_updates(const StepGraph&, const Trace&, const KernelTable&);
+// Tensors that a single element-wise operation reads and writes, by its kernel's name.
+int tensors_moved(std::string_view kernel);
+// Norms and activations that are written out in single operations (kernel_written.cc).
+Waste written_out(const StepGraph&, const Trace&, const KernelTable&);
 // Adds a rule's changes to another's. REQUIRES: no operation is changed by both.
 void join(Waste& to, const Waste& other);
 // A step is memory-bound when memory-bound kernels take more time than arithmetic, most of it in

@@ -134,21 +134,26 @@ void hunt_syncs(Hunt& h) {
 // Takes faster kernels, and what the host saves by not launching those that are part of another.
 bool take_waste(Hunt& h, Waste waste) {
   const std::vector<int64_t> durations = waste.duration_ns;
+  const std::vector<double> casts = waste.casts;
   const Edit edit = [&](StepGraph g) {
-    return without_launches(with_durations(std::move(g), durations), durations);
+    return with_more_launches(without_launches(with_durations(std::move(g), durations), durations),
+                              casts);
   };
   const Cause cause = waste.cause;
   const Confidence confidence = waste.confidence;
   return h.take(cause, edit, confidence, std::move(waste));
 }
 
+bool held_often(const Hunt& h) {
+  const std::vector<HostCall>& calls = h.in.graph.calls;
+  return std::count_if(calls.begin(), calls.end(), waits) > kHeldOften;
+}
+
 // Many passes over memory keep the host as busy as the device, and one repair takes both away: so
 // where launching limits a step that is memory-bound as well, and the device is busy for most of
 // it, fusing comes first. A step that waits for the device is not the launches' to begin with.
 void hunt_passes(Hunt& h) {
-  const std::vector<HostCall>& calls = h.in.graph.calls;
-  const auto held = std::count_if(calls.begin(), calls.end(), waits);
-  if (held > kHeldOften || !is_memory_bound(h.graph, h.in.trace, h.in.table)) return;
+  if (held_often(h) || !is_memory_bound(h.graph, h.in.trace, h.in.table)) return;
   if (static_cast<double>(busy_ns(h.graph)) * 2e-9 < h.base.v) return;
   Waste waste = fusable_kernels(h.graph, h.in.trace, h.in.table);
   if (h.worth(Seconds(static_cast<double>(waste.saved_ns) * 1e-9))) take_waste(h, std::move(waste));
@@ -204,22 +209,36 @@ void hunt_tensor_cores(Hunt& h) {
   if (h.found.size() > before && tf32.saved_ns > 0) h.found.back().alternative = with_tf32;
 }
 
+// What faster kernels leave to gain for the device is worth it.
+bool worth_for_device(const Hunt& h, const Waste& w) {
+  if (w.saved_ns == 0) return false;
+  return h.worth(h.step(h.graph) - h.step(with_durations(h.graph, w.duration_ns)));
+}
+
 // Less than a memory-bound step is what an eager framework costs every model; it is worth a note.
+// What needs no compiler to go is a fault in any step: an optimizer in passes, norms and
+// activations that are written out.
 void hunt_memory(Hunt& h) {
   Waste waste = fusable_kernels(h.graph, h.in.trace, h.in.table);
-  Waste optimizer = optimizer_passes(h.graph, h.in.trace);
-  join(optimizer, hand_updates(h.graph, h.in.trace, h.in.table));
-  const bool passes =
-      optimizer.saved_ns > 0 &&
-      h.worth(h.step(h.graph) - h.step(with_durations(h.graph, optimizer.duration_ns)));
+  Waste library = optimizer_passes(h.graph, h.in.trace);
+  join(library, hand_updates(h.graph, h.in.trace, h.in.table));
+  if (!worth_for_device(h, library)) library = waste_of(h.graph, Cause::kMemoryBound);
+  const Waste written = written_out(h.graph, h.in.trace, h.in.table);
+  const bool spelled = worth_for_device(h, written);
   // Two repairs of one cause: the larger speaks for itself, with the smaller as a note.
-  const bool update = passes && optimizer.saved_ns > waste.saved_ns;
+  const bool update = library.saved_ns > waste.saved_ns;
   if (is_memory_bound(h.graph, h.in.trace, h.in.table) && !update) {
-    if (passes) join(waste, optimizer);
+    if (library.saved_ns > 0) join(waste, library);
+    const size_t before = h.found.size();
+    const StepGraph fused = with_durations(h.in.graph, written.duration_ns);
     hunt_waste(h, std::move(waste));
+    if (h.found.size() == before || !spelled) return;
+    h.found.back().alternative = h.whole(without_launches(fused, written.duration_ns));
     return;
   }
-  if (passes) hunt_waste(h, std::move(optimizer));
+  if (spelled) join(library, written);
+  if (library.saved_ns > 0) hunt_waste(h, std::move(library));
+  waste = fusable_kernels(h.graph, h.in.trace, h.in.table);
   if (waste.saved_ns == 0) return;
   const Seconds before = h.step(h.graph);
   const Seconds after = h.step(with_durations(h.graph, waste.duration_ns));
@@ -329,31 +348,41 @@ bool saves_launches(const Priced& p) {
   return p.cause == Cause::kMemoryBound && p.device.v > 0 && p.device < p.gain * kMostlyDevice;
 }
 
+// Norms and activations that are written out, in a step that is not memory-bound.
+bool only_written(const Priced& p) {
+  return p.cause == Cause::kMemoryBound && p.waste.memory_ns == 0 &&
+         p.waste.written_ns > p.waste.optimizer_ns;
+}
+
 // What is taken out later counts only what is left to it. So the larger of the two kinds goes
 // first: a hold that gives back more by itself than any kernels do, or that stands in their way.
 bool holds_weigh_more(const Hunt& h) {
   Seconds kernels, holds;
-  bool launches = false, allocates = false;
+  bool launches = false, allocates = false, written = false, syncs = false;
   for (const Priced& p : h.found) {
     if (p.cause == Cause::kLaunchBound) continue;
     Seconds& most = p.waste.cause == p.cause ? kernels : holds;
     most = std::max(most, p.alone);
     launches = launches || saves_launches(p);
     allocates = allocates || p.cause == Cause::kAllocator;
+    written = written || only_written(p);
+    syncs = syncs || p.cause == Cause::kHostSync;
   }
-  return kernels.v > 0 && (holds > kernels || (launches && allocates));
+  return kernels.v > 0 &&
+         (holds > kernels || (launches && allocates) || (written && syncs && held_often(h)));
 }
 
 void finish(Hunt& h, TraceDiagnosis& d) {
   std::stable_sort(h.found.begin(), h.found.end(),
                    [](const Priced& a, const Priced& b) { return a.gain > b.gain; });
-  const auto held = std::count_if(h.in.graph.calls.begin(), h.in.graph.calls.end(), waits);
+  const bool held = held_often(h);
   for (const Priced& p : h.found) {
     d.analysis.findings.push_back(describe(p, h.in));
     // A compiler breaks its graph where the host waits, as a capture does; so what fusing saves in
-    // launches comes after the waits, too.
+    // launches comes after the waits, too, and so do formulas, which it would take out with the
+    // rest.
     const bool launches = saves_launches(p);
-    if ((p.cause == Cause::kLaunchBound || launches) && held > kHeldOften) {
+    if (held && (p.cause == Cause::kLaunchBound || launches || only_written(p))) {
       d.analysis.findings.back().after = Cause::kHostSync;
     } else if (launches) {
       d.analysis.findings.back().after = Cause::kAllocator;
@@ -386,6 +415,42 @@ void note_limits(const Trace& t, const TraceDiagnosis& d, const MeasuredLedger& 
              d.unexplained.v * 1e3),
          "a profile of whole steps (torch.profiler schedule), with_stack=True"});
   }
+}
+
+// What the file leaves open about input. Loader workers that keep up with the profiled step may not
+// with the faster one; and a batch that is made in the training process, in silence, takes as long
+// as the one before it, unless something else runs meanwhile.
+void ask_about_input(const Trace& t, const HostMarks& marks, TraceDiagnosis& d) {
+  constexpr double kFaster = 1.25;     // the measured step over the one without the profiler
+  constexpr int64_t kTimesAsLong = 3;  // one batch over another
+  const bool starved = std::any_of(d.analysis.findings.begin(), d.analysis.findings.end(),
+                                   [](const Finding& f) { return f.cause == Cause::kDataStarved; });
+  if (!starved && marks.data_named && !marks.loader_in_process &&
+      d.step_time.v > kFaster * d.replayed.v) {
+    d.analysis.open.push_back(
+        {fmt::format(
+             "the loader's workers keep up with the profiled step ({:.1f} ms); whether they "
+             "do without the profiler ({:.1f} ms) the file does not show",
+             d.step_time.v * 1e3, d.replayed.v * 1e3),
+         fmt::format(
+             "the step timed without the profiler: much more than {:.1f} ms is the loader's",
+             d.replayed.v * 1e3)});
+  }
+  if (!starved || marks.data_named) return;
+  int64_t least = INT64_MAX, most = 0;
+  for (int32_t index : t.steps) {
+    const HostEvent& step = t.host[static_cast<size_t>(index)];
+    const int64_t data = split_host(marks, step.start_ns, step.start_ns + step.duration_ns).data_ns;
+    least = std::min(least, data);
+    most = std::max(most, data);
+  }
+  if (least >= most || most < kTimesAsLong * least) return;
+  d.analysis.open.push_back(
+      {fmt::format(
+           "making a batch takes the host {:.1f} ms in one step and {:.1f} in another: where "
+           "batches are alike, Python's garbage collector runs in between",
+           static_cast<double>(least) * 1e-6, static_cast<double>(most) * 1e-6),
+       "a few steps with gc.disable(), or a profile with with_stack=True"});
 }
 
 struct Booked {
@@ -466,13 +531,14 @@ TraceDiagnosis diagnose_trace(const Trace& trace, const TraceContext& context) {
       *s *= longer;
     }
     for (int64_t* ns : {&p.waste.before_ns, &p.waste.saved_ns, &p.waste.optimizer_ns,
-                        &p.waste.memory_ns, &p.waste.math_ns}) {
+                        &p.waste.written_ns, &p.waste.memory_ns, &p.waste.math_ns}) {
       *ns = of_the_mean(in, *ns);
     }
   }
   d.replayed = hunt.base * longer;
   finish(hunt, d);
   note_limits(trace, d, measured, d.analysis);
+  ask_about_input(trace, marks, d);
   return d;
 }
 

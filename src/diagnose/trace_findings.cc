@@ -245,6 +245,8 @@ Words alignment_words(const Priced& p) {
 
 Words memory_words(const Priced& p, const FindingInput& in) {
   constexpr const char* kFused = "torch.optim.AdamW(..., fused=True)";
+  constexpr const char* kWritten =
+      "torch.nn.functional.rms_norm, layer_norm, gelu(approximate=\"tanh\") instead of formulas";
   Words w;
   if (p.waste.layout) {
     w.title = "Convolutions run on planes (NCHW) and are turned for every one";
@@ -259,9 +261,13 @@ Words memory_words(const Priced& p, const FindingInput& in) {
     return w;
   }
   if (p.waste.memory_ns == 0) {
-    w.title = "The optimizer passes over the parameters again and again";
+    const bool update = p.waste.optimizer_ns > 0, written = p.waste.written_ns > 0;
+    w.title = p.waste.written_ns > p.waste.optimizer_ns
+                  ? "Norms or activations are written out in single operations"
+                  : "The optimizer passes over the parameters again and again";
     w.detail = p.waste.what;
-    w.fix = kFused;
+    w.fix = fmt::format("{}{}{}", update ? kFused : "", update && written ? "; " : "",
+                        written ? kWritten : "");
     return w;
   }
   w.title = "Memory-bound kernels take more time than arithmetic";
@@ -273,6 +279,13 @@ Words memory_words(const Priced& p, const FindingInput& in) {
       others ? " once it is mended by the other findings" : "",
       ms(p.waste.before_ns - p.waste.optimizer_ns));
   w.fix = "model = torch.compile(model)  # or fused norms, activations and losses";
+  if (p.alternative.v > 0) {
+    w.detail += fmt::format(
+        " Norms and activations are written out in single operations: with the framework's own "
+        "fused ones alone the step would take {}.",
+        ms(p.alternative));
+    w.fix = fmt::format("model = torch.compile(model)  # or at least {}", kWritten);
+  }
   if (p.waste.what.empty()) return w;
   w.detail += fmt::format(" {}", p.waste.what);
   w.fix += fmt::format("; {}", kFused);
@@ -353,7 +366,10 @@ Finding describe(const Priced& p, const FindingInput& in) {
     f.step_range = {p.fast_host, p.slow_host};
   }
   if (p.alternative.v > 0) {
-    f.alternative = {p.cause == Cause::kNoTensorCores ? "tf32" : "fused-optimizer", p.alternative};
+    f.alternative = {p.cause == Cause::kNoTensorCores ? "tf32"
+                     : p.cause == Cause::kMemoryBound ? "fused-operations"
+                                                      : "fused-optimizer",
+                     p.alternative};
   }
   if (in.trace.rank >= 0) f.where.push_back(fmt::format("rank {}", in.trace.rank));
   f.evidence = evidence_of(p, in);

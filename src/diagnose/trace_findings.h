@@ -34,7 +34,7 @@ struct Priced {
   Confidence confidence = Confidence::kMedium;
   Waste waste;  // of kernels; empty for the host's causes
   // Another, smaller repair; zero: none. no-tensor-cores: the step with TF32; launch-bound: with an
-  // optimizer of one call.
+  // optimizer of one call; memory-bound: with fused norms and activations, uncompiled.
   Seconds alternative;
 };
 
