@@ -147,6 +147,47 @@ TEST(TraceLabels, OtherFamiliesNameTheirCauseFirst) { expect_first("tenth.csv", 
 // Families and ways to record by somebody who had seen neither a rule nor an earlier set.
 TEST(TraceLabels, AnEleventhSetNamesItsCauseFirst) { expect_first("eleventh.csv", 8); }
 
+// In the style of the first labelled ones, by somebody who had seen neither a rule nor another set.
+TEST(TraceLabels, ATwelfthSetNamesItsCauseFirst) { expect_first("twelfth.csv", 10); }
+
+// Of two repairs the larger is the finding's; the smaller one was measured as well.
+TEST(TraceLabels, TheSmallerRepairIsToldBeside) {
+  const auto expect_alternative = [](const char* name, const char* repair, double measured) {
+    const TraceDiagnosis d = diagnose_file(kTraces + name + ".json.gz");
+    const Finding& f = d.analysis.findings.front();
+    ASSERT_TRUE(f.alternative.has_value()) << name;
+    EXPECT_EQ(f.alternative->repair, repair) << name;
+    EXPECT_NEAR(f.alternative->step_after.v, measured, 0.10 * measured) << name;
+  };
+  expect_alternative("gelu_by_hand", "fused-operations", 0.046615);
+  expect_alternative("llama_fp32", "tf32", 0.023570);
+}
+
+// Copies that turn heads for batched matmuls go with them (10.9 and 9.5 % too slow otherwise).
+TEST(TraceLabels, HeadsThatAreTurned) {
+  for (const auto& [name, twin] : std::vector<std::pair<const char*, double>>{
+           {"bert_softmax32", 0.042215}, {"vit_softmax", 0.0571}}) {
+    const TraceDiagnosis d = diagnose_file(kTraces + name + ".json.gz");
+    EXPECT_NEAR(d.analysis.findings.front().step_after->v, twin, 0.05 * twin) << name;
+  }
+}
+
+// Two that no file can decide: workers that starve the device without the profiler alone, and a
+// collector that runs while a batch is made. They are asked about.
+TEST(TraceLabels, WhatAFileLeavesOpenAboutInput) {
+  const auto asks = [](const char* name, const char* about) {
+    for (const OpenQuestion& q : diagnose_file(kTraces + name + ".json.gz").analysis.open) {
+      if (q.text.find(about) != std::string::npos) return true;
+    }
+    return false;
+  };
+  EXPECT_TRUE(asks("two_workers", "workers keep up with the profiled step"));
+  EXPECT_TRUE(asks("collector", "garbage collector"));
+  for (const char* other : {"ok_workers", "loader", "own_loader", "healthy_loader", "slow_disk"}) {
+    EXPECT_FALSE(asks(other, "workers keep up") || asks(other, "garbage collector")) << other;
+  }
+}
+
 // Steps that the host paces, timed before the profiler was ever loaded, from traces whose hosts it
 // makes 1.3 to 2.0 times as slow.
 TEST(TraceLabels, TheHostWithoutTheProfiler) {
