@@ -440,6 +440,11 @@ std::vector<MemoryTerm> memory_terms(const Subject& u) {
   const int64_t weights_from = p.whole_weights.v > 0 ? 2 : 3;
   const std::string saved = fmt::format(
       "of micro-batch {}, {} in flight at most, for the backward pass", u.p.micro_batch, u.l.pp);
+  const char* copies = u.s.stack.saved_quantised
+                           ? "8 bits, and their transposes"
+                           : "16 bits, kept by autocast for the backward pass";
+  const char* gathered =
+      u.s.stack.gathered_limit > 0 ? "as many as are kept alive" : "the one that runs and the next";
   return {{"weights",
            m.weights,
            {{"held", held(each.weight, weights_from), m.weights - p.whole_weights},
@@ -458,9 +463,9 @@ std::vector<MemoryTerm> memory_terms(const Subject& u) {
             {"working", "of what runs at that moment", p.working}}},
           {"buffers",
            m.buffers,
-           {{"gathered layers", "the one that runs and the next", p.gathered},
+           {{"gathered layers", gathered, p.gathered},
             {"unsharded gradients", "of a layer, until they are reduced", p.reduced},
-            {"weight copies", "16 bits, kept by autocast for the backward pass", p.copies},
+            {"weight copies", copies, p.copies},
             {"placeholder gradients", "16 bits, one of each shape", p.placeholders},
             {"optimizer's scratch", "while it steps", p.scratch}}},
           {"framework", m.framework, {{"workspaces", "workspaces", m.framework}}}};
@@ -509,7 +514,7 @@ Derivation memory_figure(const Subject& u) {
                                    'c', "")};
   const Bytes rest = m.reserved - m.allocated * fragmentation - outside;
   if (std::abs(rest.v) > 1e-6 * m.reserved.v)
-    d.inputs.push_back(leaf(rest.v > 0 ? "gradients kept apart" : "given back when full", rest.v,
+    d.inputs.push_back(leaf(rest.v > 0 ? "cached or kept apart" : "given back when full", rest.v,
                             "B", "", 'c', d.source));
   d.inputs.push_back(given("nominal memory", u.s.cluster.accelerator.memory.v / 1e9, "GB nominal",
                            "cluster.accelerator.memory"));

@@ -196,7 +196,8 @@ void attention_block(const Rank& r, LayerCost& c) {
   const double rope = (z.q / tp + z.k / kv_tp) * 2 * r.word;
   stream(r, c, r.own * h * 5 * r.word + r.tokens * rope, r.own * h * 6 * r.word + r.tokens * rope);
   const double kv = (z.k + z.v) / kv_tp;
-  const double repeated = r.s.stack.expand_kv ? std::max(0.0, 2 * z.q / tp - kv) : 0;
+  double repeated = r.s.stack.expand_kv ? std::max(0.0, 2 * z.q / tp - kv) : 0;
+  if (r.s.stack.fused_qkv) repeated += z.q / tp + z.k / kv_tp;  // before they are rotated
   save_heads(r, c, 2 * z.q / tp, kv, repeated);
   save_hidden(r, c, true);
 }
@@ -238,8 +239,11 @@ void mlp(const Rank& r, LayerCost& c, double tokens, double f, double groups, do
   const double most = m.gated_mlp ? st.saved_ffn - 2 : std::min(1.0, st.saved_ffn - 2);
   const double unread = r.frozen && !adapter ? 1 : 0;
   const double rest = std::max(0.0, most - unread) - (kept_quantised(r) && !r.frozen ? 0.5 : 0);
-  c.saved += Bytes(words * (up + rest));
-  c.kept += Bytes(words * (up * (1 - st.selective_matmul) + rest * (1 - st.selective_memory)));
+  // Packed weights are multiplied in the precision of what they are given.
+  const double wide = r.packed ? std::max(1.0, st.residual_bytes / r.word) : 1;
+  const double held = words * wide;
+  c.saved += Bytes(held * (up + rest));
+  c.kept += Bytes(held * (up * (1 - st.selective_matmul) + rest * (1 - st.selective_memory)));
 }
 
 // A third of a written-out GELU's bytes move in the forward pass.
@@ -470,6 +474,7 @@ LayerCost head_cost(const Rank& r) {
   const double each = r.p.compiled ? std::min(eager, st.logits_bytes_compiled) : eager;
   const double held = st.logits_whole ? asked * static_cast<double>(m.vocab) : logits;
   c.working = Bytes(held * each + r.tokens * h * r.word);
+  c.kept = Bytes(held * std::min(each, r.word));
   c.parameters = h * v;
   c.forward.launches = kHeadLaunches * r.launches;
   c.backward.launches = kHeadLaunches * r.launches;

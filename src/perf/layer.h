@@ -54,13 +54,13 @@ inline PassCost operator*(PassCost c, double f) {
 
 struct LayerCost {
   PassCost forward, backward;
-  PassCost again;                // what recomputation adds to the backward pass
-  PassCost closing;              // of `forward`, what recomputation that stops early skips
-  Bytes saved;                   // activations held until this layer's backward
-  Bytes kept;                    // those that selective recomputation keeps
-  Bytes routed;                  // of `saved`, what grows with the load of the busiest expert
-  Bytes parked;                  // activations that go to the host and back
-  Bytes working;                 // extra while the layer is being recomputed or is running
+  PassCost again;    // what recomputation adds to the backward pass
+  PassCost closing;  // of `forward`, what recomputation that stops early skips
+  Bytes saved;       // activations held until this layer's backward
+  Bytes kept;        // those that selective recomputation keeps; of the head, logits in 16 bits
+  Bytes routed;      // of `saved`, what grows with the load of the busiest expert
+  Bytes parked;      // activations that go to the host and back
+  Bytes working;     // extra while the layer is being recomputed or is running
   double parameters = 0;         // dense parameters on this rank
   double expert_parameters = 0;  // of this rank's experts
 };

@@ -30,6 +30,7 @@ constexpr double kFrozenBytes = 2;
 constexpr double kFrozenBytesQuantised = 1;
 constexpr double kAdapterBytes = 16;
 constexpr double kAdapterStates = 12.0 / 16;  // of them, what an optimizer keeps
+constexpr double kAdapterMoments = 8.0 / 16;  // of them, without the master copy
 
 // What does not depend on the stage.
 struct Costs : StateBytes {
@@ -38,6 +39,7 @@ struct Costs : StateBytes {
   double ends;               // bytes of gathered embedding and head
   double adapter;            // bytes of one layer's adapters
   double copies;             // bytes per weight of 16-bit copies
+  double quantised;          // the same of 8-bit copies, of layers only
   double whole;              // bytes per parameter of gradients that add up before being sharded
   bool cast;                 // weights are sharded, and their 16-bit copies kept whole (zero 2)
   bool inputs_kept;          // layers' inputs and their gradients stay until backward ends
@@ -74,19 +76,27 @@ Costs costs_of(const Setting& s, const Plan& p, const Layout& l, const Microbatc
   static_cast<StateBytes&>(k) = state_bytes(s, p);
   if (s.workload.task == Task::kLora) k.adapter = adapter_bytes(s, l) * adapters_held(p, l);
   k.shard = static_cast<double>(l.shard);
-  k.expert_shard = std::min(k.shard, static_cast<double>(l.data_expert.ranks));
+  const bool outside = st.experts_whole > 0 && l.ep >= st.experts_whole;  // of what is sharded
+  k.expert_shard = outside ? 1 : std::min(k.shard, static_cast<double>(l.data_expert.ranks));
   k.gathered = k.reduced = k.ends = 0;
   if (p.zero == 3 && l.shard > 1) {
-    const double layer = std::max(c.dense.parameters, c.moe.parameters + c.moe.expert_parameters);
+    const double experts = outside ? 0 : c.moe.expert_parameters;
+    const double layer = std::max(c.dense.parameters, c.moe.parameters + experts);
     const double most = st.gathered_limit > 0 ? st.gathered_limit : kGatheredLayers * layer;
-    k.gathered = std::min(kGatheredLayers * layer, most) * gathered_bytes(s, p);
+    const double all =
+        layer * static_cast<double>(layer_count(s.workload.model)) / static_cast<double>(l.pp);
+    k.gathered = std::min(all, most) * gathered_bytes(s, p);
     if (k.gradient > 0) {
       k.reduced = std::min(layer, most) * (st.weight_comm_bytes + st.gradient_comm_bytes);
     }
     if (st.gathered_ends) k.ends = st.weight_comm_bytes;
   }
-  // Engines that shard weights cast them as they gather them.
-  k.copies = p.zero == 3 && l.shard > 1 ? 0 : st.weight_copies;
+  // Engines that shard weights cast them as they gather them; weights that are gathered in 8 bits
+  // are held so, and need no copy.
+  const bool resident = p.zero < 3 || l.shard == 1;
+  k.copies = resident && !st.saved_quantised ? st.weight_copies : 0;
+  const bool kept = quantised(p.precision) && st.weight_comm_bytes >= 2 && k.gradient > 0;
+  k.quantised = resident && st.saved_quantised && kept ? st.weight_copies : 0;
   k.cast = p.zero == 2 && l.shard > 1 && st.weight_bytes > st.weight_comm_bytes && k.gradient > 0;
   // A pipeline's schedule lets FSDP reduce after the last micro-batch only.
   const bool adds_up = (st.gradients_whole || (k.cast && l.pp > 1)) && p.zero >= 2 && l.shard > 1 &&
@@ -102,9 +112,13 @@ Costs costs_of(const Setting& s, const Plan& p, const Layout& l, const Microbatc
 }
 
 // Sums the terms and keeps the larger of two moments.
-void keep_larger(MemoryUse& worst, MemoryUse u, const Costs& k, Bytes gradients) {
+void keep_larger(MemoryUse& worst, MemoryUse u, const Costs& k, Bytes gradients, Bytes block) {
   u.allocated = u.weights + u.gradients + u.optimizer + u.activations + u.buffers + u.framework;
-  u.reserved = u.allocated * k.fragmentation + k.outside;
+  u.most_allocated = worst.most_allocated = std::max(worst.most_allocated, u.allocated);
+  // What is freed is cached by blocks. The largest, of 16-bit logits, suits nothing but the
+  // optimizer's state, which is made after the first backward pass.
+  const Bytes cached = std::max(u.allocated * (k.fragmentation - 1), block - u.optimizer);
+  u.reserved = u.allocated + cached + k.outside;
   if (k.apart) u.reserved += gradients - u.gradients;
   // Before it fails, the allocator gives back what it only caches.
   const Bytes pressed = u.allocated * std::min(k.fragmentation, kPressedFragmentation) + k.outside;
@@ -131,6 +145,11 @@ Bytes placeholders(const Setting& s, const Layout& l, const MicrobatchCost& c,
   return Bytes(parameters * kPlaceholderBytes);
 }
 
+double layer_parameters(const MicrobatchCost& c, const StageContent& content) {
+  return content.dense_layers * c.dense.parameters +
+         content.moe_layers * (c.moe.parameters + c.moe.expert_parameters);
+}
+
 // Autocast keeps its 16-bit copies of weights for the backward pass, and of layers that are
 // recomputed until the forward pass ends. Frozen weights are held in 16 bits or unpacked, never
 // cast, but for a head in 32.
@@ -144,8 +163,7 @@ Copies weight_copies(const Setting& s, const Plan& p, const MicrobatchCost& c, c
   const double head =
       content.last && (!frozen || k.end_weight > kFrozenBytes) ? c.head.parameters : 0;
   if (frozen) return {Bytes(head * k.copies), Bytes(head * k.copies)};
-  const double layers = content.dense_layers * c.dense.parameters +
-                        content.moe_layers * (c.moe.parameters + c.moe.expert_parameters);
+  const double layers = layer_parameters(c, content);
   const double again = p.recompute == Recompute::kFull ? p.recompute_layers : 0;
   return {Bytes((layers + head) * k.copies), Bytes((layers * (1 - again) + head) * k.copies)};
 }
@@ -169,6 +187,7 @@ void stage_memory(const Setting& s, const Plan& p, const Layout& l, const Microb
   u.weights += parts.whole_weights;
   parts.adapters = Bytes(k.adapter * (content.dense_layers + content.moe_layers));
   u.optimizer = Bytes(sharded(1) * k.optimizer) + parts.adapters;
+  const Bytes states = Bytes(sharded(1) * k.optimizer) + parts.adapters * kAdapterMoments;
   u.framework = st.framework_memory;
   const Bytes whole((q.dense + q.expert) * k.whole);
   const Bytes gradients = Bytes(sharded(2) * k.gradient) + whole;
@@ -189,28 +208,30 @@ void stage_memory(const Setting& s, const Plan& p, const Layout& l, const Microb
   parts.gathered = Bytes(k.gathered + k.ends * ends);
   if (st.placeholder_gradients && k.gradient > 0)
     parts.placeholders = placeholders(s, l, c, content);
+  const Bytes block = content.last ? c.head.kept : Bytes(0);
+  const Bytes quantised(layer_parameters(c, content) * k.quantised);
   const auto moment = [&](MemoryParts::Moment when, Bytes kept, Bytes active) {
     parts.moment = when;
     parts.working = active;
     u.activations = kept + active;
     u.buffers = parts.gathered + parts.placeholders + parts.copies + parts.reduced + parts.scratch;
-    keep_larger(worst, u, k, gradients);
+    keep_larger(worst, u, k, gradients, block);
   };
   using Moment = MemoryParts::Moment;
   const Copies copies = weight_copies(s, p, c, k, content);
   u.gradients = k.all_step ? gradients : Bytes(0);
   parts.whole_gradients = k.all_step ? whole : Bytes(0);
-  parts.copies = copies.forward;
+  parts.copies = copies.forward + quantised;
   if (content.last) moment(Moment::kLoss, saved, c.head.working);
-  parts.copies = copies.backward;  // first layer to go backward
+  parts.copies = copies.backward + quantised;  // first layer to go backward
   parts.reduced = Bytes(k.reduced);
   moment(Moment::kBackward, saved, working);
-  parts.copies = Bytes(0);
+  parts.copies = quantised;
   u.gradients = gradients;
   parts.whole_gradients = whole;
   moment(Moment::kBackwardEnd, k.inputs_kept ? saved * 2.0 : Bytes(0), working);
   parts.reduced = Bytes(0);
-  parts.scratch = u.optimizer * st.optimizer_scratch;
+  parts.scratch = states * st.optimizer_scratch;
   moment(Moment::kOptimizer, Bytes(0), Bytes(0));
 }
 

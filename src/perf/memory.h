@@ -44,6 +44,10 @@ StateBytes state_bytes(const Setting&, const Plan&);
 
 MemoryUse memory_use(const Setting&, const Plan&, const Layout&, const MicrobatchCost&);
 
+// What the driver shows beside the allocator's memory: the CUDA context and the kernels' code (619
+// and 148 MiB with PyTorch 2.11 on an H200).
+constexpr Bytes kDriverMemory{0.80e9};
+
 // Bytes a training process can use of an accelerator's nominal memory. Vendors' "80 GB" of HBM is
 // 80 GiB less a reserve: nvidia-smi shows 81,559 MiB on an H100 and 143,771 MiB on an H200 of
 // "141 GB" (data/h200/nvidia-smi-q.txt), of which a CUDA context takes about half a GiB.

@@ -35,7 +35,8 @@ struct MemoryParts {
 struct MemoryUse {
   Bytes weights, gradients, optimizer, activations, buffers, framework;
   Bytes allocated, reserved, capacity;
-  int64_t stage = 0;  // the pipeline stage that needs most
+  Bytes most_allocated;  // at any moment; `allocated` is that of the largest `reserved`
+  int64_t stage = 0;     // the pipeline stage that needs most
   MemoryParts parts;
   bool fits() const { return reserved <= capacity; }
 };

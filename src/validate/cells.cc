@@ -199,10 +199,12 @@ void read_state_bytes(const std::string& words, Remarks& out) {
                        "optimizer in bwd", "fused backward", "lomo"})) {
     out.gradients_resident = false;
   }
+  if (says(words, "experts replicated")) out.experts_whole = 1;
   out.fused_norms = claims_any(words, {"use fused rms norm", "fused rms norm"}).value_or(false);
-  out.fused_loss =
-      says_any(words, {"liger", "fused linear cross entropy", "chunked cross entropy",
-                       "cut cross entropy", "chunked loss", "fused cross entropy", "unsloth"});
+  out.fused_loss = says_any(words, {"liger", "fused linear cross entropy", "chunked cross entropy",
+                                    "cut cross entropy", "chunked loss", "loss in chunks",
+                                    "fused cross entropy", "unsloth"}) &&
+                   !says(words, "logits are kept");
 }
 
 bool offloads_parameters(const std::string& words) {

@@ -82,6 +82,7 @@ struct Remarks {
       weight_comm_bytes;
   std::optional<double> base_weight_bytes;  // of the frozen weights under LoRA
   std::optional<bool> gradients_resident;   // false: the optimizer steps inside the backward pass
+  std::optional<int64_t> experts_whole;     // replicated on every rank that holds them
   bool fused_norms = false;                 // a norm saves its input and its result only
   bool fused_loss = false;                  // logits are never held whole (Liger, chunked loss)
 };

@@ -216,6 +216,8 @@ TEST(Cells, RemarksOnMemoryAndModel) {
   EXPECT_EQ(read_remarks("Float8 incl. fp8 all-gather").weight_comm_bytes, 1);
   EXPECT_EQ(read_remarks("fused AdamW stepped in backward").gradients_resident, false);
   EXPECT_TRUE(read_remarks("DeepSpeed ZeRO-3 + HF + Liger").fused_loss);
+  EXPECT_FALSE(read_remarks("Liger; logits are kept for metrics").fused_loss);
+  EXPECT_EQ(read_remarks("experts replicated on every rank").experts_whole, 1);
   EXPECT_TRUE(read_remarks("use_fused_rms_norm=True").fused_norms);
   EXPECT_FALSE(read_remarks("use_fused_rms_norm=False").fused_norms);
   EXPECT_EQ(read_remarks("MoE token routing force-balanced; dropless").expert_skew, 1);

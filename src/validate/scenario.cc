@@ -242,6 +242,7 @@ void apply_remarks(const Remarks& r, Scenario& s) {
   set_if(stack.weight_comm_bytes, r.weight_comm_bytes);
   set_if(stack.gradients_resident, r.gradients_resident);
   if (r.gradients_resident == false) stack.gradient_bytes = stack.gradient_bytes_fp16 = 0;
+  set_if(stack.experts_whole, r.experts_whole);
   if (r.fused_norms) stack.saved_hidden = std::min(stack.saved_hidden, kFusedNorms);
   if (r.fused_loss) stack.logits_bytes = std::min(stack.logits_bytes, 0.5);
   if (r.power_cap_w) s.setting.cluster.accelerator.tdp = Watts(*r.power_cap_w);
@@ -489,9 +490,10 @@ MemoryCounter choose_counter(const Run& run) {
   const std::string words = plain_words(run.notes + " ; " + run.overlap_notes);
   // torchtitan prints the peak of what the allocator reserved, in GiB (its metrics:
   // max_reserved_gib).
-  if (says(plain_words(run.framework), "torchtitan")) return {true, kGiB};
-  if (says(words, "gib")) out.unit = kGiB;
-  out.reserved = says_any(words, {"reserved", "nvidia smi", "memory reserved", "driver shows"});
+  const bool titan = says(plain_words(run.framework), "torchtitan");
+  if ((titan || says(words, "gib")) && !says(words, "converted to gb")) out.unit = kGiB;
+  out.device = says_any(words, {"nvidia smi", "driver shows"});
+  out.reserved = titan || out.device || says(words, "reserved");
   return out;
 }
 

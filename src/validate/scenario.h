@@ -44,6 +44,7 @@ constexpr std::array<std::string_view, 5> enum_names(RunClass) {
 // Which counter a measured peak is, so that the prediction is printed in the same.
 struct MemoryCounter {
   bool reserved = false;  // else allocated
+  bool device = false;    // what the driver shows: reserved, and what no allocator holds
   Bytes unit = kGB;       // what one of the column's figures stands for
 };
 

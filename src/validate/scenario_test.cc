@@ -89,7 +89,7 @@ const FrameworkRow kFrameworks[] = {
     {"Megatron-LM", "", 8, 1, "V100", "megatron-deepspeed"},
     {"LLaMA-Factory", "", 1, 1, "RTX 4090", "llama-factory"},
     {"LLaMA-Factory + Unsloth", "", 1, 1, "A100", "unsloth"},
-    {"PyTorch FSDP (HF transformers)", "FSDP", 1, 1, "A100", "transformers"},
+    {"PyTorch FSDP (HF transformers)", "FSDP", 1, 1, "A100", "transformers-loop"},
     {"torchtitan (PyTorch XPU)", "FSDP2", 1, 1, "Max 1550 (tile)", "pytorch-fsdp2"},
     {"Primus (Megatron, Primus-Turbo)", "", 1, 1, "MI355X", "primus"},
     {"InternLM", "ZeRO-1", 1, 1, "A100", "internevo"},
@@ -119,6 +119,11 @@ const FrameworkRow kFrameworks[] = {
     {"Colossal-AI HybridParallelPlugin", "", 4, 2, "H100", "colossal-hybrid"},
     {"modded-nanogpt", "", 1, 1, "H100", "nanogpt"},
     {"torchtune (FSDP2)", "FSDP2", 1, 1, "A100", "torchtune"},
+    {"Lumen (Megatron-LM, AITER kernels)", "", 1, 1, "MI350X", "lumen"},
+    {"Halo (PyTorch 2.11, HF transformers, Liger)", "FSDP2", 1, 1, "B300", "halo"},
+    {"HF Trainer, PyTorch FSDP", "FSDP", 1, 1, "A100", "transformers"},
+    {"OneFlow 0.2.0", "", 1, 1, "V100", "oneflow"},
+    {"LiBai (OneFlow 55b822e)", "", 1, 1, "V100", "libai"},
     {"NVIDIA NeMo Megatron Release 23.04", "", 4, 1, "H100", "nemo-megatron"},
 };
 
@@ -571,11 +576,13 @@ TEST(Scenario, MemoryCounters) {
   EXPECT_FALSE(choose_counter(r).reserved);
   EXPECT_EQ(choose_counter(r).unit, kGB);
   r.notes = "peak memory as the driver shows it";
-  EXPECT_TRUE(choose_counter(r).reserved);
+  EXPECT_TRUE(choose_counter(r).reserved && choose_counter(r).device);
   r.notes = "";
   r.framework = "torchtitan FSDP2";
-  EXPECT_TRUE(choose_counter(r).reserved);
+  EXPECT_TRUE(choose_counter(r).reserved && !choose_counter(r).device);
   EXPECT_EQ(choose_counter(r).unit, kGiB);
+  r.notes = "memory converted to GB";
+  EXPECT_EQ(choose_counter(r).unit, kGB);
 }
 
 }  // namespace

@@ -216,6 +216,7 @@ constexpr std::array<std::string_view, 15> kFrontEnds = {
 // The front end that the framework's text names. Its code moves more memory than the engine that
 // shards it, and it says what is recomputed; Liger replaces just those kernels that move the most.
 const Stack* front_end(const std::string& words, const Catalog& catalog) {
+  if (says(words, "halo")) return find_stack(catalog, "halo");  // brings Liger itself
   if (says(words, "liger")) return nullptr;
   for (const std::string_view name : kFrontEnds) {
     if (says(words, name)) return find_stack(catalog, std::string(name));
@@ -240,6 +241,10 @@ const Stack* as_run(const Stack* stack, const Run& run, const std::string& words
     const bool upcast = front && front->name == "trl" && says_any(cells, {"bitsandbytes", "bnb"});
     if (front && (upcast || (front->name == "transformers" && mixed)) && !sharded) {
       return named(catalog, "transformers-autocast");
+    }
+    // Model code beside an engine, and nobody's trainer: a loop of their own.
+    if (front && front->name == "transformers" && engine && !says(words, "trainer")) {
+      return named(catalog, "transformers-loop");
     }
     if (front) return front;
   }

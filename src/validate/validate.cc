@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 
+#include "perf/memory.h"
 #include "perf/predict.h"
 
 namespace assay {
@@ -73,7 +74,8 @@ void set_times(const Run& run, const Scenario& s, const Prediction& p, RowResult
   out.low_s = p.low.v;
   out.high_s = p.high.v;
   out.extrapolated = p.extrapolated;
-  const Bytes peak = s.counter.reserved ? p.memory.reserved : p.memory.allocated;
+  Bytes peak = s.counter.reserved ? p.memory.reserved : p.memory.most_allocated;
+  if (s.counter.device) peak += kDriverMemory;
   out.predicted_mem_gb = peak / s.counter.unit;
   out.fits = p.memory.fits();
   if (!out.measured_s && run.tokens_per_s_per_gpu) {

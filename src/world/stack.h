@@ -115,16 +115,19 @@ struct Stack {
   double saved_dispatch = 2;  // copies of routed tokens saved per expert layer
   bool saved_quantised = false;      // inputs of 8-bit matmuls are kept in 8 bits
   bool expand_kv = false;            // keys and values are repeated to all heads before attention
+  bool fused_qkv = false;            // attention reads a view of the fused projection: it stays
   double saved_compiled = 0.85;      // saved activations left under the graph compiler
   double saved_outputs = 0;          // stage outputs kept per micro-batch in flight
   double logits_bytes = 6;           // per logit at the peak
   double logits_bytes_compiled = 6;  // the same with a compiled loss
   double logits_bytes_masked = 0;    // the same of encoders; zero: as `logits_bytes`
   double residual_bytes = 2;         // per element of a layer's input
-  double weight_copies = 0;          // bytes per weight of the copies that autocast makes and keeps
+  double weight_copies = 0;          // bytes per weight of copies: autocast's, or in 8 bits (see
+                                     // saved_quantised)
   double optimizer_scratch = 0;      // share of its state that the optimizer's step takes once more
   bool logits_whole = false;         // tensor ranks gather the logits before the loss
   bool gradients_whole = false;      // micro-batches add up gradients that are not sharded
+  int64_t experts_whole = 0;  // expert degree from which experts are not sharded besides; 0: never
   bool reentrant_checkpoints = false;  // a recomputed layer's backward pass is nested in another
   // Fused accumulation still owes autograd a 16-bit gradient of each shape, and keeps it for good.
   bool placeholder_gradients = false;
@@ -160,16 +163,20 @@ void memory_fields(T& s, V& visit) {
   visit("saved_dispatch", s.saved_dispatch, kNotNegative, "saved copies of routed tokens");
   visit("saved_quantised", s.saved_quantised, kAny, "8-bit matmul inputs are kept in 8 bits");
   visit("expand_kv", s.expand_kv, kAny, "keys and values repeated to all heads");
+  visit("fused_qkv", s.fused_qkv, kAny, "the projection of q, k and v stays beside them");
   visit("saved_compiled", s.saved_compiled, Limits{0.1, 2}, "saved activations left when compiled");
   visit("saved_outputs", s.saved_outputs, kNotNegative, "stage outputs kept per micro-batch");
   visit("logits_bytes", s.logits_bytes, kNotNegative, "bytes per logit at the peak");
   visit("logits_bytes_compiled", s.logits_bytes_compiled, kNotNegative, "with a compiled loss");
   visit("logits_bytes_masked", s.logits_bytes_masked, kNotNegative, "of encoders; 0: the same");
   visit("residual_bytes", s.residual_bytes, Limits{1, 8}, "per element of a layer's input");
-  visit("weight_copies", s.weight_copies, kNotNegative, "bytes per weight that autocast keeps");
+  visit("weight_copies", s.weight_copies, kNotNegative,
+        "bytes per weight of its copies: autocast's, with saved_quantised those of 8-bit matmuls");
   visit("optimizer_scratch", s.optimizer_scratch, Limits{0, 2}, "of its state, while it steps");
   visit("logits_whole", s.logits_whole, kAny, "tensor ranks gather logits before the loss");
   visit("gradients_whole", s.gradients_whole, kAny, "zero 2, 3: they add up before being sharded");
+  visit("experts_whole", s.experts_whole, Limits{0, 1e6},
+        "ep from which experts are not sharded besides; zero: never");
   visit("reentrant_checkpoints", s.reentrant_checkpoints, kAny,
         "fsdp holds a frozen layer's input and its gradient until backward ends");
   visit("placeholder_gradients", s.placeholder_gradients, kAny, "a 16-bit one of each shape");
