@@ -32,7 +32,8 @@ constexpr double kLeastClock = 0.3;
 double precision_draw(Precision p, const Kernels& k) {
   if (p == Precision::kFp32) return 0.5;
   if (p == Precision::kTf32) return 0.7;
-  return p == Precision::kFp16 || p == Precision::kBf16 ? 1.0 : k.power_narrow;
+  if (p == Precision::kBf16) return 1;
+  return p == Precision::kFp16 ? k.power_fp16 : k.power_narrow;
 }
 
 struct Draw {

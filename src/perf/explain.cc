@@ -185,7 +185,8 @@ Inputs data_inputs(const Subject& u, bool gradients) {
                             !gradients ? "all-gather"
                             : whole    ? "all-reduce"
                                        : "reduce-scatter")};
-  if (sharded) inputs[0].equation += ", in every micro-batch";
+  const bool every = gradients ? u.p.zero >= 2 && !adds_up_whole(st, u.p, u.l) : sharded;
+  if (every) inputs[0].equation += ", in every micro-batch";
   if (!sharded && most.expert > 0) {
     inputs.push_back(wire_figure(u, kind, most.expert, bytes, u.l.data_expert, "experts"));
   }

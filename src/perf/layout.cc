@@ -36,6 +36,10 @@ Links links_of(const Setting& s) {
   return links;
 }
 
+bool adds_up_whole(const Stack& st, const Plan& p, const Layout& l) {
+  return p.zero >= 2 && l.shard > 1 && l.microbatches > 1 && (st.gradients_whole || l.pp > 1);
+}
+
 Layout make_layout(const Setting& s, const Plan& p) {
   Layout l;
   const int64_t n = s.accelerators > 0 ? s.accelerators : s.cluster.accelerators();

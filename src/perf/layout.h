@@ -28,6 +28,10 @@ struct Layout {
 // The cluster's links as the stack's collectives library uses them.
 Links links_of(const Setting&);
 
+// Whether a rank that shards gradients (zero 2 and 3) adds them up whole over the micro-batches and
+// reduces them once a step: some software asks for it, and every pipeline schedule does.
+bool adds_up_whole(const Stack&, const Plan&, const Layout&);
+
 // REQUIRES: the plan is possible for the setting.
 Layout make_layout(const Setting&, const Plan&);
 

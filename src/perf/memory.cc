@@ -98,10 +98,7 @@ Costs costs_of(const Setting& s, const Plan& p, const Layout& l, const Microbatc
   const bool kept = quantised(p.precision) && st.weight_comm_bytes >= 2 && k.gradient > 0;
   k.quantised = resident && st.saved_quantised && kept ? st.weight_copies : 0;
   k.cast = p.zero == 2 && l.shard > 1 && st.weight_bytes > st.weight_comm_bytes && k.gradient > 0;
-  // A pipeline's schedule lets FSDP reduce after the last micro-batch only.
-  const bool adds_up = (st.gradients_whole || (k.cast && l.pp > 1)) && p.zero >= 2 && l.shard > 1 &&
-                       l.microbatches > 1;
-  k.whole = adds_up && k.gradient > 0 ? st.gradient_comm_bytes : 0;
+  k.whole = adds_up_whole(st, p, l) && k.gradient > 0 ? st.gradient_comm_bytes : 0;
   k.inputs_kept = st.reentrant_checkpoints && s.workload.task == Task::kLora && p.zero == 3 &&
                   l.shard > 1 && p.recompute == Recompute::kFull;
   k.all_step = st.gradients_resident || l.microbatches > 1;

@@ -350,9 +350,9 @@ TEST(Memory, LessShardingNeedsNoLess) {
   for_cases([](const Case& c) {
     Plan p = c.p;
     // The gather buffers of zero 3 may outweigh a small model, and so may FSDP's zero 2: weights in
-    // two widths, gradients that add up before they are sharded.
-    const bool whole =
-        c.s.stack.weight_bytes > c.s.stack.weight_comm_bytes || c.s.stack.gradients_whole;
+    // two widths, gradients that add up before they are sharded, as in every pipeline.
+    const bool whole = c.s.stack.weight_bytes > c.s.stack.weight_comm_bytes ||
+                       c.s.stack.gradients_whole || c.p.pp > 1;
     if (p.zero > 0 && p.zero < (whole ? 2 : 3)) {
       p.zero -= 1;
       EXPECT_TRUE(no_less(c, c.s, p)) << "zero: " << words(c);

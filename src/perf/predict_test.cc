@@ -254,6 +254,20 @@ TEST(Oversubscription, ReachesWhatLeavesTheLeaf) {
   EXPECT_GT(slower("pytorch-fsdp2", copies), 1.05);
 }
 
+// Beside a pipeline sharded gradients add up whole and are reduced once: more micro-batches send no
+// more of them. Without one, each micro-batch reduces its own.
+TEST(Gradients, AreReducedOnceBesideAPipeline) {
+  const auto traffic = [](int64_t pp, int64_t batch) {
+    Setting s = setting("llama-3.1-70b", "h100-1024", "pytorch-fsdp2", 1024, 4096, batch);
+    s.stack.overlap_grad = 0;
+    Plan p = s.stack.defaults;
+    p.tp = 8, p.pp = pp, p.zero = 2;
+    return Predictor(s).predict(p).ledger[Account::kCommGrad].v;
+  };
+  EXPECT_NEAR(traffic(4, 512) / traffic(4, 256), 1, 0.01);
+  EXPECT_GT(traffic(1, 512) / traffic(1, 256), 1.9);
+}
+
 TEST(Loss, CompiledMovesLess) {
   Setting s = setting("gpt-2-xl", "h200-8", "pytorch-eager", 1, 1024, 8);
   Plan p = s.stack.defaults;

@@ -91,8 +91,13 @@ double exposed(double wire, double window, double share) {
   return wire - hidden;
 }
 
+// How often a step reduces gradients that a rank shards.
+double reductions(const Stack& st, const Plan& p, const Layout& l) {
+  return adds_up_whole(st, p, l) ? 1 : static_cast<double>(l.microbatches);
+}
+
 // Gradients reduced and weights gathered once a step (zero 0 to 2). Under zero 2 a rank keeps only
-// its part of the gradients, so every micro-batch reduces them.
+// its part of the gradients, so every micro-batch reduces them, unless they are added up whole.
 Traffic replicated_traffic(const Setting& s, const Plan& p, const Layout& l, const Links& links,
                            const StageParameters& q, double backward, double forward) {
   Traffic t;
@@ -112,7 +117,7 @@ Traffic replicated_traffic(const Setting& s, const Plan& p, const Layout& l, con
     if (q.expert > 0)
       param += wire(Collective::kAllGather, q.expert, st.weight_comm_bytes, l.data_expert);
   }
-  const double times = p.zero == 2 ? static_cast<double>(l.microbatches) : 1;
+  const double times = p.zero == 2 ? reductions(st, p, l) : 1;
   t.gradient = times * exposed(grad, backward, p.overlap_grad ? st.overlap_grad : 0);
   t.parameter = exposed(param, forward, p.overlap_param ? st.overlap_param : 0);
   t.contention = (times * grad - t.gradient + param - t.parameter) * st.contention;
@@ -120,7 +125,7 @@ Traffic replicated_traffic(const Setting& s, const Plan& p, const Layout& l, con
 }
 
 // FSDP: weights gathered before every pass of every layer, gradients scattered after; all of it in
-// every micro-batch.
+// every micro-batch, unless gradients are added up whole.
 Traffic sharded_traffic(const Setting& s, const Plan& p, const Layout& l, const Links& links,
                         const MicrobatchCost& c, const StageContent& content, double forward,
                         double backward) {
@@ -171,8 +176,9 @@ Traffic sharded_traffic(const Setting& s, const Plan& p, const Layout& l, const 
   const double left = std::max(0.0, backward - (gather - g_bwd));
   const double r_bwd = exposed(scatter, left, r_share);
   t.parameter = m * (g_fwd + g_bwd) + first;
-  t.gradient = m * r_bwd;
-  t.contention = m * (2 * gather - g_fwd - g_bwd + scatter - r_bwd) * st.contention;
+  const double times = reductions(st, p, l);
+  t.gradient = times * r_bwd;
+  t.contention = (m * (2 * gather - g_fwd - g_bwd) + times * (scatter - r_bwd)) * st.contention;
   const Bandwidth memory = s.cluster.accelerator.memory_bandwidth * s.kernels.memory_efficiency;
   t.copies = m * (Bytes(all * (2 * st.gather_copy + (lora ? 0 : st.scatter_copy))) / memory).v;
   return t;
@@ -186,7 +192,7 @@ double host_optimizer_time(const Setting& s, const Plan& p, const Layout& l, dou
   const Stack& st = s.stack;
   const Bandwidth pcie = s.cluster.accelerator.pcie_bandwidth * kHostLinkShare;
   const double ranks = static_cast<double>(std::min(s.cluster.node.accelerators, l.ranks));
-  const double times = p.zero >= 2 ? static_cast<double>(l.microbatches) : 1;
+  const double times = p.zero >= 2 ? reductions(st, p, l) : 1;
   const double up = (1 - p.offload_parameters) * st.weight_comm_bytes;
   const double moved = times * st.gradient_comm_bytes + up;
   const double touched = 2 * st.optimizer_bytes + 2 * st.gradient_bytes;

@@ -136,9 +136,9 @@ TEST(Validate, RunsOfOtherSources) {
   const GroupStats& all = report.groups.front();
   EXPECT_GE(static_cast<double>(all.predicted), 0.98 * static_cast<double>(all.usable));
   EXPECT_GE(all.sources, 92);
-  EXPECT_LT(*all.median, 0.167);
-  EXPECT_LT(*all.p90, 0.337);
-  EXPECT_LT(std::abs(*all.bias), 0.078);
+  EXPECT_LT(*all.median, 0.165);
+  EXPECT_LT(*all.p90, 0.333);
+  EXPECT_LT(std::abs(*all.bias), 0.079);
   EXPECT_LT(*all.memory_median, 0.06);
   for (const GroupStats& g : report.groups) {
     if (g.kind == "source" && g.name == "llm-foundry") {

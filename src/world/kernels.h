@@ -31,6 +31,7 @@ struct Kernels {
   // clocks lower.
   double power_unit = 0.6;     // W per TFLOPS of 16-bit dense peak
   double power_matmul = 1.5;   // at the dense peak; scales with the achieved share of it
+  double power_fp16 = 1;         // fp16 matmuls over bf16
   double power_narrow = 1.08;  // 8- and 4-bit matmuls at their own peak over 16-bit at its
   double power_attention = 1.2;
   double power_memory = 0.6;
@@ -58,6 +59,7 @@ void fields(T& k, V&& visit) {
   visit("kernel_floor", k.kernel_floor, kNotNegative, "device time per kernel without work");
   visit("power_unit", k.power_unit, kPositive, "W per TFLOPS of 16-bit peak");
   visit("power_matmul", k.power_matmul, Limits{0, 10}, "draw at peak rate, in units");
+  visit("power_fp16", k.power_fp16, Limits{0, 10}, "fp16 matmuls over bf16");
   visit("power_narrow", k.power_narrow, Limits{0, 10}, "8- and 4-bit matmuls over 16-bit");
   visit("power_attention", k.power_attention, Limits{0, 10}, "draw of attention");
   visit("power_memory", k.power_memory, Limits{0, 10}, "draw of memory-bound kernels");
