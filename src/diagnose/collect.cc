@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <filesystem>
 
 #include <fmt/format.h>
@@ -43,7 +44,7 @@ void fold(const TraceDiagnosis& t, int rank, TraceTotals& totals) {
     if (seen.ranks.empty() || f.share > seen.worst.share) seen.worst = f;
     seen.share_sum += f.share;
     seen.gain_sum += f.gain.v;
-    const Seconds after = f.step_after.value_or(t.step_time);
+    const Seconds after = f.step_after.value_or(t.replayed.v > 0 ? t.replayed : t.step_time);
     seen.after_sum += after.v;
     seen.low_sum += f.step_range ? f.step_range->low.v : after.v;
     seen.high_sum += f.step_range ? f.step_range->high.v : after.v;
@@ -201,10 +202,20 @@ void collect_topology(Topology t, Collected& collected, Diagnosis& d, FileRead& 
   keep(std::move(t), std::move(summary), judged, collected.topologies, d, file);
 }
 
+// Samples whose every value is missing, not a number or negative (a field in error) say nothing.
+bool says_something(const GpuSeries& gpu) {
+  for (const std::vector<double>& column : gpu.columns) {
+    for (double value : column) {
+      if (std::isfinite(value) && value >= 0) return true;
+    }
+  }
+  return false;
+}
+
 void collect_telemetry(Telemetry t, Collected& collected, Diagnosis& d, FileRead& file) {
   std::string summary =
       many(t.gpus.size(), "GPU", "GPUs") + ", " + many(t.samples(), "sample", "samples");
-  const bool judged = t.samples() > 0;
+  const bool judged = std::any_of(t.gpus.begin(), t.gpus.end(), says_something);
   keep(std::move(t), std::move(summary), judged, collected.telemetry, d, file);
 }
 
@@ -278,11 +289,14 @@ void analyse_traces(const TraceTotals& totals, Diagnosis& d) {
   d.step = step;
   for (const auto& [cause, seen] : totals.causes) {
     Finding f = seen.worst;
-    // Ranks that do not show the cause have nothing to give back.
-    f.share = seen.share_sum / n;
+    // Ranks that do not show the cause have nothing to give back. The share is of the mean step, so
+    // that the gain, its share and the step before it are of one step.
+    const bool one_step = totals.traces > 1 && seen.gain_sum > 0 && totals.usual_s > 0;
+    f.share = one_step ? seen.gain_sum / totals.usual_s : seen.share_sum / n;
     f.gain = Seconds(seen.gain_sum / n);
     const double others = n - static_cast<double>(seen.ranks.size());
-    const auto over_ranks = [&](double sum) { return Seconds((sum + others * step.step.v) / n); };
+    const Seconds unchanged = step.usual.v > 0 ? step.usual : step.step;
+    const auto over_ranks = [&](double sum) { return Seconds((sum + others * unchanged.v) / n); };
     f.step_after = over_ranks(seen.after_sum);
     if (f.step_range) f.step_range = {over_ranks(seen.low_sum), over_ranks(seen.high_sum)};
     if (totals.traces > 1) f.where.clear();  // of the rank that stands for all
@@ -394,6 +408,27 @@ void analyse_jobs(std::vector<TraceJob> jobs, Diagnosis& d) {
                   jobs.size()));
 }
 
+void analyse_telemetry(const Collected& c, Diagnosis& d) {
+  HardwareDiagnosis hardware = diagnose_telemetry(c.telemetry, hardware_context(c));
+  add(std::move(hardware.analysis), d);
+  const ClockAccount& clocks = hardware.clocks;
+  if (hardware.gpus.empty() || !hardware.gpus.front().timed || clocks.observed.v <= 0) return;
+  const double gpus = static_cast<double>(hardware.gpus.size());
+  MeasuredPeriod period;
+  period.what = fmt::format("{}, {}, telemetry", many(hardware.gpus.size(), "GPU", "GPUs"),
+                            duration(clocks.observed.v));
+  period.paid = clocks.observed * gpus;
+  const std::pair<const char*, Seconds> lines[] = {{"running", clocks.running},
+                                                   {"clocks: power cap", clocks.power_cap},
+                                                   {"clocks: thermal", clocks.thermal},
+                                                   {"clocks: facility", clocks.facility_cap},
+                                                   {"idle", clocks.idle}};
+  for (const auto& [name, time] : lines) {
+    if (time.v > 0) period.lines.push_back({name, time * gpus, time / clocks.observed});
+  }
+  d.periods.push_back(std::move(period));
+}
+
 void analyse_training(const TrainingLog& log, Diagnosis& d) {
   TrainingDiagnosis training = diagnose_training_log(log);
   add(std::move(training.analysis), d);
@@ -480,7 +515,7 @@ void analyse(Collected& c, Diagnosis& d) {
     add(diagnose_operations(trace, w), d);
   }
   if (!c.dumps.empty()) analyse_hangs(c, d);
-  if (!c.telemetry.empty()) add(diagnose_telemetry(c.telemetry, hardware_context(c)).analysis, d);
+  if (!c.telemetry.empty()) analyse_telemetry(c, d);
   if (!c.kernel_logs.empty()) add(diagnose_kernel_logs(c.kernel_logs), d);
   if (!c.nccl_tests.empty()) add(diagnose_nccl_tests(c.nccl_tests), d);
   if (!c.topologies.empty()) add(diagnose_topologies(c.topologies), d);

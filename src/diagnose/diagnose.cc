@@ -69,14 +69,15 @@ void rank_findings(Diagnosis& d, bool measured) {
 
 namespace {
 
-// Dumps of a job that stands still, and accounting that lost much, leave questions open rather than
-// prove health; traces without device events say nothing of the device.
+// Dumps of a job that stands still, accounting that lost much and a kernel that panicked leave
+// questions open rather than prove health; traces without device events say nothing of the device.
 bool can_be_healthy(FileKind kind, const Diagnosis& d) {
   switch (kind) {
     case FileKind::kKinetoTrace:
       return d.step.has_value();
     case FileKind::kFlightRecorderPickle:
     case FileKind::kFlightRecorderJson:
+    case FileKind::kKernelLog:
     case FileKind::kSacct:
     case FileKind::kSinfo:
     case FileKind::kSqueue:

@@ -546,17 +546,6 @@ ClockAccount account_of(const std::vector<GpuTime>& gpus) {
   return mean;
 }
 
-// The account as one line, for those who only read notes.
-void add_account(const ClockAccount& clocks, size_t gpus, bool timed, Analysis& out) {
-  if (!timed || !(clocks.observed.v > 0)) return;
-  const auto percent = [&](Seconds part) { return 100 * (part / clocks.observed); };
-  out.notes.push_back(fmt::format(
-      "{} GPU{} watched for {:.0f} s: {:.1f} % idle, {:.1f} % lost to the power cap, {:.1f} % to "
-      "heat, {:.1f} % to the facility",
-      gpus, gpus == 1 ? "" : "s", clocks.observed.v, percent(clocks.idle),
-      percent(clocks.power_cap), percent(clocks.thermal), percent(clocks.facility_cap)));
-}
-
 }  // namespace
 
 HardwareDiagnosis diagnose_telemetry(const std::vector<Telemetry>& files,
@@ -589,7 +578,6 @@ HardwareDiagnosis diagnose_telemetry(const std::vector<Telemetry>& files,
   add_work(series, out.gpus, context, out.analysis);
   add_slow_peers(series, out.gpus, out.analysis);
   out.clocks = account_of(out.gpus);
-  add_account(out.clocks, out.gpus.size(), out.gpus.front().timed, out.analysis);
   return out;
 }
 

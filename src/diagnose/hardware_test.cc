@@ -53,7 +53,7 @@ TEST(Hardware, PowerCapIsALedgerLine) {
                d.clocks.idle)
                   .v,
               d.clocks.observed.v, 1e-9);
-  EXPECT_EQ(d.analysis.notes.size(), 2u) << "what the cap costs, and the account";
+  EXPECT_EQ(d.analysis.notes.size(), 1u) << "what the cap costs";
 }
 
 TEST(Hardware, LoweredLimitIsAFinding) {

@@ -251,7 +251,12 @@ void add_others_of_node(const KernelLog& log, const std::string& node,
                     "makes the others hang",
                     node, times(killed), process.empty() ? "unknown" : process));
   }
-  if (panics > 0) out.notes.push_back(fmt::format("{}: the kernel panicked", node));
+  if (panics > 0) {
+    out.open.push_back(
+        {fmt::format("{}: the kernel panicked; every rank on it was lost", node),
+         "the lines above the panic, the machine's event log (ipmitool sel list) and "
+         "a crash dump, if one was kept"});
+  }
 }
 
 }  // namespace

@@ -226,6 +226,20 @@ TEST(TraceLabels, RanksThatWereReallyLate) {
   }
 }
 
+// The gain, its share and the step that it is taken from are of one step, the mean over ranks.
+TEST(TraceLabels, SharesOverRanksAreOfTheMeanStep) {
+  const std::string folder = kTraces + "ranks/late";
+  const Diagnosis d = diagnose({folder + "/rank0.json.gz", folder + "/rank1.json.gz"}, {});
+  ASSERT_TRUE(d.step.has_value());
+  int priced = 0;
+  for (const Finding& f : d.findings) {
+    if (f.cause == Cause::kStraggler || f.cause == Cause::kExposedCommunication) continue;
+    EXPECT_NEAR(f.gain.v / f.share, d.step->usual.v, 1e-9) << f.title;
+    ++priced;
+  }
+  EXPECT_GT(priced, 0);
+}
+
 // Traces that have nothing to do with one another are diagnosed one by one, not averaged.
 TEST(TraceLabels, UnrelatedTracesStayApart) {
   const Diagnosis d = diagnose({kTraces + "healthy_1b.json.gz", kTraces + "host_sync.json.gz",

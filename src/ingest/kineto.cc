@@ -84,7 +84,8 @@ class KinetoReader {
   std::vector<std::pair<size_t, BytePlace>> places_;  // of which of the warnings
   size_t broken_ = 0, broken_head_ = 0;
   // Bytes of the text; zero: none, as no event begins there in a file that has one.
-  uint64_t first_broken_ = 0, first_repaired_ = 0, first_without_time_ = 0, first_negative_ = 0;
+  uint64_t first_broken_ = 0, first_repaired_ = 0, first_without_time_ = 0, first_negative_ = 0,
+           first_long_ = 0;
 };
 
 Result<char> KinetoReader::next_char() {
@@ -270,6 +271,7 @@ Result<Ended> KinetoReader::read_one_event() {
       note_first(first_repaired_, columns_.texts().repaired());
       note_first(first_without_time_, columns_.without_time());
       note_first(first_negative_, trace_.negative_durations);
+      note_first(first_long_, trace_.long_durations);
       window_.consume_to(p);
       return Ended::kWell;
     }
@@ -346,6 +348,13 @@ void KinetoReader::report() {
                      "{}",
                      trace_.negative_durations, at_byte(first_negative_)),
          first_negative_);
+  }
+  if (trace_.long_durations > 0) {
+    warn(
+        fmt::format("{} device events last longer than an hour, the first {}: no kernel does; they "
+                    "count as they are written",
+                    trace_.long_durations, at_byte(first_long_)),
+        first_long_);
   }
 }
 

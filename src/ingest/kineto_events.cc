@@ -342,6 +342,7 @@ void Columns::add_device(const RawEvent& event, DeviceKind kind) {
   three(event.get(Field::kBlock), e.block);
   e.collective = collective(event);
   if (e.duration_ns < 0) ++trace_.negative_durations;
+  if (e.duration_ns > kLongestEvent_ns) ++trace_.long_durations;
   trace_.device.push_back(e);
 }
 

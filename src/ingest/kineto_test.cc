@@ -281,6 +281,14 @@ TEST(Kineto, NegativeWeekLongAndImpossibleTimes) {
   EXPECT_EQ(b.span_ns, 604800000000000);
 }
 
+TEST(Kineto, AWeekLongKernelIsTold) {
+  const Trace t = warned(events({kernel("10", "5"), kernel("20", "604800000000")}),
+                         "1 device events last longer than an hour");
+  EXPECT_EQ(t.long_durations, 1u);
+  const Trace honest = warned(events({kernel("10", "-1"), kernel("20", "3600000000")}), "negative");
+  EXPECT_EQ(honest.long_durations, 0u);
+}
+
 TEST(Kineto, EveryCutKeepsWhatCameBefore) {
   const std::string whole = events({kernel("1", "2"), kernel("4", "2"), kernel("8", "2")});
   const size_t first = whole.find("},\n") + 1;

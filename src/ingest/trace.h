@@ -127,6 +127,9 @@ struct TraceDevice {
   int32_t major = 0;  // of its compute capability; 0: not stated
 };
 
+// An hour. No profiler runs so long, and a collective that hangs is given up before.
+constexpr int64_t kLongestEvent_ns = 3'600'000'000'000;
+
 struct Trace {
   std::string file;
   std::string backend;            // `nccl`; empty: not stated
@@ -153,6 +156,7 @@ struct Trace {
 
   size_t events = 0;              // rows of the file, all phases
   size_t negative_durations = 0;  // of device events
+  size_t long_durations = 0;      // of device events, above kLongestEvent_ns
   size_t bytes = 0;               // of JSON, after decompression
   bool cut = false;               // the file ends in the middle, or is damaged from there on
 };
