@@ -35,6 +35,73 @@ void read_ledger(const Json& lines, Ledger& ledger) {
   }
 }
 
+void read_period(const Json& doc, DiagnosisSide& side) {
+  const auto periods = doc.find("periods");
+  if (periods == doc.end() || !periods->is_array() || periods->empty()) return;
+  const Json& first = periods->front();
+  if (!first.is_object() || !first.contains("lines") || !first["lines"].is_array()) return;
+  for (const Json& line : first["lines"]) {
+    if (!line.is_object() || side.period.size() >= kFindingsMost) continue;
+    const auto name = line.find("name");
+    if (name == line.end() || !name->is_string()) continue;
+    side.period.emplace_back(sanitize(name->get<std::string>(), 30), number_of(line, "share"));
+  }
+}
+
+double share_in_period(const DiagnosisSide& side, const std::string& account) {
+  for (const auto& [name, share] : side.period) {
+    if (name == account) return share;
+  }
+  return 0;
+}
+
+bool has_periods(const std::vector<DiagnosisSide>& sides) {
+  return std::all_of(sides.begin(), sides.end(),
+                     [](const DiagnosisSide& s) { return !s.has_step && !s.period.empty(); });
+}
+
+// Accounts in the order in which they first come.
+std::vector<std::string> period_accounts(const std::vector<DiagnosisSide>& sides) {
+  std::vector<std::string> names;
+  for (const DiagnosisSide& s : sides) {
+    for (const auto& [name, share] : s.period) {
+      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+    }
+  }
+  return names;
+}
+
+// Periods differ in length and size, so their accounts are compared as shares.
+std::string period_table(const std::vector<DiagnosisSide>& sides) {
+  std::vector<std::vector<std::string>> rows{{"% of the time"}};
+  for (const DiagnosisSide& s : sides) rows[0].push_back(sanitize(s.name, 30));
+  rows[0].push_back("change");
+  for (const std::string& account : period_accounts(sides)) {
+    std::vector<std::string> row{account};
+    for (const DiagnosisSide& s : sides) {
+      row.push_back(fmt::format("{:.1f}", 100 * share_in_period(s, account)));
+    }
+    row.push_back(fmt::format("{:+.1f}", 100 * (share_in_period(sides.back(), account) -
+                                                share_in_period(sides.front(), account))));
+    rows.push_back(std::move(row));
+  }
+  return "Compare  measured periods\n\n" + table(rows) + "\n";
+}
+
+std::string period_verdict(const std::vector<DiagnosisSide>& sides) {
+  std::string most;
+  double change = 0;
+  for (const std::string& account : period_accounts(sides)) {
+    const double d =
+        share_in_period(sides.back(), account) - share_in_period(sides.front(), account);
+    if (std::abs(d) > std::abs(change)) most = account, change = d;
+  }
+  if (std::abs(change) < 0.001) return "The periods went the same way.";
+  return fmt::format("The largest change is {}: {:.1f} % of the time instead of {:.1f} %.", most,
+                     100 * share_in_period(sides.back(), most),
+                     100 * share_in_period(sides.front(), most));
+}
+
 std::string difference(const DiagnosisSide& from, const DiagnosisSide& to) {
   std::string gone, fresh;
   for (const std::string& c : from.causes) {
@@ -54,6 +121,7 @@ std::string difference(const DiagnosisSide& from, const DiagnosisSide& to) {
 std::string verdict(const std::vector<DiagnosisSide>& sides) {
   const DiagnosisSide& a = sides.front();
   const DiagnosisSide& b = sides.back();
+  if (has_periods(sides)) return period_verdict(sides);
   if (!a.has_step || !b.has_step) return "No step was measured on both sides.";
   const double noise = std::max(a.spread.v, b.spread.v);
   if (std::abs(a.step.v - b.step.v) <= noise)
@@ -88,6 +156,7 @@ bool read_diagnosis(const std::string& text, const std::string& file, DiagnosisS
     side.has_step = side.step.v > 0;
     if (measured->contains("ledger")) read_ledger((*measured)["ledger"], side.ledger);
   }
+  read_period(doc, side);
   const auto findings = doc.find("findings");
   if (findings == doc.end() || !findings->is_array()) return true;
   for (const Json& f : *findings) {
@@ -100,8 +169,9 @@ bool read_diagnosis(const std::string& text, const std::string& file, DiagnosisS
   return true;
 }
 
-std::string diagnose_compare_text(const std::vector<DiagnosisSide>& sides, const Style& style,
-                                  const Stamp& stamp) {
+namespace {
+
+std::string step_table(const std::vector<DiagnosisSide>& sides) {
   double longest = 0;
   for (const DiagnosisSide& s : sides) longest = std::max(longest, s.step.v);
   const double unit = longest < 1 ? 1e-3 : 1;
@@ -122,7 +192,14 @@ std::string diagnose_compare_text(const std::vector<DiagnosisSide>& sides, const
     });
     if (shown) add(account_name(a), [a](const DiagnosisSide& s) { return s.ledger[a].v; });
   }
-  std::string out = "Compare  measured steps\n\n" + table(rows) + "\n";
+  return "Compare  measured steps\n\n" + table(rows) + "\n";
+}
+
+}  // namespace
+
+std::string diagnose_compare_text(const std::vector<DiagnosisSide>& sides, const Style& style,
+                                  const Stamp& stamp) {
+  std::string out = has_periods(sides) ? period_table(sides) : step_table(sides);
   out += difference(sides.front(), sides.back());
   if (!style.quiet) out += "\n" + footer(stamp) + "\n";
   return trimmed_lines(out + "\n" + bold(wrap(verdict(sides), style.width), style) + "\n");
@@ -137,9 +214,12 @@ std::string diagnose_compare_json(const std::vector<DiagnosisSide>& sides, const
       const Account a = static_cast<Account>(i);
       if (s.ledger[a].v > 0) ledger[std::string(info(a).key)] = s.ledger[a].v;
     }
+    Json period = Json::object();
+    for (const auto& [name, share] : s.period) period[name] = share;
     doc["sides"].push_back({{"name", sanitize(s.name)},
                             {"step_s", s.step.v},
                             {"ledger", ledger},
+                            {"period", period},
                             {"causes", s.causes},
                             {"shares", s.shares}});
   }

@@ -12,7 +12,9 @@ struct DiagnosisSide {
   std::string name;
   bool has_step = false;
   Seconds step, spread;
-  Ledger ledger;                    // of the step
+  Ledger ledger;  // of the step
+  // The first period (a week of a cluster, a log, telemetry): its accounts' shares, in their order.
+  std::vector<std::pair<std::string, double>> period;
   std::vector<std::string> causes;  // of its findings, in their order
   std::vector<double> shares;       // what each gives back
 };
