@@ -29,18 +29,6 @@ std::vector<UpdateEnd> annotated_updates(const Trace& t) {
   return out;
 }
 
-// Device events by launch.
-std::vector<int32_t> launched_events(const Trace& t) {
-  std::vector<int32_t> out;
-  for (size_t i = 0; i < t.device.size(); ++i) {
-    if (t.device[i].launch >= 0) out.push_back(static_cast<int32_t>(i));
-  }
-  std::stable_sort(out.begin(), out.end(), [&](int32_t a, int32_t b) {
-    return t.device[static_cast<size_t>(a)].launch < t.device[static_cast<size_t>(b)].launch;
-  });
-  return out;
-}
-
 const RuntimeEvent& launch_of(const Trace& t, int32_t event) {
   return t.runtime[static_cast<size_t>(t.device[static_cast<size_t>(event)].launch)];
 }
@@ -113,7 +101,7 @@ void insert_steps(Trace& t, const std::vector<HostEvent>& steps) {
 
 void infer_steps(Trace& t) {
   if (!t.steps.empty()) return;
-  const std::vector<int32_t> events = launched_events(t);
+  const std::vector<int32_t> events = events_by_launch(t);
   if (events.empty()) return;
   std::vector<UpdateEnd> updates = annotated_updates(t);
   if (updates.empty()) updates = launched_updates(t, events);

@@ -1,5 +1,6 @@
 #include "diagnose/kernel_table.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <map>
 #include <tuple>
@@ -94,6 +95,17 @@ std::optional<Flops> attention_flops(const Trace& t, const DeviceEvent& e) {
 }
 
 }  // namespace
+
+std::vector<int32_t> events_by_launch(const Trace& t) {
+  std::vector<int32_t> events;
+  for (size_t i = 0; i < t.device.size(); ++i) {
+    if (t.device[i].launch >= 0) events.push_back(static_cast<int32_t>(i));
+  }
+  std::stable_sort(events.begin(), events.end(), [&](int32_t a, int32_t b) {
+    return t.device[static_cast<size_t>(a)].launch < t.device[static_cast<size_t>(b)].launch;
+  });
+  return events;
+}
 
 KernelTable kernel_table(const Trace& t) {
   KernelTable table;

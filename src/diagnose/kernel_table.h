@@ -21,6 +21,9 @@ struct KernelTable {
 };
 KernelTable kernel_table(const Trace&);
 
+// Device events that a known call launched, in the order of their launch.
+std::vector<int32_t> events_by_launch(const Trace&);
+
 // Makes the optimizer's what updates the parameters by hand: see kernel_update.cc.
 void mark_updates(const Trace&, KernelTable&);
 // Elements that a kernel of an update covers are those of its tensor, to this share.

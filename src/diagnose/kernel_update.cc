@@ -78,18 +78,6 @@ struct Updates {
   }
 };
 
-// Device events in the order of their launch.
-std::vector<int32_t> by_launch(const Trace& t) {
-  std::vector<int32_t> events;
-  for (size_t i = 0; i < t.device.size(); ++i) {
-    if (t.device[i].launch >= 0) events.push_back(static_cast<int32_t>(i));
-  }
-  std::stable_sort(events.begin(), events.end(), [&](int32_t a, int32_t b) {
-    return t.device[static_cast<size_t>(a)].launch < t.device[static_cast<size_t>(b)].launch;
-  });
-  return events;
-}
-
 }  // namespace
 
 int tensors_moved(std::string_view kernel) {
@@ -102,7 +90,7 @@ int tensors_moved(std::string_view kernel) {
 }
 
 void mark_updates(const Trace& t, KernelTable& table) {
-  const std::vector<int32_t> events = by_launch(t);
+  const std::vector<int32_t> events = events_by_launch(t);
   std::map<uint32_t, uint32_t> made;  // class to the same class, the optimizer's
   const auto launched = [&](int32_t e) {
     return t.runtime[static_cast<size_t>(t.device[static_cast<size_t>(e)].launch)].start_ns;

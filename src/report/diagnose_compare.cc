@@ -141,15 +141,11 @@ bool is_diagnosis(const std::string& text) {
 
 bool read_diagnosis(const std::string& text, const std::string& file, DiagnosisSide& side,
                     Diagnostics& problems) {
-  const Json doc = Json::parse(text, nullptr, false);
-  if (!doc.is_object() || doc.value("schema", Json()) != "assay.diagnose/1") {
-    Diagnostic d;
-    d.message = "not a document of `assay diagnose`";
-    d.at.file = sanitize(file);
-    d.help = "write one with `assay diagnose FILES -o FILE`";
-    problems.push_back(std::move(d));
-    return false;
-  }
+  const std::optional<Json> read =
+      read_document(text, file, "assay.diagnose/1", "not a document of `assay diagnose`",
+                    "write one with `assay diagnose FILES -o FILE`", problems);
+  if (!read) return false;
+  const Json& doc = *read;
   if (const auto measured = doc.find("measured"); measured != doc.end() && measured->is_object()) {
     side.step = Seconds(number_of(*measured, "step_s"));
     side.spread = Seconds(number_of(*measured, "spread_s"));

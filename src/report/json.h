@@ -5,6 +5,7 @@
 // hertz, seconds, dollars per second); enums are their names.
 #pragma once
 
+#include <optional>
 #include <type_traits>
 
 #include <nlohmann/json.hpp>
@@ -163,5 +164,11 @@ inline Json start_document(const char* schema, const Stamp& stamp) {
 inline std::string print(const Json& doc) {
   return doc.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
+
+// The document that `text` holds, if it is one of `schema` (empty: of any). If not: `problem` and
+// `help`; where it is no JSON at all, the place where it breaks off.
+std::optional<Json> read_document(const std::string& text, const std::string& file,
+                                  std::string_view schema, std::string problem, std::string help,
+                                  Diagnostics&);
 
 }  // namespace assay

@@ -236,11 +236,11 @@ void read_origins(const Json& doc, Description& d) {
 
 tl::expected<Description, Diagnostics> read_result(const std::string& text, const std::string& file,
                                                    const Catalog& known, const std::string& which) {
-  const Json doc = Json::parse(text, nullptr, false);
-  if (!doc.is_object() || !doc.contains("schema")) {
-    return tl::unexpected(
-        problem("not a result of assay", file, "write one with `assay plan ... -o`"));
-  }
+  Diagnostics problems;
+  const std::optional<Json> read = read_document(text, file, "", "not a result of assay",
+                                                 "write one with `assay plan ... -o`", problems);
+  if (!read) return tl::unexpected(problems);
+  const Json& doc = *read;
   const Held held = held_in(doc, which);
   if (held.description == nullptr || held.plan == nullptr) {
     const bool many = doc.contains("sides") || (doc.contains("best") && doc["best"].is_array());
@@ -251,7 +251,6 @@ tl::expected<Description, Diagnostics> read_result(const std::string& text, cons
                                          "write one with `assay plan ... -o result.json`"));
   }
   Description d;
-  Diagnostics problems;
   const FieldReader reader(*held.description, "description", file, problems);
   reader("workload", d.setting.workload, kAny, "");
   reader("cluster", d.setting.cluster, kAny, "");

@@ -122,15 +122,11 @@ bool is_simulation(const std::string& text) {
 
 bool read_simulation(const std::string& text, const std::string& file, SimulationSide& side,
                      Diagnostics& problems) {
-  const Json doc = Json::parse(text, nullptr, false);
-  if (!doc.is_object() || text_at(doc, {"schema"}) != "assay.simulate/1") {
-    Diagnostic d;
-    d.message = "not a document of `assay simulate`";
-    d.at.file = sanitize(file);
-    d.help = "write one with `assay simulate ... -o FILE`";
-    problems.push_back(std::move(d));
-    return false;
-  }
+  const std::optional<Json> read =
+      read_document(text, file, "assay.simulate/1", "not a document of `assay simulate`",
+                    "write one with `assay simulate ... -o FILE`", problems);
+  if (!read) return false;
+  const Json& doc = *read;
   const auto word = [&](const JsonPath& path) { return sanitize(text_at(doc, path), 40); };
   side.workload = word({"description", "workload", "name"});
   side.cluster = word({"description", "cluster", "name"});

@@ -42,9 +42,20 @@ TEST(SimulateCompare, ShowsWhatRunsDifferIn) {
             std::string::npos);
 }
 
+TEST(SimulateCompare, TellsWhereADocumentBreaksOff) {
+  SimulationSide side;
+  Diagnostics problems;
+  EXPECT_FALSE(
+      read_simulation("{\"schema\": \"assay.simulate/1\",\n  \"x\": [1, 2}", "f", side, problems));
+  ASSERT_EQ(problems.size(), 1u);
+  EXPECT_EQ(problems[0].at.line, 2);
+  EXPECT_EQ(problems[0].at.column, 13);
+}
+
 TEST(SimulateCompare, HostileDocumentsAreRefusedOrEmpty) {
   SimulationSide side;
-  for (const char* text : {"", "[]", "{}", R"({"schema": 3})", R"({"schema": "assay.plan/1"})"}) {
+  for (const char* text : {"", "[]", "{}", R"({"schema": 3})", R"({"schema": "assay.plan/1"})",
+                           R"({"schema": "assay.simulate/1", "x": 1e400})"}) {
     Diagnostics problems;
     EXPECT_FALSE(read_simulation(text, "f", side, problems)) << text;
     EXPECT_EQ(problems.size(), 1u);
