@@ -485,7 +485,7 @@ void write_value(const Parameter& p, const std::string& entry, const std::string
 
 // Refits without each source in turn, from the starts, and predicts it. Leaves the fitted values in
 // place and the held-out errors in the rows.
-void leave_one_out(Problem& b, int sweeps) {
+void leave_one_out(Problem& b, int sweeps, int hops) {
   std::vector<double> fitted;
   for (const Parameter& p : b.parameters) fitted.push_back(p.value);
   std::vector<Stats> held;
@@ -498,6 +498,7 @@ void leave_one_out(Problem& b, int sweeps) {
     restart(b);
     b.active[s] = false;
     fit(b, sweeps, false);
+    hop(b, hops, kCycle);
     held.push_back(stats(b, s));
     for (size_t i = 0; i < b.rows.size(); ++i) {
       if (b.rows[i].source == s) held_error[i] = b.rows[i].error;
@@ -562,7 +563,7 @@ int main(int argc, char** argv) {
     fmt::print("{:44} {:10.4g}  was {:10.4g}{}\n", p.path(), p.value, p.prior,
                p.value <= p.low * 1.001 || p.value >= p.high * 0.999 ? "  at its limit" : "");
   }
-  if (loo) leave_one_out(b, sweeps);
+  if (loo) leave_one_out(b, sweeps, hops);
   if (list) print_rows(b);
   if (write) {
     for (const Parameter& p : b.parameters) {

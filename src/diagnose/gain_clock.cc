@@ -49,6 +49,8 @@ double held_clock_of(const StepGraph& g, const KernelTable& table, const DeviceM
     burst.matmul *= clock;
     burst.attention *= clock;
     burst.matmul_peak = burst.matmul * (best * kUsualOfBest);
+    // No shapes, no kernel's name: as the vendor's.
+    burst.attention_peak = burst.attention * d.kernels->attention_vendor_backward;
     const double total = std::max(period.v, burst.device().v);
     clock = held_clock(setting, vector ? Precision::kFp32 : Precision::kBf16, burst, total).clock;
   }

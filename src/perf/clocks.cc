@@ -26,6 +26,9 @@ constexpr double kSlowdown = 87;            // C, junction (data/figures/acceler
 constexpr double kRiseAtLimit = 52;         // K, junction over coolant at the power limit
 constexpr int kClockSteps = 4;              // from 1, four Newton steps leave less than 1e-6
 constexpr double kLeastClock = 0.3;
+// Attention draws with the share of the peak that it reaches, and this much at none: eight cases of
+// two kernels held on one H200 at 0.25 to 0.69 of it (test/data/h200_waits.csv).
+constexpr double kAttentionBase = 0.4;
 
 // Vector arithmetic draws less than tensor cores at their own peak: a held fp32 matmul keeps the
 // burst clock on the H200 (data/h200/sustained.csv), bf16 and fp8 do not.
@@ -68,7 +71,12 @@ HeldClock held_clock(const Setting& s, Precision precision, const PassCost& p, d
   d.work = p.matmul.v + attention;
   const double idle = std::max(0.0, total - d.work - memory);
   d.other = memory + idle;
-  d.cores = unit * (p.matmul.v * k.power_matmul * share + attention * k.power_attention);
+  // Of the peak, the FLOPs that run: the backward pass does 2.5 times the forward's, and the ledger
+  // counts 2.
+  const double scale = peak(a, precision) / peak(a, Precision::kBf16);
+  const double at_peak = p.attention_peak.v * scale * (3.5 / 3);
+  d.cores = unit * (p.matmul.v * k.power_matmul * share +
+                    k.power_attention * (kAttentionBase * attention + at_peak));
   d.rest = unit * (memory * k.power_memory + idle * k.power_idle_wait);
   d.exponent = k.power_exponent - 1;
   HeldClock c;

@@ -317,6 +317,24 @@ void dispatch_by_masks(const Rank& r, LayerCost& c, double mine, double copies) 
   }
 }
 
+// Rows are brought into the experts' order before and after the exchange, and back into a weighted
+// sum. A copy reads and writes each of them once.
+void permute(const Rank& r, LayerCost& c, double rows) {
+  const Stack& st = r.s.stack;
+  const double copies = (r.l.ep > 1 ? st.permute_passes : st.permute_local) *
+                        (r.p.compiled ? st.traffic_compiled : 1.0);
+  const Bytes copy(rows * static_cast<double>(r.s.workload.model.hidden) * 2 * r.word);
+  const Seconds forward = copy * copies / r.memory;
+  const Seconds backward = forward * st.permute_backward;
+  c.forward.memory += forward;
+  c.backward.memory += backward;
+  if (r.record) {
+    note(r, "memory",
+         fmt::format("routed tokens copied {:.1f} times, {:.3g} MB", copies, copy.v / 1e6), forward,
+         backward);
+  }
+}
+
 constexpr double kExpertPad = 32;  // tokens: the block of MX formats, a multiple of every alignment
 
 void expert_mlp(const Rank& r, LayerCost& c) {
@@ -334,27 +352,31 @@ void expert_mlp(const Rank& r, LayerCost& c) {
   c.parameters += h * static_cast<double>(m.experts) + 2 * h;
   // Grouped kernels pad every expert's tokens to whole rows of a quantisation block.
   const double each = std::ceil(routed / local / kExpertPad) * kExpertPad;
-  const Bytes unrouted = c.saved;
+  const Bytes unrouted = c.saved, kept = c.kept;
+  const Seconds router = c.forward.matmul;
   mlp(r, c, each, static_cast<double>(m.expert_ffn), local, etp, true);
   c.routed = c.saved - unrouted;
+  if (r.s.stack.selective_experts) {
+    c.kept = kept;
+    c.experts = c.forward.matmul - router;
+  }
   if (m.expert_bias && r.s.stack.expert_bias_traffic > 0) expert_biases(r, c, routed / etp);
   if (m.shared_expert_ffn > 0) {
     mlp(r, c, r.tokens, static_cast<double>(m.shared_expert_ffn), 1, static_cast<double>(r.l.tp),
         false);
     tensor_region(r, c);
   }
-  // Permute before and after the exchange, and again for the weighted sum.
-  const double passes = r.l.ep > 1 ? r.s.stack.permute_passes : r.s.stack.permute_local;
   if (fixed && r.s.stack.dispatch_masks) {
     dispatch_by_masks(r, c, mine, sent);
   } else {
-    stream(r, c, mine * sent * h * 4 * r.word * passes, mine * sent * h * 4 * r.word * passes);
+    permute(r, c, mine * sent);
   }
   stream(r, c, r.own * h * 5 * r.word, r.own * h * 6 * r.word);
   const double copies_word = kept_quantised(r) ? r.word / 2 : r.word;
   const Bytes dispatched(routed * h * r.s.stack.saved_dispatch * copies_word);
   c.saved += dispatched;
-  c.kept += dispatched;
+  // Where the experts run again, what an exchange brought stays, and nothing else of theirs.
+  if (!r.s.stack.selective_experts || r.l.ep > 1) c.kept += dispatched;
   c.routed += dispatched;
   save_hidden(r, c, false);
   // Matmuls and quantisations run expert by expert, and their sizes come from the router: a
@@ -421,7 +443,8 @@ void apply_recompute(const Stack& st, const Plan& p, LayerCost& c, Bytes input) 
     c.working = c.saved * (f > 0 ? 1.0 : 0.0);
     c.saved = c.saved * (1 - f) + input * f;
   } else if (p.recompute == Recompute::kSelective) {
-    c.again.matmul = c.forward.matmul * (st.selective_matmul * f);
+    c.again.matmul =
+        c.forward.matmul * (st.selective_matmul * f) + c.experts * ((1 - st.selective_matmul) * f);
     c.again.attention = c.forward.attention * (st.selective_attention * f);
     c.again.scores = c.forward.scores * (st.selective_attention * f);
     c.again.memory = c.forward.memory * (st.selective_memory * f);

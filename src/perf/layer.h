@@ -59,6 +59,7 @@ struct LayerCost {
   Bytes saved;       // activations held until this layer's backward
   Bytes kept;        // those that selective recomputation keeps; of the head, logits in 16 bits
   Bytes routed;      // of `saved`, what grows with the load of the busiest expert
+  Seconds experts;   // of `forward`, matmuls that selective recomputation runs again in any case
   Bytes parked;      // activations that go to the host and back
   Bytes working;     // extra while the layer is being recomputed or is running
   double parameters = 0;         // dense parameters on this rank

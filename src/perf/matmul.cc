@@ -180,4 +180,14 @@ Seconds matmul_time(const MatmulShape& s, const Accelerator& a, const MatmulPara
          Seconds(std::max(arithmetic, memory) + p.overlap_loss * std::min(arithmetic, memory));
 }
 
+Seconds grouped_time(const MatmulShape& s, const Accelerator& a, const MatmulParams& p,
+                     double apart) {
+  const Seconds together = matmul_time(s, a, p);
+  if (s.batch == 1 || apart <= 0) return together;
+  MatmulShape one = s;
+  one.batch = 1;
+  const Seconds each = matmul_time(one, a, p) * static_cast<double>(s.batch);
+  return together + (each - together) * apart;
+}
+
 }  // namespace assay

@@ -30,6 +30,10 @@ struct MatmulShape {
 // of operands to a narrow format. About 100 ns a call.
 Seconds matmul_time(const MatmulShape&, const Accelerator&, const MatmulParams&);
 
+// The same of a group that may not run as one kernel: `apart` of what its matmuls would cost more
+// one by one remains. Of no effect on a batch of 1.
+Seconds grouped_time(const MatmulShape&, const Accelerator&, const MatmulParams&, double apart);
+
 // Dense peak of a precision, following fallbacks (fp8 on an A100 runs as bf16).
 FlopRate peak(const Accelerator&, Precision);
 

@@ -373,6 +373,34 @@ TEST(MatmulData, OurH200InBfloat16) {
   EXPECT_LT(median(e["misaligned"].held), 0.10);
 }
 
+// Experts' matmuls run three ways; the shares are those of Stack::experts_apart.
+TEST(MatmulData, ExpertsOneByOneOverStreamsAndGrouped) {
+  const Result<CsvTable> table = read_csv(std::string(ASSAY_ROOT) + "/test/data/h200_grouped.csv");
+  ASSERT_TRUE(table);
+  const Accelerator& h200 = part("h200-sxm5-141gb");
+  const std::map<std::string, double> apart = {{"loop", 0.95}, {"streams", 0.6}, {"grouped", 0.1}};
+  std::map<std::string, std::vector<double>> all;
+  for (const CsvRow& line : table->rows) {
+    MatmulShape s{whole(table->cell(line, "m")), whole(table->cell(line, "n")),
+                  whole(table->cell(line, "k")), whole(table->cell(line, "experts"))};
+    const std::string pass(table->cell(line, "pass")), way(table->cell(line, "way"));
+    if (pass == "input_grad") {
+      s = {s.m, s.k, s.n, s.batch, s.precision, MatmulPass::kInputGradient};
+    } else if (pass == "weight_grad") {
+      s = {s.n, s.k, s.m, s.batch, s.precision, MatmulPass::kWeightGradient};
+    }
+    const Seconds told = grouped_time(s, h200, params(h200), apart.at(way));
+    all[way].push_back(told.v / (1e-3 * number(table->cell(line, "ms"))) - 1);
+  }
+  for (const auto& [way, e] : all) {
+    EXPECT_EQ(e.size(), 180u);
+    double sum = 0, size = 0;
+    for (const double x : e) sum += x, size += std::abs(x);
+    EXPECT_LT(size / 180, 0.06) << way;
+    EXPECT_LT(std::abs(sum / 180), 0.05) << way;
+  }
+}
+
 TEST(MatmulData, OurH200InOtherPrecisions) {
   Conditions c;
   c.event_s = kEventSeconds;

@@ -180,13 +180,15 @@ void stage_memory(const Setting& s, const Plan& p, const Layout& l, const Microb
   const double ends_held = std::min(end_parameters, q.dense) / (p.zero >= 3 ? k.shard : 1);
   u.weights = Bytes(sharded(k.cast ? 2 : 3) * k.weight + ends_held * (k.end_weight - k.weight));
   MemoryParts& parts = u.parts;
-  if (k.cast) parts.whole_weights = Bytes((q.dense + q.expert) * st.weight_comm_bytes);
+  // Experts that no other rank holds are whole as they are.
+  const double doubled = q.dense + (k.expert_shard > 1 ? q.expert : 0);
+  if (k.cast) parts.whole_weights = Bytes(doubled * st.weight_comm_bytes);
   u.weights += parts.whole_weights;
   parts.adapters = Bytes(k.adapter * (content.dense_layers + content.moe_layers));
   u.optimizer = Bytes(sharded(1) * k.optimizer) + parts.adapters;
   const Bytes states = Bytes(sharded(1) * k.optimizer) + parts.adapters * kAdapterMoments;
   u.framework = st.framework_memory;
-  const Bytes whole((q.dense + q.expert) * k.whole);
+  const Bytes whole(doubled * k.whole);
   const Bytes gradients = Bytes(sharded(2) * k.gradient) + whole;
 
   const double skew = p.expert_skew - 1;

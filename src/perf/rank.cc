@@ -69,20 +69,22 @@ void stream(const Rank& r, LayerCost& c, double forward, double backward) {
   }
 }
 
+Seconds linear_time(const Rank& r, const MatmulShape& shape) {
+  const Stack& st = r.s.stack;
+  return grouped_time(shape, r.s.cluster.accelerator, r.s.kernels.matmul, st.experts_apart) /
+         st.matmul_quality;
+}
+
 void linear(const Rank& r, LayerCost& c, double tokens, double n, double k, double groups,
             Precision precision, bool adapter) {
   const Accelerator& a = r.s.cluster.accelerator;
-  const MatmulParams& mm = r.s.kernels.matmul;
-  const double quality = r.s.stack.matmul_quality;
   const int64_t batch = whole(groups), t = whole(tokens), ni = whole(n), ki = whole(k);
   const bool weight_gradient = !r.frozen;
   const Seconds forward_before = c.forward.matmul, backward_before = c.backward.matmul;
-  c.forward.matmul += matmul_time({t, ni, ki, batch, precision}, a, mm) / quality;
-  c.backward.matmul +=
-      matmul_time({t, ki, ni, batch, precision, MatmulPass::kInputGradient}, a, mm) / quality;
+  c.forward.matmul += linear_time(r, {t, ni, ki, batch, precision});
+  c.backward.matmul += linear_time(r, {t, ki, ni, batch, precision, MatmulPass::kInputGradient});
   if (weight_gradient) {
-    c.backward.matmul +=
-        matmul_time({ni, ki, t, batch, precision, MatmulPass::kWeightGradient}, a, mm) / quality;
+    c.backward.matmul += linear_time(r, {ni, ki, t, batch, precision, MatmulPass::kWeightGradient});
   }
   if (r.record) {
     note(r, "matmul",

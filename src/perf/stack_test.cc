@@ -358,6 +358,45 @@ TEST(Experts, FixedCapacityIsPaddedAndFilledByMasks) {
   EXPECT_GT(filled.saved, two.saved);
 }
 
+// What plain PyTorch does to routed tokens, in copies of them (tools/measure/permute.py).
+TEST(Copies, OfRoutedTokensAsMeasured) {
+  const Measured m("h200_permute.csv");
+  ASSERT_TRUE(m.table);
+  const auto copies = [&](const char* way, const char* pass) {
+    std::vector<double> all;
+    for (const CsvRow& row : m.table->rows) {
+      if (m.table->cell(row, "way") == way) all.push_back(m.number(row, pass));
+    }
+    EXPECT_EQ(all.size(), 6u) << way;
+    return median(all);
+  };
+  const Stack& hand = *find_stack(catalog(), "megatron-lm");
+  EXPECT_NEAR(copies("megatron", "forward_copies") / hand.permute_passes, 1, 0.05);
+  EXPECT_NEAR(copies("megatron", "backward_copies") / hand.permute_passes / hand.permute_backward,
+              1, 0.05);
+  EXPECT_NEAR(copies("local", "forward_copies") / hand.permute_local, 1, 0.05);
+  EXPECT_NEAR(copies("local", "backward_copies") / hand.permute_local / hand.permute_backward, 1,
+              0.2);
+  const Stack& titan = *find_stack(catalog(), "pytorch-fsdp2");
+  EXPECT_NEAR(copies("titan", "forward_copies") / titan.permute_passes, 1, 0.05);
+  EXPECT_NEAR(copies("titan", "backward_copies") / titan.permute_passes / titan.permute_backward, 1,
+              0.1);
+}
+
+// Under torchtitan's selective recomputation the experts run again and leave nothing behind.
+TEST(Copies, ExpertsThatSelectiveRecomputationRunsAgain) {
+  Setting s = expert_setting();
+  s.stack = *find_stack(catalog(), "pytorch-fsdp2");
+  resolve(s, catalog());
+  Plan p = s.stack.defaults;
+  p.dp = 8, p.ep = 1, p.micro_batch = 1, p.recompute = Recompute::kSelective;
+  const Prediction again = Predictor(s).predict(p);
+  s.stack.selective_experts = false;
+  const Prediction kept = Predictor(s).predict(p);
+  EXPECT_GT(again.ledger[Account::kRecompute], kept.ledger[Account::kRecompute]);
+  EXPECT_LT(again.memory.activations, kept.memory.activations);
+}
+
 TEST(Copies, AroundCollectivesCostMemoryTime) {
   Setting s = expert_setting();
   s.workload.model = *find_model(catalog(), "llama-3.1-8b");

@@ -169,7 +169,8 @@ void read_overlaps(const std::string& words, Remarks& out) {
 void read_state_bytes(const std::string& words, Remarks& out) {
   if (says_any(words, {"bf16 parameters and optimizer state", "bf16 optimizer state", "pure bf16",
                        "pure fp16", "bf16 optimizer states", "bf16 sr", "stochastic rounding",
-                       "bf16 true"})) {
+                       "bf16 true", "bf16 throughout", "adam states bf16", "adamw states bf16",
+                       "optimizer states bf16"})) {
     out.weight_bytes = out.gradient_bytes = out.gradient_comm_bytes = 2;
     out.optimizer_bytes = 4;
   }

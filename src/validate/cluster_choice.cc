@@ -220,6 +220,24 @@ void apply_scaleup(const Run& run, Accelerator& a) {
   a.scaleup_bandwidth = std::min(a.scaleup_bandwidth, one * static_cast<double>(*links));
 }
 
+// `NVIDIA Hopper, 80 GB`: the part of a named architecture with that memory, or else the one that
+// draws most, which is the one that clusters are built of.
+const Accelerator* of_architecture(const Catalog& catalog, const Run& run,
+                                   const std::string& words) {
+  const Accelerator* best = nullptr;
+  const auto distance = [&](const Accelerator& a) {
+    return run.gpu_mem_gb ? std::abs(a.memory.v / 1e9 - *run.gpu_mem_gb) : 0.0;
+  };
+  for (const Accelerator& a : catalog.accelerators) {
+    if (!says(words, trimmed_cell(plain_words(a.architecture)))) continue;
+    if (!best || distance(a) < distance(*best) - 1 ||
+        (distance(a) < distance(*best) + 1 && a.tdp > best->tdp)) {
+      best = &a;
+    }
+  }
+  return best;
+}
+
 }  // namespace
 
 const Accelerator* choose_accelerator(const Run& run, const Catalog& catalog) {
@@ -236,6 +254,7 @@ const Accelerator* choose_accelerator(const Run& run, const Catalog& catalog) {
   if (!found) found = find_accelerator(catalog, gpu);
   if (!found) found = contained(catalog, gpu);
   if (!found) found = of_shape(catalog, gpu);
+  if (!found) found = of_architecture(catalog, run, words);
   if (!found || !run.per_node) return found;
   const Accelerator* die = die_of(catalog, *found, *run.per_node);
   return die ? die : found;

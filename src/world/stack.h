@@ -27,7 +27,9 @@ struct Stack {
 
   // Kernels.
   AttentionKernel attention = AttentionKernel::kPortable;
-  double matmul_quality = 1;       // over the best library for the device
+  double matmul_quality = 1;  // over the best library for the device
+  // Of what the experts' matmuls cost more one by one than as one perfect kernel.
+  double experts_apart = 0.1;
   double traffic = 1;              // bytes moved by memory-bound ops over the fully fused minimum
   double traffic_plain = 0;        // the same for models without a gated MLP; zero: as `traffic`
   double traffic_compiled = 0.85;  // share of that traffic left under the graph compiler
@@ -50,6 +52,7 @@ struct Stack {
   double selective_matmul = 0;
   double selective_attention = 1;
   double selective_memory = 0;
+  bool selective_experts = false;  // all the experts' matmuls run again, whatever the others do
 
   // Host.
   double launches_forward = 20;  // kernels per layer, forward
@@ -85,8 +88,11 @@ struct Stack {
   bool pair_tree = true;          // an all-reduce between two nodes may run as a tree
   double tensor_copies = 0;       // of what tensor parallel gathers or scatters, beside the wire
   bool expert_dedup = false;      // a token travels once to each rank or node, not to each expert
-  double permute_passes = 2;      // times routed tokens are copied around the exchange
-  double permute_local = 1;       // the same where every expert is at hand
+  // Copies (a read and a write) of the routed tokens on their way to the experts and back: around
+  // an exchange, where every expert is at hand, and backward over forward.
+  double permute_passes = 4;
+  double permute_local = 2;
+  double permute_backward = 1;
   bool dispatch_masks = false;  // slots of fixed capacity are filled by matmuls with one-hot masks
   int64_t vocab_multiple = 1;   // of which each tensor rank's share of the vocabulary is one
   // Bytes per routed token and element of an expert's width, all passes, where experts have biases
@@ -206,6 +212,7 @@ void exchange_fields(T& s, V&& visit) {
   visit("expert_dedup", s.expert_dedup, kAny, "a token travels once to each rank or node");
   visit("permute_passes", s.permute_passes, kNotNegative, "copies of routed tokens per exchange");
   visit("permute_local", s.permute_local, kNotNegative, "the same where experts are not spread");
+  visit("permute_backward", s.permute_backward, kNotNegative, "the same backward over forward");
   visit("dispatch_masks", s.dispatch_masks, kAny, "fixed capacity is filled by one-hot matmuls");
 }
 
@@ -218,6 +225,8 @@ void fields(T& s, V&& visit) {
   visit("defaults", s.defaults, kAny, "plan settings where nothing is stated");
   visit("attention", s.attention, kAny, "attention kernel");
   visit("matmul_quality", s.matmul_quality, Limits{0.01, 2}, "over the best library");
+  visit("experts_apart", s.experts_apart, kFraction,
+        "experts' matmuls: 0.1 in one kernel, 0.6 over four streams, 0.95 one by one");
   visit("traffic", s.traffic, kPositive, "memory-bound traffic over the fused minimum");
   visit("traffic_plain", s.traffic_plain, kNotNegative, "for ungated models; 0: as traffic");
   visit("traffic_compiled", s.traffic_compiled, kFraction, "share left when compiled");
@@ -238,6 +247,7 @@ void fields(T& s, V&& visit) {
   visit("selective_attention", s.selective_attention, kFraction, "attention run again by it");
   visit("selective_memory", s.selective_memory, kFraction,
         "memory-bound ops run again by selective");
+  visit("selective_experts", s.selective_experts, kAny, "it runs all experts' matmuls again");
   visit("launches_forward", s.launches_forward, kNotNegative, "kernels per layer, forward");
   visit("launches_backward", s.launches_backward, kNotNegative, "kernels per layer, backward");
   visit("launches_moe", s.launches_moe, kNotNegative, "more per expert layer and pass");
