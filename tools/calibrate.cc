@@ -14,6 +14,7 @@
 // touches are predicted again.
 //
 // --loo   refits without each source in turn and predicts it: the error that the README headlines
+// --hops  shakes all constants so many times and fits again, with --loo for each source too
 // --rows  lists every run with its error (held out, after --loo) and ledger
 // --write puts the fitted values into the catalog files
 //
