@@ -220,23 +220,9 @@ void apply_scaleup(const Run& run, Accelerator& a) {
   a.scaleup_bandwidth = std::min(a.scaleup_bandwidth, one * static_cast<double>(*links));
 }
 
-// `NVIDIA Hopper, 80 GB`: the part of a named architecture with that memory, or else the one that
-// draws most, which is the one that clusters are built of.
-const Accelerator* of_architecture(const Catalog& catalog, const Run& run,
-                                   const std::string& words) {
-  const Accelerator* best = nullptr;
-  const auto distance = [&](const Accelerator& a) {
-    return run.gpu_mem_gb ? std::abs(a.memory.v / 1e9 - *run.gpu_mem_gb) : 0.0;
-  };
-  for (const Accelerator& a : catalog.accelerators) {
-    if (!says(words, trimmed_cell(plain_words(a.architecture)))) continue;
-    if (!best || distance(a) < distance(*best) - 1 ||
-        (distance(a) < distance(*best) + 1 && a.tdp > best->tdp)) {
-      best = &a;
-    }
-  }
-  return best;
-}
+// The architecture of parts whose kernels nobody measured.
+constexpr std::string_view kUnmeasured = "generic";
+const std::vector<std::string_view> kSeveral = {"hetero", "heterogeneous", "mixed"};
 
 }  // namespace
 
@@ -244,9 +230,7 @@ const Accelerator* choose_accelerator(const Run& run, const Catalog& catalog) {
   if (run.gpu.empty()) return nullptr;
   const std::string gpu = without_count(run.gpu);
   const std::string words = plain_words(gpu);
-  if (says_any(words, {"hetero", "heterogeneous", "mixed"}) || names_several(catalog, gpu)) {
-    return nullptr;
-  }
+  if (says_any(words, kSeveral) || names_several(catalog, gpu)) return nullptr;
   const Accelerator* found = nullptr;
   if (run.gpu_mem_gb) {
     found = find_accelerator(catalog, fmt::format("{}-{:.0f}GB", gpu, *run.gpu_mem_gb));
@@ -254,10 +238,30 @@ const Accelerator* choose_accelerator(const Run& run, const Catalog& catalog) {
   if (!found) found = find_accelerator(catalog, gpu);
   if (!found) found = contained(catalog, gpu);
   if (!found) found = of_shape(catalog, gpu);
-  if (!found) found = of_architecture(catalog, run, words);
   if (!found || !run.per_node) return found;
   const Accelerator* die = die_of(catalog, *found, *run.per_node);
   return die ? die : found;
+}
+
+// `NVIDIA Hopper, 80 GB`: the part of a named architecture with that memory, or else the one that
+// draws most, which is the one that clusters are built of.
+const Accelerator* usual_accelerator(const Run& run, const Catalog& catalog) {
+  const std::string words = plain_words(run.gpu);
+  if (says_any(words, kSeveral)) return nullptr;
+  const Accelerator* best = nullptr;
+  const auto distance = [&](const Accelerator& a) {
+    return run.gpu_mem_gb ? std::abs(a.memory.v / 1e9 - *run.gpu_mem_gb) : 0.0;
+  };
+  for (const Accelerator& a : catalog.accelerators) {
+    if (a.architecture == kUnmeasured) continue;  // a word, not a name
+    if (!says(words, trimmed_cell(plain_words(a.architecture)))) continue;
+    if (best && best->architecture != a.architecture) return nullptr;  // names two
+    if (!best || distance(a) < distance(*best) - 1 ||
+        (distance(a) < distance(*best) + 1 && a.tdp > best->tdp)) {
+      best = &a;
+    }
+  }
+  return best;
 }
 
 Cluster choose_cluster(const Run& run, const Accelerator& accelerator, const Catalog& catalog,

@@ -502,6 +502,9 @@ tl::expected<Scenario, Refusal> to_scenario(const Run& run, const Catalog& catal
   Scenario s;
   for (const std::string& cell : run.ignored) s.assumed.push_back("as if blank: " + cell);
   const Accelerator* accelerator = choose_accelerator(run, catalog);
+  if (!accelerator && (accelerator = usual_accelerator(run, catalog))) {
+    s.assumed.push_back("accelerator " + accelerator->name);
+  }
   if (!accelerator) {
     return tl::unexpected(
         unsupported(fmt::format("no single known accelerator in \"{}\"", sanitize(run.gpu, 60)),

@@ -67,6 +67,8 @@ struct StackChoice {
 };
 StackChoice choose_stack(const Run&, const Accelerator&, const Catalog&);
 const Accelerator* choose_accelerator(const Run&, const Catalog&);
+// Where the cell names an architecture and no part of it.
+const Accelerator* usual_accelerator(const Run&, const Catalog&);
 tl::expected<Model, Refusal> choose_model(const Run&, const Catalog&,
                                           std::vector<std::string>& assumed);
 Cluster choose_cluster(const Run&, const Accelerator&, const Catalog&,

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 #include "validate/scenario_case.h"
@@ -72,6 +74,25 @@ TEST(Scenario, FsdpBesideAPipeline) {
   EXPECT_EQ(mapped(r).setting.stack.name, "megatron-like");
   r.pp = 1, r.dp = 64;
   EXPECT_EQ(mapped(r).plan.zero, 3);
+}
+
+// An architecture is taken for its usual part, and that is told; a word that is none, or two of
+// them, is not.
+TEST(Scenario, AcceleratorsByArchitecture) {
+  TrainingRun r = base();
+  r.gpu = "NVIDIA Hopper (989 TFLOPS bf16, 80 GB)";
+  r.gpu_mem_gb = 80;
+  const Scenario s = mapped(r);
+  EXPECT_EQ(s.setting.cluster.accelerator.name, "h100-sxm5-80gb");
+  EXPECT_NE(std::find(s.assumed.begin(), s.assumed.end(), "accelerator h100-sxm5-80gb"),
+            s.assumed.end());
+  r.gpu = "Hopper";
+  r.gpu_mem_gb = 141;
+  EXPECT_EQ(usual_accelerator(r, catalog())->name, "h200-sxm5-141gb");
+  for (const char* none : {"generic thing", "Hopper and Ampere", "mixed Hopper", "Frobnicator"}) {
+    r.gpu = none;
+    EXPECT_EQ(usual_accelerator(r, catalog()), nullptr) << none;
+  }
 }
 
 }  // namespace
