@@ -5,8 +5,10 @@
 //
 // k is the mean number of visible keys (half of them under a causal mask), head is the loss of
 // small heads (softmax work per FLOP doubles from 128 to 64), fill is the last wave of query blocks
-// over the compute units. Backward recomputes the scores: 2.5 times the FLOPs, with its own
-// constants.
+// over the compute units. Round a ring of cp, a kernel sees one block of s / cp keys: under a
+// causal mask half of its own, then in turn half of a block for all queries or a whole one for half
+// of them, so that every rank has as much to do; the mean of 1 / k is (1.5 cp + 0.5) / s. Backward
+// recomputes the scores: 2.5 times the FLOPs, with its own constants.
 //
 // Unfused attention writes the scores: two batched matmuls, and softmax and dropout that move every
 // score several times through memory.
@@ -63,7 +65,7 @@ AttentionTime fused(const AttentionShape& s, AttentionKernel kernel, const Accel
   const double head = std::pow(width, vendor ? kVendorHeadExponent : kHeadExponent) *
                       (s.qk_dim > kHeadReference ? kWideHead : 1);
   const double rate = peak(a, s.precision).v * head * wave_fill(s, a);
-  const double visible = s.keys * mask;
+  const double visible = s.keys / (s.causal ? 1.5 * s.steps + 0.5 : s.steps);
   const double forward =
       (vendor ? k.attention_vendor_forward : k.attention_forward) * (early ? kEarlyForward : 1);
   const double backward =

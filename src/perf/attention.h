@@ -15,6 +15,7 @@ struct AttentionShape {
   double v_dim = 128;
   double queries = 0;  // tokens per sequence on this rank
   double keys = 0;     // tokens they attend to, before the causal mask and the window
+  double steps = 1;    // a ring's: blocks of keys that arrive one after the other
   bool causal = true;
   Precision precision = Precision::kBf16;
   double score_traffic = 1;  // Stack::score_traffic

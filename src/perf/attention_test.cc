@@ -76,5 +76,30 @@ TEST(Attention, MaskHalvesTheWorkAndLongerIsSlower) {
             attention_time(s, AttentionKernel::kVendor, h100, kernels).forward * 2);
 }
 
+// A ring's blocks are shorter, so less efficient, and no less work: the mean of 1 / visible keys
+// over its steps, counted one by one, is what the closed form takes.
+TEST(Attention, RingOfShorterBlocks) {
+  const Catalog& known = catalog();
+  const Accelerator& h100 = *find_accelerator(known, "h100");
+  const Kernels& kernels = *find_kernels(known, h100.architecture);
+  AttentionShape s;
+  s.heads = s.kv_heads = 32, s.queries = 2048, s.keys = 8192;
+  const AttentionTime whole = attention_time(s, AttentionKernel::kVendor, h100, kernels);
+  const double half = kernels.attention_vendor_half;
+  for (const int cp : {2, 4, 8}) {
+    const double block = s.keys / cp;
+    double inverse = 1 / (block / 2);  // its own block, half of it under the mask
+    for (int step = 1; step < cp; ++step) inverse += (1 / (block / 2) + 1 / block) / 2;
+    inverse /= cp;
+    s.steps = cp;
+    const AttentionTime ring = attention_time(s, AttentionKernel::kVendor, h100, kernels);
+    EXPECT_EQ(ring.flops.v, whole.flops.v);
+    const double floor = kernels.kernel_floor.v;
+    EXPECT_NEAR((ring.forward.v - floor) / (whole.forward.v - floor),
+                (1 + half * inverse) / (1 + half * 2 / s.keys), 1e-9);
+    EXPECT_GT(ring.backward, whole.backward);
+  }
+}
+
 }  // namespace
 }  // namespace assay

@@ -56,6 +56,7 @@ void attention_core(const Rank& r, LayerCost& c, const HeadSizes& z, double tp) 
   shape.v_dim = z.v_dim;
   shape.queries = r.seq / static_cast<double>(r.l.cp);
   shape.keys = r.seq;
+  if (r.p.context == ContextKind::kRing) shape.steps = static_cast<double>(r.l.cp);
   shape.causal = m.causal;
   shape.precision = unquantised(r.p.precision);
   shape.score_traffic = r.s.stack.score_traffic;
@@ -64,6 +65,7 @@ void attention_core(const Rank& r, LayerCost& c, const HeadSizes& z, double tp) 
   if (m.window > 0 && m.window_layers > 0 && static_cast<double>(m.window) < r.seq) {
     AttentionShape local = shape;
     local.keys = static_cast<double>(m.window);
+    local.steps = 1;
     local.causal = false;  // nearly every query of a long sequence sees the whole window
     const AttentionTime w = attention_time(local, kernel, r.s.cluster.accelerator, r.s.kernels);
     const double f = m.window_layers;
@@ -93,6 +95,9 @@ void attention_core(const Rank& r, LayerCost& c, const HeadSizes& z, double tp) 
   c.kept += t.saved * (1 - r.s.stack.selective_attention);
 }
 
+// Two 16-bit elements read and their sum written.
+constexpr double kAddBytes = 6;
+
 // Keys and values travel round a ring beside the attention of the block that has arrived, or all
 // four tensors are exchanged before and after it.
 void context_exchange(const Rank& r, LayerCost& c, const HeadSizes& z, double tp) {
@@ -108,6 +113,10 @@ void context_exchange(const Rank& r, LayerCost& c, const HeadSizes& z, double tp
     };
     c.forward.context += exposed(hop * steps, c.forward.attention);
     c.backward.context += exposed(hop * (2 * steps), c.backward.attention);
+    // Every block's results are added to what has come before: output, then all three gradients.
+    const double blocks = steps + 1;
+    c.forward.memory += Bytes(kAddBytes * blocks * r.tokens * z.q / tp) / r.memory;
+    c.backward.memory += Bytes(kAddBytes * blocks * r.tokens * (z.q + width) / tp) / r.memory;
     // Each block is a smaller kernel: causal load balancing splits every sequence in 2 cp pieces.
     c.forward.launches += 4 * steps * r.launches;
     c.backward.launches += 8 * steps * r.launches;
@@ -124,29 +133,6 @@ void context_exchange(const Rank& r, LayerCost& c, const HeadSizes& z, double tp
 // operations) need not be kept. See docs/models/memory.md.
 
 constexpr double kOffloadFlight = 2;
-
-// The stack keeps the inputs of quantised matmuls in 8 bits.
-bool kept_quantised(const Rank& r) { return r.s.stack.saved_quantised && quantised(r.p.precision); }
-
-// Tensors of model width that a layer saves. Adapters read the result of the norm before them.
-double hidden_tensors(const Rank& r, bool adapted) {
-  const Stack& st = r.s.stack;
-  if (r.frozen && st.saved_frozen > 0) return st.saved_frozen + (adapted ? 2 : 0);
-  return !r.s.workload.model.gated_mlp && st.saved_plain > 0 ? st.saved_plain : st.saved_hidden;
-}
-
-// Half of a layer's tensors of model width: its input (always kept, the rest are results of norms
-// and additions), around the attention or around the MLP.
-void save_hidden(const Rank& r, LayerCost& c, bool adapted) {
-  const Stack& st = r.s.stack;
-  const double one = r.own * static_cast<double>(r.s.workload.model.hidden) * r.word;
-  const double half = hidden_tensors(r, adapted) / 2;
-  const double rest = std::max(0.0, half - 0.5) - (kept_quantised(r) ? 0.5 : 0);
-  // A policy by operation caches, in eager mode, matmul outputs that nobody reads again.
-  const double unread = !r.p.compiled && st.selective_matmul > 0 ? 1 - st.selective_matmul : 0;
-  c.saved += Bytes(one * (0.5 + rest));
-  c.kept += Bytes(one * (0.5 + rest * (1 - st.selective_memory) + unread));
-}
 
 // Queries and attention output, keys and values, and their copies for every query head.
 void save_heads(const Rank& r, LayerCost& c, double q_and_o, double kv, double repeated) {
@@ -217,35 +203,6 @@ void cross_attention(const Rank& r, LayerCost& c) {
   c.parameters += second.parameters * share;
 }
 
-void mlp(const Rank& r, LayerCost& c, double tokens, double f, double groups, double split,
-         bool expert) {
-  const Model& m = r.s.workload.model;
-  const double h = static_cast<double>(m.hidden);
-  const double up = m.gated_mlp ? 2 : 1;
-  const bool adapter = r.s.workload.lora_mlp && !expert;
-  linear(r, c, tokens, up * f / split, h, groups, r.p.precision, adapter);
-  const Seconds before = c.forward.matmul, before_peak = c.forward.matmul_peak;
-  linear(r, c, tokens, h, f / split, groups, r.p.precision, adapter);
-  c.closing.matmul = c.forward.matmul - before;
-  c.closing.matmul_peak = c.forward.matmul_peak - before_peak;
-  const double parameters = (up + 1) * h * f / split * groups;
-  (expert ? c.expert_parameters : c.parameters) += parameters;
-  const double words = tokens * groups * f / split * r.word;
-  stream(r, c, words * (up + 1), words * (m.gated_mlp ? 5 : 3));
-  const Stack& st = r.s.stack;
-  // A frozen matmul needs its input for no gradient: what the activation function reads stays, and
-  // what adapters read. Without a gate there is one result beside the up-projection's, however
-  // little is fused.
-  const double most = m.gated_mlp ? st.saved_ffn - 2 : std::min(1.0, st.saved_ffn - 2);
-  const double unread = r.frozen && !adapter ? 1 : 0;
-  const double rest = std::max(0.0, most - unread) - (kept_quantised(r) && !r.frozen ? 0.5 : 0);
-  // Packed weights are multiplied in the precision of what they are given.
-  const double wide = r.packed ? std::max(1.0, st.residual_bytes / r.word) : 1;
-  const double held = words * wide;
-  c.saved += Bytes(held * (up + rest));
-  c.kept += Bytes(held * (up * (1 - st.selective_matmul) + rest * (1 - st.selective_memory)));
-}
-
 // A third of a written-out GELU's bytes move in the forward pass.
 void written_gelu(const Rank& r, LayerCost& c) {
   const double width = static_cast<double>(r.s.workload.model.ffn) / static_cast<double>(r.l.tp);
@@ -268,157 +225,19 @@ void dense_mlp(const Rank& r, LayerCost& c) {
   save_hidden(r, c, r.s.workload.lora_mlp);
 }
 
-// Expected number of `places` that at least one of a token's `copies` experts lives in, when
-// experts are spread evenly: a dispatcher that sends a token to each place once sends so many
-// copies.
-double distinct_places(double places, double copies) {
-  return places * (1 - std::pow(1 - 1 / places, copies));
-}
-
-// Biases and a clamped gate beside the experts' matmuls, operation by operation: a third of the
-// bytes in the forward pass, two thirds in backward.
-void expert_biases(const Rank& r, LayerCost& c, double tokens) {
-  const double bytes =
-      tokens * static_cast<double>(r.s.workload.model.expert_ffn) * r.s.stack.expert_bias_traffic;
-  c.forward.memory += Bytes(bytes / 3) / r.memory;
-  c.backward.memory += Bytes(bytes * 2 / 3) / r.memory;
-  if (r.record) {
-    note(r, "memory", fmt::format("{:.3g} MB of biases and clamped gates", bytes / 1e6),
-         Bytes(bytes / 3) / r.memory, Bytes(bytes * 2 / 3) / r.memory);
-  }
-}
-
-// Slots of a fixed capacity are filled, and their results weighed and summed, by matmuls with masks
-// [tokens, slots] of one sequence (GShard's way): two in the forward pass, three in backward, since
-// the weights in the second mask get a gradient. Masks are written and read around each pair.
-void dispatch_by_masks(const Rank& r, LayerCost& c, double mine, double copies) {
-  const double h = static_cast<double>(r.s.workload.model.hidden);
-  const double group = std::min(r.seq / static_cast<double>(r.l.cp), mine);
-  const double slots = group * copies;
-  const int64_t t = whole(group), s = whole(slots), hidden = whole(h), batch = whole(mine / group);
-  const Precision precision = unquantised(r.p.precision);
-  const auto time = [&](int64_t m, int64_t n, int64_t k) {
-    return matmul_time({m, n, k, batch, precision}, r.s.cluster.accelerator, r.s.kernels.matmul) /
-           r.s.stack.matmul_quality;
-  };
-  const Seconds fill = time(s, hidden, t), sum = time(t, hidden, s), weights = time(t, s, hidden);
-  c.forward.matmul += fill + sum;
-  c.backward.matmul += fill + sum + weights;
-  const Seconds ideal = Flops(2 * mine * slots * h) / peak(r.s.cluster.accelerator, r.p.precision);
-  c.forward.matmul_peak += ideal * 2.0;
-  c.backward.matmul_peak += ideal * 3.0;
-  stream(r, c, mine * slots * 4 * r.word, mine * slots * 4 * r.word);
-  const Bytes masks(mine * slots * 2 * r.word);
-  c.saved += masks;
-  c.kept += masks * (1 - r.s.stack.selective_memory);
-  if (r.record) {
-    note(r, "matmul", fmt::format("{} of {} tokens into {} slots and back", batch, t, s),
-         fill + sum, fill + sum + weights);
-  }
-}
-
-// Rows are brought into the experts' order before and after the exchange, and back into a weighted
-// sum. A copy reads and writes each of them once.
-void permute(const Rank& r, LayerCost& c, double rows) {
-  const Stack& st = r.s.stack;
-  const double copies = (r.l.ep > 1 ? st.permute_passes : st.permute_local) *
-                        (r.p.compiled ? st.traffic_compiled : 1.0);
-  const Bytes copy(rows * static_cast<double>(r.s.workload.model.hidden) * 2 * r.word);
-  const Seconds forward = copy * copies / r.memory;
-  const Seconds backward = forward * st.permute_backward;
-  c.forward.memory += forward;
-  c.backward.memory += backward;
-  if (r.record) {
-    note(r, "memory",
-         fmt::format("routed tokens copied {:.1f} times, {:.3g} MB", copies, copy.v / 1e6), forward,
-         backward);
-  }
-}
-
-constexpr double kExpertPad = 32;  // tokens: the block of MX formats, a multiple of every alignment
-
-void expert_mlp(const Rank& r, LayerCost& c) {
-  const Model& m = r.s.workload.model;
-  const double h = static_cast<double>(m.hidden);
-  const double k = static_cast<double>(m.experts_per_token);
-  const double etp = static_cast<double>(r.l.etp);
-  const double local = static_cast<double>(m.experts) / static_cast<double>(r.l.ep);
-  // Tokens one rank dispatches; with tensor parallel each rank holds its own share of them.
-  const double mine = r.l.tp > 1 ? r.tokens / static_cast<double>(r.l.tp) : r.tokens;
-  const bool fixed = r.p.expert_capacity > 0;
-  const double sent = fixed ? k * r.p.expert_capacity : k;  // copies of a token, slots with padding
-  const double routed = mine * sent * etp;                  // copies that arrive here, balanced
-  linear(r, c, mine, static_cast<double>(m.experts), h, 1, unquantised(r.p.precision));
-  c.parameters += h * static_cast<double>(m.experts) + 2 * h;
-  // Grouped kernels pad every expert's tokens to whole rows of a quantisation block.
-  const double each = std::ceil(routed / local / kExpertPad) * kExpertPad;
-  const Bytes unrouted = c.saved, kept = c.kept;
-  const Seconds router = c.forward.matmul;
-  mlp(r, c, each, static_cast<double>(m.expert_ffn), local, etp, true);
-  c.routed = c.saved - unrouted;
-  if (r.s.stack.selective_experts) {
-    c.kept = kept;
-    c.experts = c.forward.matmul - router;
-  }
-  if (m.expert_bias && r.s.stack.expert_bias_traffic > 0) expert_biases(r, c, routed / etp);
-  if (m.shared_expert_ffn > 0) {
-    mlp(r, c, r.tokens, static_cast<double>(m.shared_expert_ffn), 1, static_cast<double>(r.l.tp),
-        false);
-    tensor_region(r, c);
-  }
-  if (fixed && r.s.stack.dispatch_masks) {
-    dispatch_by_masks(r, c, mine, sent);
-  } else {
-    permute(r, c, mine * sent);
-  }
-  stream(r, c, r.own * h * 5 * r.word, r.own * h * 6 * r.word);
-  const double copies_word = kept_quantised(r) ? r.word / 2 : r.word;
-  const Bytes dispatched(routed * h * r.s.stack.saved_dispatch * copies_word);
-  c.saved += dispatched;
-  // Where the experts run again, what an exchange brought stays, and nothing else of theirs.
-  if (!r.s.stack.selective_experts || r.l.ep > 1) c.kept += dispatched;
-  c.routed += dispatched;
-  save_hidden(r, c, false);
-  // Matmuls and quantisations run expert by expert, and their sizes come from the router: a
-  // captured graph cannot hold them.
-  const double each_expert = r.s.stack.launches_expert * local;
-  c.forward.launches += r.s.stack.launches_moe * r.launches + each_expert;
-  c.backward.launches += 2 * (r.s.stack.launches_moe * r.launches + each_expert);
-  if (r.l.ep > 1) {
-    const double domains = static_cast<double>(r.l.expert.ranks / r.l.expert.per_domain);
-    const double places = domains > 1 ? domains : static_cast<double>(r.l.ep);
-    const bool once_each = r.s.stack.expert_dedup && !fixed;
-    const double copies = once_each ? std::min(k, distinct_places(places, k)) : sent;
-    const double bytes = mine * copies * h * r.word;
-    const Seconds once = collective_time(Collective::kAllToAll, Bytes(bytes), r.l.expert, r.links);
-    const double left = r.p.overlap_expert ? 1 - r.s.stack.overlap_expert : 1.0;
-    c.forward.expert += 2 * once * left;
-    c.backward.expert += 2 * once * left;
-    if (r.record) {
-      note(r, "expert", fmt::format("2 all-to-all of {:.3g} MB over {} ranks", bytes / 1e6, r.l.ep),
-           2 * once * left, 2 * once * left);
-    }
-  }
-  if (r.l.etp > 1) {
-    const Bytes b(routed * h * r.word);
-    const Seconds g = collective_time(Collective::kAllGather, b, r.l.expert_tensor, r.links) +
-                      collective_time(Collective::kReduceScatter, b, r.l.expert_tensor, r.links);
-    c.forward.tensor += g;
-    c.backward.tensor += g;
-  }
-}
-
-void finish_launches(const Rank& r, LayerCost& c) {
+// `overhead`: host time of the way through the modules, counted in launches.
+void finish_launches(const Rank& r, LayerCost& c, Seconds overhead) {
   const Stack& st = r.s.stack;
   const double tensor = r.l.tp > 1 ? st.launches_tensor : 0;
   c.forward.launches += (st.launches_forward + tensor) * r.launches;
   c.backward.launches += (st.launches_backward + tensor) * r.launches;
   c.forward.memory += r.s.kernels.kernel_floor * c.forward.launches;
   c.backward.memory += r.s.kernels.kernel_floor * c.backward.launches;
-  // Hooks around every module that gather and release its weights: host work without a kernel.
-  const double hooks = r.p.zero == 3 ? st.launches_gather : 0;
-  c.forward.launches += hooks;
-  c.backward.launches += hooks;
+  // That way starts no kernel, nor do hooks around every module that gather and release weights.
+  double idle = r.p.zero == 3 ? st.launches_gather : 0;
+  if (overhead.v > 0 && st.launch.v > 0) idle += overhead / st.launch * r.launches;
+  c.forward.launches += idle;
+  c.backward.launches += idle;
 }
 
 // A checkpointed block that stops early runs again only up to the last tensor that its backward
@@ -543,13 +362,13 @@ MicrobatchCost plain_cost(const Setting& s, const Plan& p, const Layout& l, cons
     attention_block(r, c.dense);
     if (s.workload.model.encoder_layers > 0) cross_attention(r, c.dense);
     dense_mlp(r, c.dense);
-    finish_launches(r, c.dense);
+    finish_launches(r, c.dense, s.stack.layer_overhead);
   }
   r.layer = "moe";
   if (s.workload.model.experts > 0) {
     attention_block(r, c.moe);
     expert_mlp(r, c.moe);
-    finish_launches(r, c.moe);
+    finish_launches(r, c.moe, Seconds{});  // launches_moe holds it
     c.moe.closing = PassCost{};
   }
   r.layer = "head";

@@ -60,10 +60,11 @@ struct LayerCost {
   Bytes kept;        // those that selective recomputation keeps; of the head, logits in 16 bits
   Bytes routed;      // of `saved`, what grows with the load of the busiest expert
   Seconds experts;   // of `forward`, matmuls that selective recomputation runs again in any case
-  Bytes parked;      // activations that go to the host and back
-  Bytes working;     // extra while the layer is being recomputed or is running
-  double parameters = 0;         // dense parameters on this rank
-  double expert_parameters = 0;  // of this rank's experts
+  Seconds busy_forward, busy_backward;  // of a pass, what the load of the busiest rank stretches
+  Bytes parked;                         // activations that go to the host and back
+  Bytes working;                        // extra while the layer is being recomputed or is running
+  double parameters = 0;                // dense parameters on this rank
+  double expert_parameters = 0;         // of this rank's experts
 };
 
 // The costs that do not depend on pipeline and data parallel degrees.

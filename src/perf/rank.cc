@@ -133,7 +133,8 @@ Seconds tensor_region(const Rank& r, LayerCost& c) {
     const Seconds scatter = collective_time(Collective::kReduceScatter, b, r.l.tensor, r.links);
     closing = scatter * left;
     c.forward.tensor += gather * left + closing;
-    c.backward.tensor += (gather + scatter * (1 - hidden)) * left;
+    const Seconds again = r.s.stack.gathers_again ? gather : Seconds{};
+    c.backward.tensor += (gather + (scatter + again) * (1 - hidden)) * left;
   } else {
     const Seconds reduce = collective_time(Collective::kAllReduce, b, r.l.tensor, r.links);
     closing = reduce * left;
@@ -152,6 +153,59 @@ Seconds tensor_region(const Rank& r, LayerCost& c) {
          c.forward.tensor - forward_before, c.backward.tensor - backward_before);
   }
   return closing;
+}
+
+bool kept_quantised(const Rank& r) { return r.s.stack.saved_quantised && quantised(r.p.precision); }
+
+namespace {
+
+// Tensors of model width that a layer saves. Adapters read the result of the norm before them.
+double hidden_tensors(const Rank& r, bool adapted) {
+  const Stack& st = r.s.stack;
+  if (r.frozen && st.saved_frozen > 0) return st.saved_frozen + (adapted ? 2 : 0);
+  return !r.s.workload.model.gated_mlp && st.saved_plain > 0 ? st.saved_plain : st.saved_hidden;
+}
+
+}  // namespace
+
+void save_hidden(const Rank& r, LayerCost& c, bool adapted) {
+  const Stack& st = r.s.stack;
+  const double one = r.own * static_cast<double>(r.s.workload.model.hidden) * r.word;
+  const double half = hidden_tensors(r, adapted) / 2;
+  const double rest = std::max(0.0, half - 0.5) - (kept_quantised(r) ? 0.5 : 0);
+  // A policy by operation caches, in eager mode, matmul outputs that nobody reads again.
+  const double unread = !r.p.compiled && st.selective_matmul > 0 ? 1 - st.selective_matmul : 0;
+  c.saved += Bytes(one * (0.5 + rest));
+  c.kept += Bytes(one * (0.5 + rest * (1 - st.selective_memory) + unread));
+}
+
+void mlp(const Rank& r, LayerCost& c, double tokens, double f, double groups, double split,
+         bool expert) {
+  const Model& m = r.s.workload.model;
+  const double h = static_cast<double>(m.hidden);
+  const double up = m.gated_mlp ? 2 : 1;
+  const bool adapter = r.s.workload.lora_mlp && !expert;
+  linear(r, c, tokens, up * f / split, h, groups, r.p.precision, adapter);
+  const Seconds before = c.forward.matmul, before_peak = c.forward.matmul_peak;
+  linear(r, c, tokens, h, f / split, groups, r.p.precision, adapter);
+  c.closing.matmul = c.forward.matmul - before;
+  c.closing.matmul_peak = c.forward.matmul_peak - before_peak;
+  const double parameters = (up + 1) * h * f / split * groups;
+  (expert ? c.expert_parameters : c.parameters) += parameters;
+  const double words = tokens * groups * f / split * r.word;
+  stream(r, c, words * (up + 1), words * (m.gated_mlp ? 5 : 3));
+  const Stack& st = r.s.stack;
+  // A frozen matmul needs its input for no gradient: what the activation function reads stays, and
+  // what adapters read. Without a gate there is one result beside the up-projection's, however
+  // little is fused.
+  const double most = m.gated_mlp ? st.saved_ffn - 2 : std::min(1.0, st.saved_ffn - 2);
+  const double unread = r.frozen && !adapter ? 1 : 0;
+  const double rest = std::max(0.0, most - unread) - (kept_quantised(r) && !r.frozen ? 0.5 : 0);
+  // Packed weights are multiplied in the precision of what they are given.
+  const double wide = r.packed ? std::max(1.0, st.residual_bytes / r.word) : 1;
+  const double held = words * wide;
+  c.saved += Bytes(held * (up + rest));
+  c.kept += Bytes(held * (up * (1 - st.selective_matmul) + rest * (1 - st.selective_memory)));
 }
 
 }  // namespace assay

@@ -52,6 +52,21 @@ void linear(const Rank& r, LayerCost& c, double tokens, double n, double k, doub
 // forward pass shows of the reduction that closes the region.
 Seconds tensor_region(const Rank& r, LayerCost& c);
 
+// The stack keeps the inputs of quantised matmuls in 8 bits.
+bool kept_quantised(const Rank&);
+
+// Saves half of a layer's tensors of model width: its input (always kept, the rest are results of
+// norms and additions), around the attention or around the MLP.
+void save_hidden(const Rank& r, LayerCost& c, bool adapted);
+
+// Up- and down-projection of width `f` and what is between them, `groups` of them (experts), cut
+// in `split`.
+void mlp(const Rank& r, LayerCost& c, double tokens, double f, double groups, double split,
+         bool expert);
+
+// experts.cc: router, experts and the exchange of tokens.
+void expert_mlp(const Rank& r, LayerCost& c);
+
 // dlrm.cc: a recommendation model instead of layers.
 MicrobatchCost dlrm_cost(const Rank&);
 

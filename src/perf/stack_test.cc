@@ -413,5 +413,63 @@ TEST(Copies, AroundCollectivesCostMemoryTime) {
   EXPECT_LT(memory(), no_tensor);
 }
 
+// Megatron-LM on a node of eight, one short sequence a micro-batch.
+Setting short_passes() {
+  Setting s = expert_setting();
+  s.workload.model = *find_model(catalog(), "llama-3.1-8b");
+  s.workload.seq = 512;
+  s.stack = *find_stack(catalog(), "megatron-lm");
+  resolve(s, catalog());
+  return s;
+}
+
+// With sequence parallel a rank keeps its part of a layer's input, so backward gathers it again:
+// as much wire once more as forward's gather, less what hides under the input's gradient.
+TEST(Tensor, InputsGatheredAgainCostTheirExposedShare) {
+  Setting s = short_passes();
+  Plan p = s.stack.defaults;
+  p.tp = 4, p.dp = 2, p.micro_batch = 1;
+  const auto wire = [&] { return Predictor(s).predict(p).ledger[Account::kCommTensor].v; };
+  s.stack.overlap_tp_backward = 0;
+  const double open = wire();
+  s.stack.gathers_again = false;
+  const double once = wire();
+  s.stack.gathers_again = true, s.stack.overlap_tp_backward = 1;
+  const double hidden = wire();
+  s.stack.gathers_again = false;
+  EXPECT_EQ(wire(), hidden);
+  // Of five exchanges a region, gather, scatter, gather, scatter, gather, the last is new.
+  EXPECT_NEAR(open / once, 5.0 / 4, 0.05);
+  p.sequence_parallel = false;
+  const double reduced = wire();
+  s.stack.gathers_again = true;
+  EXPECT_EQ(wire(), reduced);
+}
+
+// The way through a layer's modules holds a short pass up, whatever the device has to do; captured
+// graphs and longer passes hide it.
+TEST(Host, WayThroughTheModulesIsAFloor) {
+  Setting s = short_passes();
+  Plan p = s.stack.defaults;
+  p.tp = 4, p.dp = 2, p.micro_batch = 1;
+  const auto step = [&] { return Predictor(s).predict(p).step.v; };
+  const double layers = static_cast<double>(s.workload.model.layers);
+  const double passes = static_cast<double>(s.workload.global_batch) / 2;
+  const double floor = 2 * layers * passes * s.stack.layer_overhead.v / s.cluster.node.host_speed;
+  ASSERT_GT(floor, 0);
+  const double held = step();
+  EXPECT_GT(held, floor);
+  EXPECT_LT(held, 1.8 * floor);
+  s.cluster.node.host_speed *= 2;
+  EXPECT_LT(step(), 0.75 * held);
+  s.cluster.node.host_speed /= 2;
+  s.stack.layer_overhead = Seconds{};
+  const double free_way = step();
+  EXPECT_LT(free_way, 0.6 * held);
+  s = short_passes();
+  p.cuda_graphs = true;
+  EXPECT_LT(step(), 0.6 * held);
+}
+
 }  // namespace
 }  // namespace assay

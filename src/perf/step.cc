@@ -38,9 +38,6 @@ constexpr Bandwidth kHostThread{7.8e9};
 // Pinned copies reach this share of the host link's nominal rate (data/h200/hostlink.csv: 55.4 of
 // 64 GB/s).
 constexpr double kHostLinkShare = 0.87;
-// Share of an expert layer's matmul time spent in the experts themselves, which the busiest rank
-// stretches. Assumed: attention's projections are about a third of the published expert models.
-constexpr double kExpertShare = 0.7;
 // Where one side needs less than this share of the other, the race is decided: the rest of the
 // p-norm is below 0.02 %.
 constexpr double kDecided = 0.3;
@@ -390,9 +387,10 @@ Step assemble_step(const Setting& s, const Plan& p, const Layout& l, const Links
   const Seconds each(t.slowest + hop + parked);
   const Seconds sum = Seconds(t.sum) + Seconds((hop + parked) * pp);
   g[Account::kBubble] += bubble_time(p.schedule, l.vpp, sum, each);
-  if (p.expert_skew > 1 && s.workload.model.experts > 0) {
-    const Seconds experts = (c.moe.forward.matmul + c.moe.backward.matmul) * t.slowest_moe_layers;
-    g[Account::kExpertImbalance] += experts * (kExpertShare * (p.expert_skew - 1) * m);
+  if (p.expert_skew > 1 && p.ep > 1) {
+    const double runs = p.recompute == Recompute::kFull ? 1 + p.recompute_layers : 1;
+    const Seconds busy = c.moe.busy_forward * runs + c.moe.busy_backward;
+    g[Account::kExpertImbalance] += busy * (t.slowest_moe_layers * (p.expert_skew - 1) * m);
   }
   g[Account::kMemoryBound] += Seconds(accumulate);
 

@@ -65,32 +65,48 @@ std::optional<double> fraction_in(const std::string& cell) {
   return *top / *bottom;
 }
 
-// The parts of a layer that `selective: norm+act` names. The shares are those of a transformer
-// layer's forward pass: the MLP holds about 60 % of the matmul work (8 h^2 of 12 h^2
-// multiplications without, 0.6 with grouped queries and gating), norms and activations about half
-// of the traffic.
-std::optional<SelectiveShares> named_parts(const std::string& words) {
-  SelectiveShares shares;
+// What MaxText's policies leave to be computed again: they say what is saved, and a down-projection
+// is never needed twice (get_remat_policy of its decoders). `minimal` is no more than selective.
+std::optional<RecomputeParts> saved_by_policy(const std::string& words) {
+  const bool offloaded = says(words, "qkv proj offloaded");
+  if (!says(words, "save") && !offloaded) return {};
+  RecomputeParts again;
+  again.attention = !says(words, "with context");
+  again.memory = 1;
+  again.up = true;
+  if (says_any(words, {"except mlp", "except mlpwi"})) return again;
+  again.out = says(words, "qkv proj");
+  again.qkv = says(words, "out proj");
+  if (again.out == again.qkv) return {};
+  return again;
+}
+
+// The parts of a layer that `selective: norm+act` names, as Megatron-Core's --recompute-modules
+// calls them: `mlp` is a dense one, `moe` all experts. Norms and activations are about half of the
+// traffic of a layer, an MLP's part with its norm somewhat more.
+std::optional<RecomputeParts> named_parts(const std::string& words) {
+  if (std::optional<RecomputeParts> saved = saved_by_policy(words)) return saved;
+  RecomputeParts parts;
   bool named = false;
   if (says_any(words, {"norm", "layernorm", "rmsnorm", "act", "moe act", "activation function"})) {
-    shares.memory = 0.5;
+    parts.memory = 0.5;
     named = true;
   }
-  if (says_any(words, {"mlp", "moe", "ffn"}) && !says(words, "moe act")) {
-    shares.matmul = 0.6;
-    shares.memory = 0.6;
+  if (says_any(words, {"mlp", "ffn"})) {
+    parts.up = parts.down = true;
     named = true;
   }
-  if (says_any(words, {"mla up proj", "up proj"})) {
-    shares.matmul = std::max(shares.matmul, 0.1);
+  if (says_any(words, {"moe", "moe expert", "experts"}) && !says(words, "moe act")) {
+    parts.experts = true;
+    parts.memory = 0.6;
     named = true;
   }
+  if (says_any(words, {"mla up proj", "up proj"})) parts.latent = named = true;
   if (says_any(words, {"core attn", "core attention", "attn", "attention"})) {
-    shares.attention = 1;
-    named = true;
+    parts.attention = named = true;
   }
   if (!named) return {};
-  return shares;
+  return parts;
 }
 
 // A rate in watts in front of `power cap`: `500W power cap`, `500 W power limit`.
@@ -126,10 +142,9 @@ std::optional<bool> claims_any(const std::string& words,
 }
 
 // Load of the busiest expert rank over the mean where tokens go where the router sends them and
-// none is dropped. Early-training routers of public recipes; pairs of the same plan with and
-// without forced balance (Megatron-MoE-ModelZoo, Qwen3-235B: the step is 21-25 % longer) ask for
-// about this.
-constexpr double kNaturalRoutingSkew = 1.5;
+// none is dropped. Four pairs of the same plan with and without forced balance (Qwen3-235B over 8
+// expert ranks, Megatron-MoE-ModelZoo; the step is 9 to 25 % longer) ask for 1.89 to 1.98.
+constexpr double kNaturalRoutingSkew = 1.9;
 
 // Experts that drop what exceeds their capacity are padded up to it: so much work is done,
 // whatever the router sends.
@@ -234,7 +249,10 @@ void read_offloads(const std::string& words, Remarks& out) {
 
 PrecisionCell read_precision(const std::string& cell) {
   PrecisionCell out;
-  const std::string words = plain_words(cell);
+  std::string words = plain_words(cell);
+  // A preset that was changed names its own format first.
+  const size_t changed = words.rfind(" overridden to ");
+  if (changed != std::string::npos) words.erase(0, changed);
   const bool only_possible = says_any(words, {"possible", "optional", "optionally"});
   int named = 0;
   for (const std::string& word : split_any(words, " ")) {
@@ -263,7 +281,8 @@ RecomputeCell read_recompute(const std::string& cell) {
   }
   if (says_any(words, {"offloaded", "offload"})) out.offload_activations = 0.5;
   const bool selective = says_any(
-      words, {"selective", "sac", "minimal", "save dot", "partial", "core attn", "dots saveable"});
+      words, {"selective", "sac", "minimal", "save dot", "save qkv proj", "qkv proj offloaded",
+              "save out proj", "partial", "core attn", "dots saveable"});
   const bool denied = says_any(words, {"none", "no", "off", "false", "0", "disabled"});
   if (says_any(words,
                {"every other layer", "every second layer", "alternate layers", "selective 2"})) {
@@ -275,7 +294,7 @@ RecomputeCell read_recompute(const std::string& cell) {
     out.kind = Recompute::kNone;
   } else if (selective) {
     out.kind = Recompute::kSelective;
-    if (!says_any(words, {"op", "per op"})) out.shares = named_parts(words);
+    if (!says_any(words, {"op", "per op"})) out.parts = named_parts(words);
   } else {
     // Everything else that people write here (`full`, `yes`, `block`, `uniform`, a remat policy
     // that keeps little) recomputes whole layers.
@@ -297,6 +316,16 @@ RecomputeCell read_recompute(const std::string& cell) {
     }
   }
   return out;
+}
+
+std::optional<RecomputeParts> read_recompute_modules(const std::string& notes) {
+  for (const std::string& part : split_any(notes, ";")) {
+    const std::string words = plain_words(part);
+    if (says(words, "recompute modules") || (says(words, "modules") && says(words, "recomputed"))) {
+      return named_parts(words);
+    }
+  }
+  return {};
 }
 
 RecomputeCell read_recompute_notes(const std::string& notes) {
@@ -454,7 +483,8 @@ Remarks read_remarks(const std::string& text) {
   } else if (const auto capacity = capacity_factor(text)) {
     out.expert_skew = 1;
     out.expert_capacity = std::clamp(*capacity, 1.0, 64.0);
-  } else if (says(words, "dropless")) {
+  } else if (says_any(words, {"dropless", "routing not forced", "balance not forced",
+                              "uneven routing", "unbalanced routing", "natural routing"})) {
     out.expert_skew = kNaturalRoutingSkew;
   }
   out.multi_token_prediction = claims_any(words, {"mtp", "multi token prediction"});

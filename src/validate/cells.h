@@ -20,19 +20,26 @@ struct PrecisionCell {
 // the narrowest format named is the one that matmuls run in, unless it is only possible.
 PrecisionCell read_precision(const std::string& cell);
 
-// Recompute of parts of a layer, as shares of its forward pass that run again.
-struct SelectiveShares {
-  double matmul = 0, attention = 0, memory = 0;
+// Parts of a layer that run again. Matmuls count by their width, so their share is the model's.
+struct RecomputeParts {
+  bool qkv = false, out = false;  // projections before and after attention
+  bool up = false, down = false;  // of the MLP; experts only where those are named
+  bool latent = false;            // keys, values and queries from their compressed form
+  bool experts = false;
+  bool attention = false;
+  double memory = 0;  // share of memory-bound work
 };
 struct RecomputeCell {
   std::optional<Recompute> kind;
   std::optional<double> fraction;      // of the layers: `every other layer`, `1/3`
   std::optional<int64_t> layer_count;  // `full, 12 layers`: of those of one stage
   std::optional<bool> early_stop;
-  std::optional<SelectiveShares> shares;  // only where the text names the parts
+  std::optional<RecomputeParts> parts;  // only where the text names them
   double offload_activations = 0;
 };
 RecomputeCell read_recompute(const std::string& cell);
+// `recompute modules: moe, layernorm`, `modules attn, moe recomputed` in free notes.
+std::optional<RecomputeParts> read_recompute_modules(const std::string& notes);
 // The same from free notes, where only explicit statements count (`use_checkpoint=true`).
 RecomputeCell read_recompute_notes(const std::string& notes);
 

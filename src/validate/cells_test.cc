@@ -35,6 +35,8 @@ TEST(Cells, Precision) {
       {"FP8 or NVFP4 (both configs in submission)", Precision::kNvfp4},
       {"", std::nullopt},
       {"mixed", std::nullopt},
+      {"bf16 (weights and compute; nvfp4 preset overridden to bf16)", Precision::kBf16},
+      {"nvfp4 preset, overridden to fp8", Precision::kFp8},
   };
   for (const Row& row : rows) {
     EXPECT_EQ(read_precision(row.text).precision, row.expected) << row.text;
@@ -80,10 +82,48 @@ TEST(Cells, Recompute) {
   EXPECT_EQ(read_recompute("block 4").layer_count, 4);
   EXPECT_EQ(read_recompute("full (early_stop)").early_stop, true);
   EXPECT_EQ(read_recompute("full (no early stop)").early_stop, false);
-  EXPECT_FALSE(read_recompute("selective(op)").shares);
-  ASSERT_TRUE(read_recompute("selective: norm+act").shares);
-  EXPECT_EQ(read_recompute("selective: norm+act").shares->matmul, 0);
-  EXPECT_GT(read_recompute("selective:mlp").shares->matmul, 0.5);
+}
+
+// Which parts a text names, as letters in the order of the struct.
+std::string parts_of(const std::optional<RecomputeParts>& p) {
+  if (!p) return "-";
+  std::string out;
+  const auto mark = [&](bool on, char letter) {
+    if (on) out += letter;
+  };
+  mark(p->qkv, 'q'), mark(p->out, 'o'), mark(p->up, 'u'), mark(p->down, 'd');
+  mark(p->latent, 'l'), mark(p->experts, 'e'), mark(p->attention, 'a'), mark(p->memory > 0, 'm');
+  return out;
+}
+
+TEST(Cells, PartsThatRunAgain) {
+  struct Row {
+    const char *text, *parts;
+  };
+  const Row rows[] = {
+      {"selective(op)", "-"},
+      {"selective", "-"},
+      {"minimal", "-"},
+      {"selective: norm+act", "m"},
+      {"selective (moe_act, layernorm)", "m"},
+      {"selective:mlp", "ud"},
+      {"selective (up_proj, mlp)", "udl"},
+      {"selective: moe, layernorm", "em"},
+      {"selective (core_attn)", "a"},
+      {"save_qkv_proj", "ouam"},
+      {"qkv_proj_offloaded", "ouam"},
+      {"save_out_proj", "quam"},
+      {"save_dot_except_mlp", "uam"},
+      {"save_dot_with_context_except_mlp", "um"},
+  };
+  for (const Row& row : rows) {
+    EXPECT_EQ(read_recompute(row.text).kind, Recompute::kSelective) << row.text;
+    EXPECT_EQ(parts_of(read_recompute(row.text).parts), row.parts) << row.text;
+  }
+  EXPECT_EQ(parts_of(read_recompute_modules("x; modules attn, layernorm, moe_expert recomputed")),
+            "eam");
+  EXPECT_EQ(parts_of(read_recompute_modules("recompute_modules: mla_up_proj; x")), "l");
+  EXPECT_EQ(parts_of(read_recompute_modules("modules of its own; moe recomputed")), "-");
 }
 
 TEST(Cells, RecomputeInNotesMustBeExplicit) {

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "perf/layer.h"
 #include "perf/predict.h"
 #include "validate/text.h"
 
@@ -77,6 +78,23 @@ void apply_precision(const Run& run, Scenario& s) {
   }
 }
 
+// Matmuls from the compressed form of latent attention, of those of its layer (DeepSeek-V3: 0.1).
+constexpr double kLatentShare = 0.1;
+
+// Share of a layer's matmul work that `parts` repeat. Beside experts few layers have an MLP of
+// their own: its parts count nothing there, and experts are counted apart.
+double matmuls_again(const RecomputeParts& parts, const Model& m) {
+  const double h = static_cast<double>(m.hidden), ffn = static_cast<double>(m.ffn);
+  const double q = static_cast<double>(m.heads) * head_dim(m);
+  const double kv = static_cast<double>(m.kv_heads > 0 ? m.kv_heads : m.heads) * head_dim(m);
+  const double qkv = h * (q + 2 * kv), out = q * h, down = h * ffn;
+  const double up = m.gated_mlp ? 2 * down : down;
+  const double mlp = (parts.up ? up : 0) + (parts.down ? down : 0);
+  const double again = (parts.qkv ? qkv : 0) + (parts.out ? out : 0) + (m.experts > 0 ? 0 : mlp);
+  const double all = qkv + out + up + down;
+  return std::min(1.0, (all > 0 ? again / all : 0) + (parts.latent ? kLatentShare : 0));
+}
+
 void apply_recompute(const Run& run, Scenario& s) {
   RecomputeCell cell = read_recompute(run.recompute);
   if (!cell.kind) cell = read_recompute_notes(run.notes);
@@ -96,10 +114,15 @@ void apply_recompute(const Run& run, Scenario& s) {
   }
   if (cell.early_stop) s.plan.early_stop = *cell.early_stop;
   if (cell.offload_activations > 0) s.plan.offload_activations = cell.offload_activations;
-  if (cell.shares) {
-    s.setting.stack.selective_matmul = cell.shares->matmul;
-    s.setting.stack.selective_attention = cell.shares->attention;
-    s.setting.stack.selective_memory = cell.shares->memory;
+  if (s.plan.recompute == Recompute::kSelective && !cell.parts) {
+    cell.parts = read_recompute_modules(run.notes);
+  }
+  if (cell.parts) {
+    Stack& stack = s.setting.stack;
+    stack.selective_matmul = matmuls_again(*cell.parts, s.setting.workload.model);
+    stack.selective_attention = cell.parts->attention ? 1 : 0;
+    stack.selective_memory = cell.parts->memory;
+    stack.selective_experts = cell.parts->experts;
   }
 }
 

@@ -95,5 +95,31 @@ TEST(Scenario, AcceleratorsByArchitecture) {
   }
 }
 
+// What a run names as recomputed is counted by the widths of its own model.
+TEST(Scenario, PartsAreWeighedByTheModel) {
+  TrainingRun r = base();
+  const double qkv = 4096 + 2 * 1024, out = 4096, up = 2 * 14336, down = 14336;
+  const double all = qkv + out + up + down;
+  const auto share = [&] { return mapped(r).setting.stack.selective_matmul; };
+  r.recompute = "save_qkv_proj";
+  EXPECT_NEAR(share(), (out + up) / all, 1e-12);
+  EXPECT_EQ(mapped(r).setting.stack.selective_attention, 1);
+  r.recompute = "selective:mlp";
+  EXPECT_NEAR(share(), (up + down) / all, 1e-12);
+  r.recompute = "selective";
+  r.notes = "modules layernorm, mlp recomputed";
+  EXPECT_NEAR(share(), (up + down) / all, 1e-12);
+  // Beside experts `mlp` means the few dense layers, `moe` the experts.
+  r = base();
+  r.model_name = "Mixtral-8x7B";
+  r.experts = 8, r.experts_per_token = 2;
+  r.recompute = "selective:mlp";
+  EXPECT_EQ(share(), 0);
+  EXPECT_FALSE(mapped(r).setting.stack.selective_experts);
+  r.recompute = "selective: moe";
+  EXPECT_EQ(share(), 0);
+  EXPECT_TRUE(mapped(r).setting.stack.selective_experts);
+}
+
 }  // namespace
 }  // namespace assay

@@ -66,6 +66,7 @@ struct Stack {
   double launches_compiled = 0.5;  // share left under the graph compiler
   double launches_graphs = 0.1;    // share left under captured graphs
   Seconds launch{6e-6};            // host time per launch
+  Seconds layer_overhead{0};       // per dense layer and pass: the way through its modules
   Seconds microbatch_overhead{0};  // host time per micro-batch: schedule, data, bookkeeping
   Seconds step_overhead{0};        // per optimizer step: logging, gradient norm, synchronisation
   double hand_loss = 0;            // share of the step lost around it in runs set up by hand
@@ -86,8 +87,11 @@ struct Stack {
   double scatter_copy = 0;        // zero 3: bytes moved per gradient reduced, beside the wire
   bool scatter_gradients = true;  // zero 1 and 2: each rank gets its part, not the whole sum
   bool pair_tree = true;          // an all-reduce between two nodes may run as a tree
-  double tensor_copies = 0;       // of what tensor parallel gathers or scatters, beside the wire
-  bool expert_dedup = false;      // a token travels once to each rank or node, not to each expert
+  // Sequence parallel: keeps its part of a layer's input and gathers it once more for the weights'
+  // gradient, under the input's own.
+  bool gathers_again = false;
+  double tensor_copies = 0;   // of what tensor parallel gathers or scatters, beside the wire
+  bool expert_dedup = false;  // a token travels once to each rank or node, not to each expert
   // Copies (a read and a write) of the routed tokens on their way to the experts and back: around
   // an exchange, where every expert is at hand, and backward over forward. As plain PyTorch takes
   // on one H200 (test/data/h200_permute.csv).
@@ -150,7 +154,7 @@ struct Stack {
 
 // The part of fields() that memory.h reads.
 template <class T, class V>
-  requires std::is_same_v<std::remove_const_t<T>, Stack>
+requires std::is_same_v<std::remove_const_t<T>, Stack>
 void memory_fields(T& s, V& visit) {
   visit("weight_bytes", s.weight_bytes, kNotNegative, "resident bytes per parameter");
   visit("gradient_bytes", s.gradient_bytes, kNotNegative, "bytes per parameter");
@@ -209,6 +213,7 @@ void exchange_fields(T& s, V&& visit) {
   visit("scatter_copy", s.scatter_copy, kNotNegative, "bytes copied per gradient reduced");
   visit("scatter_gradients", s.scatter_gradients, kAny, "zero 1, 2 reduce-scatter gradients");
   visit("pair_tree", s.pair_tree, kAny, "all-reduce between two nodes may be a tree");
+  visit("gathers_again", s.gathers_again, kAny, "inputs kept in parts, gathered again backward");
   visit("tensor_copies", s.tensor_copies, kNotNegative, "copies around tensor-parallel exchanges");
   visit("expert_dedup", s.expert_dedup, kAny, "a token travels once to each rank or node");
   visit("permute_passes", s.permute_passes, kNotNegative, "copies of routed tokens per exchange");
@@ -218,7 +223,7 @@ void exchange_fields(T& s, V&& visit) {
 }
 
 template <class T, class V>
-  requires std::is_same_v<std::remove_const_t<T>, Stack>
+requires std::is_same_v<std::remove_const_t<T>, Stack>
 void fields(T& s, V&& visit) {
   visit("aliases", s.aliases, kAny, "words that select this stack");
   visit("sharding", s.sharding, kAny, "3d, fsdp, zero or jax");
@@ -260,6 +265,7 @@ void fields(T& s, V&& visit) {
   visit("launches_adapter", s.launches_adapter, kNotNegative, "more per adapted projection");
   visit("launches_gather", s.launches_gather, kNotNegative, "more per layer and pass, zero 3");
   visit("launch", s.launch, kNotNegative, "host time per launch");
+  visit("layer_overhead", s.layer_overhead, kNotNegative, "host time per dense layer and pass");
   visit("microbatch_overhead", s.microbatch_overhead, kNotNegative, "host time per micro-batch");
   visit("step_overhead", s.step_overhead, kNotNegative, "host time per optimizer step");
   visit("hand_loss", s.hand_loss, Limits{0, 0.5}, "lost around the step when run by hand");

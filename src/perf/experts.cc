@@ -1,0 +1,200 @@
+// A layer of experts: a router picks k of them for every token, copies of the token are sorted and
+// sent to the ranks that hold them, the experts' matmuls run, and the results come back into a
+// weighted sum. All of it is counted for a balanced router; `busy` is the part that the load of the
+// busiest rank stretches, since everybody waits for it.
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "perf/rank.h"
+
+namespace assay {
+namespace {
+
+// Expected number of `places` that at least one of a token's `copies` experts lives in, when
+// experts are spread evenly: a dispatcher that sends a token to each place once sends so many
+// copies.
+double distinct_places(double places, double copies) {
+  return places * (1 - std::pow(1 - 1 / places, copies));
+}
+
+// Biases and a clamped gate beside the experts' matmuls, operation by operation: a third of the
+// bytes in the forward pass, two thirds in backward.
+void expert_biases(const Rank& r, LayerCost& c, double tokens) {
+  const double bytes =
+      tokens * static_cast<double>(r.s.workload.model.expert_ffn) * r.s.stack.expert_bias_traffic;
+  c.forward.memory += Bytes(bytes / 3) / r.memory;
+  c.backward.memory += Bytes(bytes * 2 / 3) / r.memory;
+  if (r.record) {
+    note(r, "memory", fmt::format("{:.3g} MB of biases and clamped gates", bytes / 1e6),
+         Bytes(bytes / 3) / r.memory, Bytes(bytes * 2 / 3) / r.memory);
+  }
+}
+
+// Slots of a fixed capacity are filled, and their results weighed and summed, by matmuls with masks
+// [tokens, slots] of one sequence (GShard's way): two in the forward pass, three in backward, since
+// the weights in the second mask get a gradient. Masks are written and read around each pair.
+void dispatch_by_masks(const Rank& r, LayerCost& c, double mine, double copies) {
+  const double h = static_cast<double>(r.s.workload.model.hidden);
+  const double group = std::min(r.seq / static_cast<double>(r.l.cp), mine);
+  const double slots = group * copies;
+  const int64_t t = whole(group), s = whole(slots), hidden = whole(h), batch = whole(mine / group);
+  const Precision precision = unquantised(r.p.precision);
+  const auto time = [&](int64_t m, int64_t n, int64_t k) {
+    return matmul_time({m, n, k, batch, precision}, r.s.cluster.accelerator, r.s.kernels.matmul) /
+           r.s.stack.matmul_quality;
+  };
+  const Seconds fill = time(s, hidden, t), sum = time(t, hidden, s), weights = time(t, s, hidden);
+  c.forward.matmul += fill + sum;
+  c.backward.matmul += fill + sum + weights;
+  const Seconds ideal = Flops(2 * mine * slots * h) / peak(r.s.cluster.accelerator, r.p.precision);
+  c.forward.matmul_peak += ideal * 2.0;
+  c.backward.matmul_peak += ideal * 3.0;
+  stream(r, c, mine * slots * 4 * r.word, mine * slots * 4 * r.word);
+  const Bytes masks(mine * slots * 2 * r.word);
+  c.saved += masks;
+  c.kept += masks * (1 - r.s.stack.selective_memory);
+  if (r.record) {
+    note(r, "matmul", fmt::format("{} of {} tokens into {} slots and back", batch, t, s),
+         fill + sum, fill + sum + weights);
+  }
+}
+
+// Rows are brought into the experts' order before and after the exchange, and back into a weighted
+// sum. A copy reads and writes each of them once.
+void permute(const Rank& r, LayerCost& c, double rows) {
+  const Stack& st = r.s.stack;
+  const double copies = (r.l.ep > 1 ? st.permute_passes : st.permute_local) *
+                        (r.p.compiled ? st.traffic_compiled : 1.0);
+  const Bytes copy(rows * static_cast<double>(r.s.workload.model.hidden) * 2 * r.word);
+  const Seconds forward = copy * copies / r.memory;
+  const Seconds backward = forward * st.permute_backward;
+  c.forward.memory += forward;
+  c.backward.memory += backward;
+  if (r.record) {
+    note(r, "memory",
+         fmt::format("routed tokens copied {:.1f} times, {:.3g} MB", copies, copy.v / 1e6), forward,
+         backward);
+  }
+}
+
+// Of the copies around an exchange, those behind it: rows that came from elsewhere.
+constexpr double kReceivedCopies = 0.5;
+
+// Time of work that is done per routed token.
+Seconds routed_time(const PassCost& p) { return p.matmul + p.memory + p.expert; }
+
+constexpr double kExpertPad = 32;  // tokens: the block of MX formats, a multiple of every alignment
+
+// How a rank's experts are loaded when the router is balanced.
+struct Load {
+  double k;       // experts of a token
+  double mine;    // tokens this rank dispatches; tensor parallel gives each rank a share of them
+  double sent;    // copies of a token, or slots with padding
+  double routed;  // copies that arrive here
+  double local;   // experts here
+  bool fixed;     // slots of a capacity
+};
+
+Load expert_load(const Rank& r) {
+  const Model& m = r.s.workload.model;
+  Load x;
+  x.k = static_cast<double>(m.experts_per_token);
+  x.mine = r.l.tp > 1 ? r.tokens / static_cast<double>(r.l.tp) : r.tokens;
+  x.fixed = r.p.expert_capacity > 0;
+  x.sent = x.fixed ? x.k * r.p.expert_capacity : x.k;
+  x.routed = x.mine * x.sent * static_cast<double>(r.l.etp);
+  x.local = static_cast<double>(m.experts) / static_cast<double>(r.l.ep);
+  return x;
+}
+
+// The experts' own work, all of it stretched by the load of the busiest rank.
+void routed_mlp(const Rank& r, LayerCost& c, const Load& x) {
+  const Model& m = r.s.workload.model;
+  const double etp = static_cast<double>(r.l.etp);
+  // Grouped kernels pad every expert's tokens to whole rows of a quantisation block.
+  const double each = std::ceil(x.routed / x.local / kExpertPad) * kExpertPad;
+  const Bytes saved = c.saved, kept = c.kept;
+  const Seconds matmul = c.forward.matmul;
+  const Seconds forward = routed_time(c.forward), backward = routed_time(c.backward);
+  mlp(r, c, each, static_cast<double>(m.expert_ffn), x.local, etp, true);
+  c.routed = c.saved - saved;
+  if (r.s.stack.selective_experts) {
+    c.kept = kept;
+    c.experts = c.forward.matmul - matmul;
+  }
+  if (m.expert_bias && r.s.stack.expert_bias_traffic > 0) expert_biases(r, c, x.routed / etp);
+  c.busy_forward = routed_time(c.forward) - forward;
+  c.busy_backward = routed_time(c.backward) - backward;
+}
+
+// Tokens are brought into order, sent to their experts and back.
+void exchange_tokens(const Rank& r, LayerCost& c, const Load& x) {
+  const double h = static_cast<double>(r.s.workload.model.hidden);
+  if (x.fixed && r.s.stack.dispatch_masks) {
+    dispatch_by_masks(r, c, x.mine, x.sent);
+  } else {
+    const Seconds forward = c.forward.memory, backward = c.backward.memory;
+    permute(r, c, x.mine * x.sent);
+    c.busy_forward += (c.forward.memory - forward) * kReceivedCopies;
+    c.busy_backward += (c.backward.memory - backward) * kReceivedCopies;
+  }
+  if (r.l.ep > 1) {
+    const double domains = static_cast<double>(r.l.expert.ranks / r.l.expert.per_domain);
+    const double places = domains > 1 ? domains : static_cast<double>(r.l.ep);
+    const bool once_each = r.s.stack.expert_dedup && !x.fixed;
+    const double copies = once_each ? std::min(x.k, distinct_places(places, x.k)) : x.sent;
+    const double bytes = x.mine * copies * h * r.word;
+    const Seconds once = collective_time(Collective::kAllToAll, Bytes(bytes), r.l.expert, r.links);
+    const Seconds shown = 2 * once * (r.p.overlap_expert ? 1 - r.s.stack.overlap_expert : 1.0);
+    c.forward.expert += shown;
+    c.backward.expert += shown;
+    c.busy_forward += shown;
+    c.busy_backward += shown;
+    if (r.record) {
+      note(r, "expert", fmt::format("2 all-to-all of {:.3g} MB over {} ranks", bytes / 1e6, r.l.ep),
+           shown, shown);
+    }
+  }
+  if (r.l.etp > 1) {
+    const Bytes b(x.routed * h * r.word);
+    const Seconds g = collective_time(Collective::kAllGather, b, r.l.expert_tensor, r.links) +
+                      collective_time(Collective::kReduceScatter, b, r.l.expert_tensor, r.links);
+    c.forward.tensor += g;
+    c.backward.tensor += g;
+  }
+}
+
+}  // namespace
+
+void expert_mlp(const Rank& r, LayerCost& c) {
+  const Model& m = r.s.workload.model;
+  const Stack& st = r.s.stack;
+  const double h = static_cast<double>(m.hidden);
+  const Load x = expert_load(r);
+  linear(r, c, x.mine, static_cast<double>(m.experts), h, 1, unquantised(r.p.precision));
+  c.parameters += h * static_cast<double>(m.experts) + 2 * h;
+  routed_mlp(r, c, x);
+  if (m.shared_expert_ffn > 0) {
+    mlp(r, c, r.tokens, static_cast<double>(m.shared_expert_ffn), 1, static_cast<double>(r.l.tp),
+        false);
+    tensor_region(r, c);
+  }
+  exchange_tokens(r, c, x);
+  stream(r, c, r.own * h * 5 * r.word, r.own * h * 6 * r.word);
+  const double copies_word = kept_quantised(r) ? r.word / 2 : r.word;
+  const Bytes dispatched(x.routed * h * st.saved_dispatch * copies_word);
+  c.saved += dispatched;
+  // Where the experts run again, what an exchange brought stays, and nothing else of theirs.
+  if (!st.selective_experts || r.l.ep > 1) c.kept += dispatched;
+  c.routed += dispatched;
+  save_hidden(r, c, false);
+  // Matmuls and quantisations run expert by expert, and their sizes come from the router: a
+  // captured graph cannot hold them.
+  const double each_expert = st.launches_expert * x.local;
+  c.forward.launches += st.launches_moe * r.launches + each_expert;
+  c.backward.launches += 2 * (st.launches_moe * r.launches + each_expert);
+}
+
+}  // namespace assay
