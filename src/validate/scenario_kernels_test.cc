@@ -95,6 +95,19 @@ TEST(Scenario, AcceleratorsByArchitecture) {
   }
 }
 
+// NeMo is written beside the Megatron that it runs on; only Megatron-LM by its name is run by hand.
+TEST(Scenario, NemoBesideMegatronIsNemo) {
+  TrainingRun r = base();
+  const auto stack = [&](const char* framework) {
+    r.framework = framework;
+    return mapped(r).setting.stack.name;
+  };
+  const std::string nemo = stack("NeMo 24.07");
+  for (const char* text : {"NeMo 2 / Megatron (NeMo 26.02)", "Megatron/NeMo", "NeMo 2.0, Megatron"})
+    EXPECT_EQ(stack(text), nemo) << text;
+  EXPECT_EQ(stack("Megatron-LM (NeMo 26.02 container)"), "megatron-lm");
+}
+
 // What a run names as recomputed is counted by the widths of its own model.
 TEST(Scenario, PartsAreWeighedByTheModel) {
   TrainingRun r = base();

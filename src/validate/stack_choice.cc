@@ -252,6 +252,11 @@ const Stack* as_run(const Stack* stack, const Run& run, const std::string& words
     if (!single) return nullptr;  // a stack for one device cannot be meant where many run
     return mixed ? named(catalog, "pytorch-autocast") : stack;
   }
+  // NeMo is often named beside the Megatron that it runs on; Megatron-LM in NeMo's container is not
+  // NeMo.
+  if (stack->name == "megatron-lm" && says(words, "nemo") && !says(words, "megatron lm")) {
+    return named(catalog, "megatron-core");
+  }
   // Megatron-Core by its own name is started by Megatron-LM's scripts, not by NeMo's recipes.
   if (stack->name == "megatron-core" && says_any(words, {"megatron core", "mcore"}) &&
       !says_any(words, {"nemo", "nvidia", "bridge"})) {
