@@ -89,6 +89,7 @@ HeldClock held_clock(const Setting& s, Precision precision, const PassCost& p, d
   if (budget < 1) c.clock = solve_clock(d, budget);
   if (c.clock < 1) c.clock *= 1 - kSpeedPerKelvin * (coolant - kReferenceCoolant);
   c.clock = std::clamp(c.clock, kLeastClock, 1.0);
+  c.cool = std::max(c.cool, c.clock);  // colder than the reference: the cap itself takes less
   c.draw = std::min(c.draw, budget);
   return c;
 }

@@ -335,7 +335,9 @@ Inputs account_inputs(const Subject& u, Account a) {
     case Account::kCommTensor:
       inputs = kernel_inputs(u, a);
       inputs.push_back(
-          share_of("hidden forward", u.p.overlap_tp ? st.overlap_tp : 0, "stack.overlap_tp"));
+          share_of("hidden forward",
+                   u.p.overlap_tp && u.l.tensor.ranks == u.l.tensor.per_domain ? st.overlap_tp : 0,
+                   "stack.overlap_tp"));
       add_links(u, u.l.tensor, inputs);
       return inputs;
     case Account::kCommContext:

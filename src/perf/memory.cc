@@ -236,6 +236,23 @@ void stage_memory(const Setting& s, const Plan& p, const Layout& l, const Microb
 
 }  // namespace
 
+Bytes host_memory(const Setting& s, const Plan& p) {
+  if (p.offload_optimizer <= 0 || s.workload.task == Task::kLora) return Bytes(0);
+  Plan whole = p;
+  whole.offload_optimizer = 0;
+  const double ranks = static_cast<double>(s.accelerators);
+  const double replicas = ranks / static_cast<double>(p.tp * p.pp * p.cp);
+  const double copies = p.zero >= 1 ? 1 : replicas;
+  const double nodes = std::max(1.0, ranks / static_cast<double>(s.cluster.node.accelerators));
+  return Bytes(parameters(s.workload.model) * state_bytes(s, whole).optimizer *
+               p.offload_optimizer * copies / nodes);
+}
+
+bool host_holds(const Setting& s, const Plan& p) {
+  const Bytes there = s.cluster.node.host_memory;
+  return there.v <= 0 || host_memory(s, p) <= there;
+}
+
 StateBytes state_bytes(const Setting& s, const Plan& p) {
   const Stack& st = s.stack;
   const bool fp16 = p.precision == Precision::kFp16;

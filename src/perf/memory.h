@@ -44,6 +44,12 @@ StateBytes state_bytes(const Setting&, const Plan&);
 
 MemoryUse memory_use(const Setting&, const Plan&, const Layout&, const MicrobatchCost&);
 
+// What an optimizer on the host takes of one node's memory: its states, one copy of them among all
+// ranks where they are sharded, else one a replica. REQUIRES: degrees that divide.
+Bytes host_memory(const Setting&, const Plan&);
+// Whether the node has so much; where its memory is not stated, it does.
+bool host_holds(const Setting&, const Plan&);
+
 // What the driver shows beside the allocator's memory: the CUDA context and the kernels' code (619
 // and 148 MiB with PyTorch 2.11 on an H200).
 constexpr Bytes kDriverMemory{0.80e9};

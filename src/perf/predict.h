@@ -39,6 +39,9 @@ struct MemoryUse {
   int64_t stage = 0;     // the pipeline stage that needs most
   MemoryParts parts;
   bool fits() const { return reserved <= capacity; }
+  // Less is left than half of the measured peaks are missed by (docs/models/memory.md).
+  static constexpr double kMedianError = 0.033;
+  bool tight() const { return reserved > capacity * (1 - kMedianError); }
 };
 
 // One step, how sure of it we are, and what it needs.

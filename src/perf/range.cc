@@ -3,6 +3,7 @@
 //
 //     q^2 = stack^2 + architecture^2 + experts^2 + (host x launch share)^2
 //           + (offload x share of the step in which the host optimizes)^2
+//           + (share of the step lost to jitter and input)^2
 //
 // `Stack::spread` and `Kernels::spread` are the 90 % quantiles of leave-one-source-out errors
 // (tools/calibrate --loo) where there are runs, and an honest guess, marked a, where there are
@@ -13,6 +14,8 @@
 
 #include <algorithm>
 #include <cmath>
+
+#include "perf/rank.h"
 
 namespace assay {
 namespace {
@@ -51,8 +54,10 @@ Range prediction_range(const Setting& s, const Plan& p, const Layout& l, const L
   const double host = kHost * (g[Account::kLaunch] / paid);
   const double offload = kOffload * p.offload_optimizer * (g[Account::kOptimizer] / paid);
   const double stack = s.stack.spread, kernels = s.kernels.spread;
+  // Ranks that wait for the slowest, and for input, wait between nothing and twice the mean.
+  const double jitter = (g[Account::kStraggler] + g[Account::kStorage]) / paid;
   double q = std::sqrt(stack * stack + kernels * kernels + experts * experts + host * host +
-                       offload * offload);
+                       offload * offload + jitter * jitter);
   Range r;
   r.extrapolated = outside(s, l, g[Account::kUseful] / paid);
   if (r.extrapolated) q *= kOutside;
@@ -60,6 +65,10 @@ Range prediction_range(const Setting& s, const Plan& p, const Layout& l, const L
   r.low = std::exp(-q);
   r.high = std::exp(q);
   return r;
+}
+
+double best_measured(const Kernels& k, Precision p) {
+  return quantised(p) ? k.best_share_narrow : k.best_share;
 }
 
 }  // namespace assay

@@ -15,4 +15,7 @@ struct Range {
 
 Range prediction_range(const Setting&, const Plan&, const Layout&, const Ledger&);
 
+// The best MFU that was ever published on such accelerators in that precision; zero: none is known.
+double best_measured(const Kernels&, Precision);
+
 }  // namespace assay

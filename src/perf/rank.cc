@@ -75,6 +75,32 @@ Seconds linear_time(const Rank& r, const MatmulShape& shape) {
          st.matmul_quality;
 }
 
+namespace {
+
+// x A and (x A) B beside a frozen product. They pass over their operands, and from ranks of some
+// hundreds on their arithmetic takes longer than that; backward does it twice.
+void add_adapter(const Rank& r, LayerCost& c, double tokens, double n, double k) {
+  const Seconds forward = c.forward.memory, backward = c.backward.memory;
+  stream(r, c, tokens * (k + 2 * n) * r.word, tokens * (2 * k + 2 * n) * r.word);
+  const Precision precision = unquantised(r.p.precision);
+  const double rank = static_cast<double>(r.s.workload.lora_rank);
+  const Seconds arithmetic =
+      linear_time(r, {whole(tokens), whole(n + k), whole(rank), 1, precision});
+  const Seconds ideal =
+      Flops(2 * tokens * (n + k) * rank) / peak(r.s.cluster.accelerator, precision);
+  const auto exceed = [&](PassCost& p, Seconds passes, double times) {
+    const Seconds more = std::max(Seconds{}, arithmetic * times - passes);
+    p.matmul += more;
+    p.matmul_peak += std::min(more, ideal * times);
+  };
+  exceed(c.forward, c.forward.memory - forward, 1);
+  exceed(c.backward, c.backward.memory - backward, 2);
+  c.forward.launches += r.s.stack.launches_adapter * r.launches;
+  c.backward.launches += 2 * r.s.stack.launches_adapter * r.launches;
+}
+
+}  // namespace
+
 void linear(const Rank& r, LayerCost& c, double tokens, double n, double k, double groups,
             Precision precision, bool adapter) {
   const Accelerator& a = r.s.cluster.accelerator;
@@ -114,11 +140,7 @@ void linear(const Rank& r, LayerCost& c, double tokens, double n, double k, doub
            unpack);
     }
   }
-  if (r.frozen && adapter) {  // x A and (x A) B beside the frozen product: memory-bound
-    stream(r, c, tokens * (k + 2 * n) * r.word, tokens * (2 * k + 2 * n) * r.word);
-    c.forward.launches += r.s.stack.launches_adapter * r.launches;
-    c.backward.launches += 2 * r.s.stack.launches_adapter * r.launches;
-  }
+  if (r.frozen && adapter) add_adapter(r, c, tokens, n, k);
 }
 
 Seconds tensor_region(const Rank& r, LayerCost& c) {
@@ -126,7 +148,10 @@ Seconds tensor_region(const Rank& r, LayerCost& c) {
   Seconds closing;
   const Bytes b(r.tokens * static_cast<double>(r.s.workload.model.hidden) * r.word);
   const double hidden = r.s.stack.overlap_tp_backward;
-  const double left = r.p.overlap_tp ? 1 - r.s.stack.overlap_tp : 1.0;
+  // Tiles are exchanged as they are computed by writing into each other's memory, which reaches as
+  // far as the scale-up links do (Transformer Engine's user buffers, PyTorch's symmetric memory).
+  const bool reachable = r.l.tensor.ranks == r.l.tensor.per_domain;
+  const double left = r.p.overlap_tp && reachable ? 1 - r.s.stack.overlap_tp : 1.0;
   const Seconds forward_before = c.forward.tensor, backward_before = c.backward.tensor;
   if (r.p.sequence_parallel) {
     const Seconds gather = collective_time(Collective::kAllGather, b, r.l.tensor, r.links);

@@ -12,6 +12,7 @@
 //
 // The ledger is the mean over ranks; what the slowest stage adds is `waiting: imbalance`.
 #include "perf/step.h"
+#include "world/model_size.h"
 
 #include <algorithm>
 #include <cmath>
@@ -77,9 +78,9 @@ double pass_time(const PassCost& p, double clock, double host, double& wait) {
 }
 
 struct Traffic {
-  double gradient = 0, parameter = 0;  // exposed seconds per step
-  double contention = 0;               // computation slowed by what is hidden
-  double copies = 0;                   // between buffers of collectives and tensors, on the device
+  // Seconds per step that show, and computation slowed by what does not (Stack::contention).
+  double gradient = 0, parameter = 0;
+  double copies = 0;  // between buffers of collectives and tensors, on the device
 };
 
 // `wire` seconds beside a window of computation: what shows, given the share that overlaps at all.
@@ -115,9 +116,10 @@ Traffic replicated_traffic(const Setting& s, const Plan& p, const Layout& l, con
       param += wire(Collective::kAllGather, q.expert, st.weight_comm_bytes, l.data_expert);
   }
   const double times = p.zero == 2 ? reductions(st, p, l) : 1;
-  t.gradient = times * exposed(grad, backward, p.overlap_grad ? st.overlap_grad : 0);
-  t.parameter = exposed(param, forward, p.overlap_param ? st.overlap_param : 0);
-  t.contention = (times * grad - t.gradient + param - t.parameter) * st.contention;
+  const double grad_shown = exposed(grad, backward, p.overlap_grad ? st.overlap_grad : 0);
+  const double param_shown = exposed(param, forward, p.overlap_param ? st.overlap_param : 0);
+  t.gradient = times * (grad_shown + (grad - grad_shown) * st.contention);
+  t.parameter = param_shown + (param - param_shown) * st.contention;
   return t;
 }
 
@@ -172,10 +174,9 @@ Traffic sharded_traffic(const Setting& s, const Plan& p, const Layout& l, const 
   const double g_bwd = exposed(gather, backward, g_share);
   const double left = std::max(0.0, backward - (gather - g_bwd));
   const double r_bwd = exposed(scatter, left, r_share);
-  t.parameter = m * (g_fwd + g_bwd) + first;
-  const double times = reductions(st, p, l);
-  t.gradient = times * r_bwd;
-  t.contention = (m * (2 * gather - g_fwd - g_bwd) + times * (scatter - r_bwd)) * st.contention;
+  const double shown = g_fwd + g_bwd;
+  t.parameter = m * (shown + (2 * gather - shown) * st.contention) + first;
+  t.gradient = reductions(st, p, l) * (r_bwd + (scatter - r_bwd) * st.contention);
   const Bandwidth memory = s.cluster.accelerator.memory_bandwidth * s.kernels.memory_efficiency;
   t.copies = m * (Bytes(all * (2 * st.gather_copy + (lora ? 0 : st.scatter_copy))) / memory).v;
   return t;
@@ -217,15 +218,10 @@ double optimizer_time(const Setting& s, const Plan& p, const Layout& l, const St
 }
 
 // Reading the step's samples from shared storage, prefetched behind the step before: only what
-// takes longer than a step shows. Tokens are stored in 4 bytes; a recommendation sample holds its
-// indices. REQUIRES: a storage bandwidth.
+// takes longer than a step shows. REQUIRES: a storage bandwidth.
 double storage_wait(const Setting& s, double step) {
-  const Workload& w = s.workload;
-  double bytes = 4.0 * static_cast<double>(w.seq) * static_cast<double>(w.global_batch);
-  if (w.model.kind == ModelKind::kDlrm) {
-    bytes *= static_cast<double>(w.model.tables * std::max<int64_t>(1, w.model.lookups_per_table));
-  }
-  return std::max(0.0, (Bytes(bytes) / s.cluster.storage_bandwidth).v - step);
+  const Bytes bytes = input_bytes(s.workload) * static_cast<double>(s.workload.global_batch);
+  return std::max(0.0, (bytes / s.cluster.storage_bandwidth).v - step);
 }
 
 double log2_nodes(const Setting& s, const Layout& l) {
@@ -398,8 +394,8 @@ Step assemble_step(const Setting& s, const Plan& p, const Layout& l, const Links
       p.zero == 3 ? sharded_traffic(s, p, l, links, c, t.large_content, t.forward, t.backward)
                   : replicated_traffic(s, p, l, links, q, t.backward, t.forward);
   g[Account::kMemoryBound] += Seconds(traffic.copies);
-  g[Account::kCommGrad] += Seconds(traffic.gradient + traffic.contention / 2);
-  g[Account::kCommParam] += Seconds(traffic.parameter + traffic.contention / 2);
+  g[Account::kCommGrad] += Seconds(traffic.gradient);
+  g[Account::kCommParam] += Seconds(traffic.parameter);
   g[Account::kOptimizer] += Seconds(optimizer_time(s, p, l, q));
   g[Account::kSync] += st.step_overhead / s.cluster.node.host_speed;
   if (st.hand_loss > 0) g[Account::kSync] += g.paid() * (st.hand_loss / (1 - st.hand_loss));

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "config/scalar.h"
+#include "perf/memory.h"
 #include "plan/cost.h"
 #include "plan/words.h"
 #include "world/rules.h"
@@ -345,6 +346,7 @@ void try_plan_fixes(FixList& fixes, const std::set<std::string>& stated, const S
   }
   Attempt offload = fixes.start("optimizer on the host", "--set plan.offload_optimizer=1");
   offload.plan.offload_optimizer = 1;
+  if (!host_holds(offload.setting, offload.plan)) return;
   if (!fixes.attempt(offload)) {
     offload.label = "optimizer and activations on the host";
     offload.command += " --set plan.offload_activations=1";

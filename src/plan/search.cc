@@ -138,7 +138,8 @@ void join_neighbourhoods(std::vector<Candidate>& sorted) {
 }  // namespace
 
 Seconds cautious(const Prediction& p) {
-  return p.extrapolated ? p.high : p.step + 0.5 * (p.high - p.step);
+  const bool risky = p.extrapolated || p.memory.tight();
+  return risky ? p.high : p.step + 0.5 * (p.high - p.step);
 }
 
 SearchResult search(Predictor& predictor, const Plan& base, const std::set<std::string>& stated,

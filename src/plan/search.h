@@ -6,8 +6,8 @@
 //
 // Ranking is cautious, because a search finds the place where a model is most wrong: a plan counts
 // half-way from its median to the slow end of its 90 % range, and a plan outside what was ever
-// measured counts at the slow end itself. Equal plans: the first in the order of the space, which
-// is the one with smaller degrees.
+// measured, or that leaves no more memory than predictions of it miss by, counts at the slow end
+// itself. Equal plans: the first in the order of the space, which is the one with smaller degrees.
 #pragma once
 
 #include <array>

@@ -247,6 +247,7 @@ std::string why_slower(const Prediction& winner, const Prediction& loser) {
                         seconds(std::abs(rest)), rest > 0 ? "more" : "less");
   }
   if (loser.extrapolated && !winner.extrapolated) text += "; outside what was ever measured";
+  if (loser.memory.tight() && !winner.memory.tight()) text += "; hardly fits in memory";
   return text;
 }
 

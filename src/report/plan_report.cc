@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "perf/memory.h"
+#include "perf/range.h"
 #include "report/result_json.h"
 
 namespace assay {
@@ -249,6 +251,30 @@ std::string verdict(const PlanResult& r, const PlanOutlook& outlook) {
   return text + ". " + limit_sentence(r.prediction);
 }
 
+std::string host_text(const PlanResult& r, const Style& style) {
+  const Setting& s = r.description.setting;
+  if (host_holds(s, r.plan)) return "";
+  return "\n" +
+         warning(fmt::format("The optimizer needs {} of a host's memory, and a node has {}.",
+                             gibibytes(host_memory(s, r.plan).v),
+                             gibibytes(s.cluster.node.host_memory.v)),
+                 style) +
+         "\n";
+}
+
+// A search finds the place where a model is most wrong, so a promise beyond every run is told.
+std::string record_text(const PlanResult& r, const Style& style) {
+  const double best = best_measured(r.description.setting.kernels, r.plan.precision);
+  if (best <= 0 || r.prediction.mfu <= best) return "";
+  return "\n" +
+         warning(
+             fmt::format("No published run on such accelerators did better than {} MFU: trust the "
+                         "slow end.",
+                         percent(best)),
+             style) +
+         "\n";
+}
+
 std::string found_text(const PlanResult& r, const Style& style, const Stamp& stamp,
                        const PlanOutlook& outlook) {
   std::string out = heading(r, style) + best_plan(r, style) + "\n" + figures(r, style.width);
@@ -256,6 +282,13 @@ std::string found_text(const PlanResult& r, const Style& style, const Stamp& sta
   out += ledger_text(r, style) + levers_text(r, style) + runner_up_text(r, outlook, style);
   if (r.prediction.extrapolated) {
     out += "\n" + warning("This lies outside what was ever measured; trust the slow end.", style) +
+           "\n";
+  }
+  out += record_text(r, style) + host_text(r, style);
+  if (r.prediction.memory.tight()) {
+    out += "\n" +
+           warning("Memory is within 3.3 % of what there is, the median error of its predictions.",
+                   style) +
            "\n";
   }
   if (r.kernels_assumed) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "perf/range.h"
 #include "world/rules.h"
 
 namespace assay {
@@ -87,6 +88,8 @@ Json candidate_json(const Plan& plan, const Prediction& p, const Setting& s) {
   j["dp"] = p.dp;
   j["microbatches"] = p.microbatches;
   j["extrapolated"] = p.extrapolated;
+  const double best = best_measured(s.kernels, plan.precision);
+  j["best_measured_mfu"] = best > 0 ? Json(best) : Json();
   j["plan"] = plan_json_of(plan);
   j["memory_bytes"] = memory_json(p.memory);
   return j;

@@ -33,8 +33,6 @@ constexpr double kNodesForASpare = 10;
 constexpr double kDetectionSigma = 0.5;
 // One request of a client that reads or writes a checkpoint: the part size of S3's own clients.
 constexpr double kRequestBytes = 8 * 1024 * 1024;
-// Bytes of one token as it is stored: an index into a vocabulary.
-constexpr double kTokenBytes = 4;
 
 class Maker {
  public:
@@ -317,9 +315,7 @@ StatePath Maker::state_path() const {
   }
   p.host_copy = run_.checkpoint.host_copy;
   const Workload& w = setting_.workload;
-  const double sample =
-      w.sample_bytes.v > 0 ? w.sample_bytes.v : kTokenBytes * static_cast<double>(w.seq);
-  p.input = Bandwidth(sample * static_cast<double>(w.global_batch) / spec_.step.step.v *
+  p.input = Bandwidth(input_bytes(w).v * static_cast<double>(w.global_batch) / spec_.step.step.v *
                       (1 - run_.input_cached));
   p.every_replica_reads = run_.checkpoint.load == Load::kEvery;
   return p;

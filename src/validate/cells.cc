@@ -296,9 +296,11 @@ RecomputeCell read_recompute(const std::string& cell) {
     out.kind = Recompute::kSelective;
     if (!says_any(words, {"op", "per op"})) out.parts = named_parts(words);
   } else {
-    // Everything else that people write here (`full`, `yes`, `block`, `uniform`, a remat policy
-    // that keeps little) recomputes whole layers.
+    // Everything else that people write here (`yes`, `block`, `uniform`, a remat policy that keeps
+    // little) recomputes whole layers.
     out.kind = Recompute::kFull;
+    out.guessed = !says_any(
+        words, {"yes", "true", "on", "1", "block", "uniform", "all", "layer", "layers", "enabled"});
   }
   if (out.kind == Recompute::kFull && !out.fraction) {
     out.fraction = fraction_in(cell);

@@ -36,6 +36,7 @@ struct RecomputeCell {
   std::optional<bool> early_stop;
   std::optional<RecomputeParts> parts;  // only where the text names them
   double offload_activations = 0;
+  bool guessed = false;  // the text says something else than how much, taken for whole layers
 };
 RecomputeCell read_recompute(const std::string& cell);
 // `recompute modules: moe, layernorm`, `modules attn, moe recomputed` in free notes.

@@ -104,6 +104,7 @@ void apply_recompute(const Run& run, Scenario& s) {
     return;
   }
   s.recompute_stated = true;
+  if (cell.guessed) s.assumed.push_back("recompute full: its cell names no other");
   s.plan.recompute = *cell.kind;
   s.plan.recompute_layers = cell.fraction.value_or(1);
   if (cell.layer_count) {
@@ -112,6 +113,8 @@ void apply_recompute(const Run& run, Scenario& s) {
     s.plan.recompute_layers =
         std::min(1.0, static_cast<double>(*cell.layer_count) / static_cast<double>(of));
   }
+  const int year = year_of(run.date);
+  if (year > 0 && year < s.setting.stack.stops_early_since) s.plan.early_stop = false;
   if (cell.early_stop) s.plan.early_stop = *cell.early_stop;
   if (cell.offload_activations > 0) s.plan.offload_activations = cell.offload_activations;
   if (s.plan.recompute == Recompute::kSelective && !cell.parts) {
@@ -496,6 +499,7 @@ void run_code(const Stack& code, Stack& engine) {
   engine.expand_kv = code.expand_kv;
   engine.logits_bytes = code.logits_bytes;
   engine.logits_bytes_masked = code.logits_bytes_masked;
+  engine.stops_early_since = code.stops_early_since;
 }
 
 std::string nearest_accelerator(const std::string& gpu, const Catalog& catalog) {

@@ -108,6 +108,48 @@ TEST(Scenario, NemoBesideMegatronIsNemo) {
   EXPECT_EQ(stack("Megatron-LM (NeMo 26.02 container)"), "megatron-lm");
 }
 
+// Recompute that stops early came with PyTorch 2.1, and with Hugging Face's code in 2026.
+TEST(Scenario, RecomputeStoppedEarlyOnlySinceItCould) {
+  TrainingRun r = base();
+  r.tp = r.pp = std::nullopt;
+  r.recompute = "full";
+  const auto stops = [&](const char* framework, const char* date) {
+    r.framework = framework, r.date = date;
+    return mapped(r).plan.early_stop;
+  };
+  EXPECT_FALSE(stops("PyTorch FSDP", "2022-12"));
+  EXPECT_TRUE(stops("PyTorch FSDP", "2024"));
+  EXPECT_TRUE(stops("PyTorch FSDP", ""));
+  EXPECT_FALSE(stops("HF Trainer + FSDP", "2025"));
+  EXPECT_TRUE(stops("HF Trainer + FSDP", "2026-06"));
+  r.recompute = "full (early_stop)";
+  EXPECT_TRUE(stops("HF Trainer + FSDP", "2025"));
+}
+
+TEST(Scenario, Fsdp2ExplainedAsZeroIsFsdp) {
+  TrainingRun r = base();
+  r.framework = "somebody's trainer";
+  r.tp = r.pp = std::nullopt;
+  r.zero = "FSDP2 (ZeRO-3)";
+  EXPECT_EQ(mapped(r).setting.stack.name, "pytorch-fsdp2");
+  r.zero = "ZeRO-3";
+  EXPECT_EQ(mapped(r).setting.stack.name, "deepspeed-zero");
+}
+
+TEST(Scenario, RecomputeThatSaysNothingIsAssumed) {
+  TrainingRun r = base();
+  const auto assumes_recompute = [&](const char* text) {
+    r.recompute = text;
+    for (const std::string& a : mapped(r).assumed) {
+      if (a.starts_with("recompute ")) return true;
+    }
+    return false;
+  };
+  EXPECT_TRUE(assumes_recompute("sometimes"));
+  EXPECT_FALSE(assumes_recompute("full"));
+  EXPECT_FALSE(assumes_recompute("block 4"));
+}
+
 // What a run names as recomputed is counted by the widths of its own model.
 TEST(Scenario, PartsAreWeighedByTheModel) {
   TrainingRun r = base();

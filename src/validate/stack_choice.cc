@@ -29,6 +29,16 @@ constexpr std::array kKnownNames = {
     KnownName{"alpa", "jax"},
     KnownName{"mesh tensorflow", "jax"},
     KnownName{"midgpt", "jax"},
+    KnownName{"axlearn", "jax"},
+    KnownName{"gspmd", "jax"},
+    KnownName{"trax", "jax"},
+    KnownName{"bignlp", "3d"},
+    KnownName{"axonn", "3d"},
+    KnownName{"vescale", "3d"},
+    KnownName{"nnscaler", "3d"},
+    KnownName{"galvatron", "3d"},
+    KnownName{"patrickstar", "zero"},
+    KnownName{"tencentpretrain", "zero"},
     KnownName{"megatron", "3d"},
     KnownName{"mcore", "3d"},
     KnownName{"nemo", "3d"},
@@ -144,8 +154,10 @@ Family family_of(const Run& run, const std::string& words, const ShardingCell& s
   const std::string_view by_name = known_sharding(words);
   if (by_name == "jax") return {"jax", "its name"};
   if (sharding.zero == 3 && run.pp.value_or(1) == 1 && by_name != "3d") {
-    const bool zero = by_name == "zero" || says(plain_words(run.zero), "zero");
-    return {zero && !says(plain_words(run.zero), "fsdp") ? "zero" : "fsdp", "its sharding"};
+    // `FSDP2 (ZeRO-3)` says which of the two it is and explains it.
+    const std::string cell = plain_words(run.zero);
+    const bool zero = by_name == "zero" || says(cell, "zero");
+    return {zero && !says_any(cell, {"fsdp", "fsdp2"}) ? "zero" : "fsdp", "its sharding"};
   }
   if (sharding.zero == 2 && !three_d) return {"zero", "its sharding"};
   if (sharding.distributed_optimizer) return {"3d", "its distributed optimizer"};

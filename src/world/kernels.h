@@ -31,17 +31,21 @@ struct Kernels {
   // clocks lower.
   double power_unit = 0.6;     // W per TFLOPS of 16-bit dense peak
   double power_matmul = 1.5;   // at the dense peak; scales with the achieved share of it
-  double power_fp16 = 1;         // fp16 matmuls over bf16
+  double power_fp16 = 1;       // fp16 matmuls over bf16
   double power_narrow = 1.08;  // 8- and 4-bit matmuls at their own peak over 16-bit at its
   double power_attention = 1.2;
   double power_memory = 0.6;
   double power_idle_wait = 0.15;  // waiting in a collective
   double power_exponent = 2.4;
   double spread = 0.15;  // what not having measured this architecture adds to a range, logarithm
+  // The most of the peak that any published run did as useful work, in 16 bits and in fewer; zero:
+  // none is known. A promise beyond it is told.
+  double best_share = 0;
+  double best_share_narrow = 0;
 };
 
 template <class T, class V>
-  requires std::is_same_v<std::remove_const_t<T>, Kernels>
+requires std::is_same_v<std::remove_const_t<T>, Kernels>
 void fields(T& k, V&& visit) {
   visit("matmul", k.matmul, kAny, "matmul behaviour");
   visit("attention_forward", k.attention_forward, kFraction, "portable kernel forward, of peak");
@@ -66,6 +70,8 @@ void fields(T& k, V&& visit) {
   visit("power_idle_wait", k.power_idle_wait, Limits{0, 10}, "draw while waiting");
   visit("power_exponent", k.power_exponent, Limits{1, 5}, "power over clock, exponent");
   visit("spread", k.spread, Limits{0, 2}, "what this architecture adds to a range, logarithm");
+  visit("best_share", k.best_share, kFraction, "best published share of peak; zero: none known");
+  visit("best_share_narrow", k.best_share_narrow, kFraction, "the same in 8 bits and fewer");
 }
 
 }  // namespace assay

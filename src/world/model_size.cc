@@ -126,6 +126,14 @@ double active_parameters(const Model& m) {
   return transformer_parameters(m, m.experts_per_token);
 }
 
+Bytes input_bytes(const Workload& w) {
+  if (w.sample_bytes.v > 0) return w.sample_bytes;
+  constexpr double kIndexBytes = 4;
+  const Model& m = w.model;
+  if (m.kind != ModelKind::kDlrm) return Bytes(kIndexBytes * real(w.seq));
+  return Bytes(kIndexBytes * real(m.tables) * real(std::max<int64_t>(1, m.lookups_per_table)));
+}
+
 double flops_per_token(const Model& m, int64_t seq, Task task) {
   const double per_weight = task == Task::kLora ? 4 : 6;
   if (m.kind == ModelKind::kDlrm) {

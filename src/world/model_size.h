@@ -21,6 +21,9 @@ double active_parameters(const Model&);
 // gradient of a frozen weight is computed.
 double flops_per_token(const Model&, int64_t seq, Task);
 
+// Input of one sequence or sample: what is stated, else its tokens or indices in 4 bytes each.
+Bytes input_bytes(const Workload&);
+
 // Layers with experts.
 int64_t moe_layers(const Model&);
 

@@ -53,6 +53,8 @@ struct Stack {
   double selective_attention = 1;
   double selective_memory = 0;
   bool selective_experts = false;  // all the experts' matmuls run again, whatever the others do
+  // The first year whose runs of recomputed layers stop early by default; zero: since ever.
+  int64_t stops_early_since = 0;
 
   // Host.
   double launches_forward = 20;  // kernels per layer, forward
@@ -254,6 +256,8 @@ void fields(T& s, V&& visit) {
   visit("selective_memory", s.selective_memory, kFraction,
         "memory-bound ops run again by selective");
   visit("selective_experts", s.selective_experts, kAny, "it runs all experts' matmuls again");
+  visit("stops_early_since", s.stops_early_since, Limits{0, 2100},
+        "year from which recomputed layers stop early by default");
   visit("launches_forward", s.launches_forward, kNotNegative, "kernels per layer, forward");
   visit("launches_backward", s.launches_backward, kNotNegative, "kernels per layer, backward");
   visit("launches_moe", s.launches_moe, kNotNegative, "more per expert layer and pass");

@@ -1,0 +1,129 @@
+// Inputs at the edge of what is described: cold water, slow storage, large adapters, little memory,
+// groups that leave their scale-up domain.
+#include <gtest/gtest.h>
+
+#include "perf/memory.h"
+#include "perf/predict.h"
+#include "perf/range.h"
+#include "world/catalog.h"
+#include "world/rules.h"
+
+namespace assay {
+namespace {
+
+Setting edge_setting(const char* model, const char* cluster, int64_t accelerators) {
+  const Catalog& known = catalog();
+  Setting s;
+  s.workload.model = *find_model(known, model);
+  s.workload.seq = 4096, s.workload.global_batch = 256;
+  s.cluster = *find_cluster(known, cluster);
+  s.stack = *find_stack(known, "megatron-core");
+  s.accelerators = accelerators;
+  resolve(s, known);
+  return s;
+}
+
+Plan split(const Setting& s, int64_t tp, int64_t pp) {
+  Plan p = s.stack.defaults;
+  p.tp = tp, p.pp = pp, p.micro_batch = 1;
+  return p;
+}
+
+// Colder than what the constants were fitted at: less is lost to the cap, and nothing is negative.
+TEST(Edges, ColdCoolantIsNoNegativeAccount) {
+  Setting s = edge_setting("llama-3.1-70b", "h100-1024", 64);
+  const Plan p = split(s, 4, 4);
+  double before = 0;
+  for (const double inlet : {45.0, 35.0, 25.0, 24.9, 18.0, 5.0}) {
+    s.cluster.inlet_c = inlet;
+    const Prediction r = Predictor(s).predict(p);
+    for (size_t i = 0; i < kAccounts; ++i) EXPECT_GE(r.ledger[static_cast<Account>(i)].v, 0);
+    EXPECT_NEAR(r.ledger.paid() / r.step, 1, 1e-12);
+    const double thermal = r.ledger[Account::kThermal].v;
+    EXPECT_TRUE(inlet > 25 || thermal == 0) << inlet;
+    EXPECT_TRUE(before == 0 || r.step.v <= before * (1 + 1e-12)) << inlet;
+    before = r.step.v;
+  }
+}
+
+// What a sample holds is read from storage in every step, however it is stated.
+TEST(Edges, SamplesAreReadFromStorage) {
+  Setting s = edge_setting("llama-3.1-8b", "h100-1024", 64);
+  const Plan p = split(s, 1, 1);
+  const double fast = Predictor(s).predict(p).step.v;
+  s.cluster.storage_bandwidth = Bandwidth(1e9);
+  s.workload.sample_bytes = Bytes(1e9);
+  const Prediction r = Predictor(s).predict(p);
+  EXPECT_GT(r.ledger[Account::kStorage].v, 256 - fast * 1.1);
+  EXPECT_LT(r.ledger[Account::kStorage].v, 256);
+  s.workload.sample_bytes = Bytes(4.0 * 4096);  // its tokens, as where nothing is stated
+  const double tokens = Predictor(s).predict(p).step.v;
+  s.workload.sample_bytes = Bytes(0);
+  EXPECT_EQ(Predictor(s).predict(p).step.v, tokens);
+}
+
+// Small adapters cost their passes over memory, large ones their arithmetic.
+TEST(Edges, AdaptersOfLargeRankCostArithmetic) {
+  Setting s = edge_setting("llama-3.1-8b", "h100-1024", 8);
+  s.workload.task = Task::kLora;
+  const Plan p = split(s, 1, 1);
+  const auto step = [&](int64_t rank) {
+    s.workload.lora_rank = rank;
+    return Predictor(s).predict(p).step.v;
+  };
+  EXPECT_EQ(step(8), step(64));
+  EXPECT_GT(step(1024), step(64));
+  EXPECT_GT(step(4096), 1.1 * step(1024));
+}
+
+// Writing into each other's memory ends where the scale-up links end.
+TEST(Edges, TensorOverlapStaysInTheScaleUpDomain) {
+  const Setting s = edge_setting("llama-3.1-405b", "h100-1024", 128);
+  const auto wire = [&](int64_t tp, bool overlap) {
+    Plan p = split(s, tp, 8);
+    p.overlap_tp = overlap;
+    return Predictor(s).predict(p).ledger[Account::kCommTensor].v;
+  };
+  EXPECT_LT(wire(8, true), wire(8, false));
+  EXPECT_EQ(wire(16, true), wire(16, false));
+}
+
+// An optimizer on the host must fit there.
+TEST(Edges, HostsHoldWhatIsOffloaded) {
+  Setting s = edge_setting("gpt-3-175b", "h100-1024", 8);
+  Plan p = split(s, 8, 1);
+  EXPECT_EQ(host_memory(s, p).v, 0);
+  p.offload_optimizer = 1, p.zero = 1;
+  const Bytes all = host_memory(s, p);
+  EXPECT_NEAR(all.v, parameters(s.workload.model) * s.stack.optimizer_bytes, 1);
+  s.cluster.node.host_memory = all;
+  EXPECT_TRUE(host_holds(s, p));
+  s.cluster.node.host_memory = all * 0.99;
+  EXPECT_FALSE(host_holds(s, p));
+  s.cluster.node.host_memory = Bytes(0);  // not stated
+  EXPECT_TRUE(host_holds(s, p));
+  s.accelerators = 16;  // two nodes share it
+  EXPECT_NEAR(host_memory(s, p) / all, 0.5, 1e-12);
+}
+
+TEST(Edges, BestMeasuredByPrecision) {
+  const Kernels& hopper = *find_kernels(catalog(), "hopper");
+  EXPECT_GT(best_measured(hopper, Precision::kBf16), best_measured(hopper, Precision::kFp8));
+  EXPECT_GT(best_measured(hopper, Precision::kFp8), 0.4);
+  EXPECT_EQ(best_measured(Kernels{}, Precision::kBf16), 0);
+}
+
+TEST(Edges, JitterWidensTheRange) {
+  Setting s = edge_setting("llama-3.1-8b", "h100-1024", 1024);
+  const Plan p = split(s, 1, 1);
+  s.workload.global_batch = 1024;
+  const auto width = [&](double jitter) {
+    s.stack.jitter = jitter;
+    const Prediction r = Predictor(s).predict(p);
+    return r.high / r.step;
+  };
+  EXPECT_GT(width(0.02), width(0.001) * 1.01);
+}
+
+}  // namespace
+}  // namespace assay
