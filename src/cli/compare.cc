@@ -227,8 +227,9 @@ int compare_plans(const Context& context, const Arguments& args, const Parts& pa
   for (const Side& s : result.sides) outlook.push_back(given[s.given]);
   const Side& last = result.sides.back();
   const bool failed = any_tripped(gates, gate_figures(last.prediction, last.run, outlook.back()));
+  const bool fit = std::all_of(result.sides.begin(), result.sides.end(), fits);
   return deliver(context, compare_text(result, context.style, context.stamp, outlook),
-                 compare_json(result, context.stamp, outlook), failed ? kNo : kYes);
+                 compare_json(result, context.stamp, outlook), failed || !fit ? kNo : kYes);
 }
 
 int run(const Context& context, const Arguments& args) {

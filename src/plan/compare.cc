@@ -167,6 +167,8 @@ double ratio_half_width(const Side& a, const Side& b) {
 
 }  // namespace
 
+bool fits(const Side& s) { return s.prediction.memory.fits(); }
+
 Interval time_per_token(const Side& s) {
   const double tokens = tokens_per_step(s.setting.workload);
   return {s.prediction.step.v / tokens, s.prediction.low.v / tokens, s.prediction.high.v / tokens};
@@ -202,6 +204,7 @@ Comparison compare(std::vector<Side> sides) {
   Comparison c;
   if (sides.size() > 2) {
     std::stable_sort(sides.begin(), sides.end(), [](const Side& a, const Side& b) {
+      if (fits(a) != fits(b)) return fits(b);
       return time_per_token(a).value > time_per_token(b).value;
     });
   }
@@ -223,7 +226,7 @@ Comparison compare(std::vector<Side> sides) {
   const Interval before = time_per_token(first), after = time_per_token(last);
   c.speedup = before.value / after.value;
   c.speedup_uncertainty = c.speedup * std::sinh(ratio_half_width(first, last));
-  c.significant = differ(first, last);
+  c.significant = fits(first) && fits(last) && differ(first, last);
   c.sides = std::move(sides);
   return c;
 }

@@ -32,12 +32,14 @@ struct Change {
 };
 
 struct Comparison {
-  std::vector<Side> sides;      // two: as given; more: slowest per token first, best last
+  // Two: as given. More: what does not fit, then slowest per token first, so that the best is last.
+  std::vector<Side> sides;
   std::vector<Change> changes;  // between two sides, largest gain first
   double interaction_mfu = 0, interaction_step_s = 0;
   // Per token, first side over last: above 1 the last is faster. 90 % uncertainty.
   double speedup = 1, speedup_uncertainty = 0;
-  bool significant = false;  // the 90 % range of the ratio does not hold 1
+  // The 90 % range of the ratio does not hold 1, and both fit: what cannot run is not faster.
+  bool significant = false;
 };
 
 // REQUIRES: at least two sides, each with its prediction.
@@ -48,6 +50,8 @@ std::vector<Change> attribute(const Side& before, const Side& after);
 
 // Whether the 90 % range of the ratio of two times per token does not hold 1.
 bool differ(const Side&, const Side&);
+
+bool fits(const Side&);  // in memory
 
 // Seconds per token of the whole job.
 Interval time_per_token(const Side&);

@@ -88,6 +88,19 @@ TEST(Compare, SeveralSidesComeBestLast) {
   }
 }
 
+// What cannot run is neither the best of several nor faster than another.
+TEST(Compare, WhatDoesNotFitComesFirst) {
+  const Side slow = side({"llama-2-7b", "h100-8"}, kPlain);
+  Side fast = side({"llama-2-7b", "b200-16"}, kPlain);
+  EXPECT_TRUE(compare({slow, fast}).significant);
+  fast.prediction.memory.capacity = fast.prediction.memory.reserved * 0.9;
+  EXPECT_FALSE(compare({slow, fast}).significant);
+  const Comparison c = compare({slow, fast, side({"llama-2-7b", "h100-16"}, kPlain)});
+  EXPECT_FALSE(fits(c.sides.front()));
+  EXPECT_TRUE(fits(c.sides.back()));
+  EXPECT_GT(time_per_token(c.sides[1]).value, time_per_token(c.sides[2]).value);
+}
+
 TEST(Leaves, OfTwoSettingsMatch) {
   Side a = side({"llama-2-7b", "h100-16"}, kPlain);
   Side b = side({"mixtral-8x7b", "b200-16"}, kPlain);

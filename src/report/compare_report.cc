@@ -148,6 +148,8 @@ std::string changes_text(const Comparison& c, const Style& style) {
   return out + "\n";
 }
 
+bool all_fit(const Comparison& c) { return std::all_of(c.sides.begin(), c.sides.end(), fits); }
+
 std::string speed_text(const Comparison& c) {
   if (!c.significant) return "no significant difference";
   const double ratio = c.speedup >= 1 ? c.speedup : 1 / c.speedup;
@@ -215,7 +217,7 @@ std::string pair_table(const Comparison& c, const Style& style,
              change(a.prediction.step.v, b.prediction.step.v));
   out += row("tokens per s", scaled(a.prediction.tokens_per_s), scaled(b.prediction.tokens_per_s),
              change(a.prediction.tokens_per_s, b.prediction.tokens_per_s) +
-                 (style.width >= 96 ? "  " + speed_text(c) : ""));
+                 (style.width >= 96 && all_fit(c) ? "  " + speed_text(c) : ""));
   out += row("run", duration(a.run.time_s.value), duration(b.run.time_s.value),
              change(a.run.time_s.value, b.run.time_s.value));
   if (a.run.price_known && b.run.price_known) {
@@ -238,7 +240,7 @@ std::string fit_warnings(const Comparison& c, const Style& style) {
   std::string out;
   for (const Side& s : c.sides) {
     const MemoryUse& m = s.prediction.memory;
-    if (!m.fits()) {
+    if (!fits(s)) {
       out += warning(fmt::format("{} does not fit: {} of {}", s.name, gibibytes(m.reserved.v),
                                  gibibytes(m.capacity.v)),
                      style) +
@@ -308,23 +310,49 @@ std::string many_table(const Comparison& c, const Style& style,
   return text + "\n";
 }
 
-std::string many_verdict(const Comparison& c) {
+// What the fastest of sides is, and the cheapest. REQUIRES: two or more sides, the fastest last.
+std::string best_of(const std::vector<const Side*>& sides, bool all) {
   const Side* cheapest = nullptr;
-  for (const Side& s : c.sides) {
-    if (!s.run.price_known) continue;
-    if (!cheapest || s.run.cost_usd.value < cheapest->run.cost_usd.value) cheapest = &s;
+  for (const Side* s : sides) {
+    if (!s->run.price_known) continue;
+    if (!cheapest || s->run.cost_usd.value < cheapest->run.cost_usd.value) cheapest = s;
   }
-  const Side& fastest = c.sides.back();
-  std::string text =
-      fmt::format("{} is the fastest ({})", fastest.name, duration(fastest.run.time_s.value));
+  const Side& fastest = *sides.back();
+  std::string text = fmt::format("{} is the fastest {}({})", fastest.name, all ? "" : "that fits ",
+                                 duration(fastest.run.time_s.value));
   if (cheapest == &fastest) {
     text += " and the cheapest";
   } else if (cheapest) {
     text += fmt::format("; {} is the cheapest ({})", cheapest->name,
                         dollars(cheapest->run.cost_usd.value));
   }
-  const Side& next = c.sides[c.sides.size() - 2];
+  const Side& next = *sides[sides.size() - 2];
   if (!differ(next, fastest)) text += fmt::format("; no significant difference to {}", next.name);
+  return text;
+}
+
+// What does not fit is neither fast nor cheap: it cannot run.
+std::string verdict_of_fitting(const Comparison& c) {
+  std::vector<const Side*> fitting;
+  std::vector<std::string> misfits;
+  for (const Side& s : c.sides) {
+    const MemoryUse& m = s.prediction.memory;
+    if (fits(s)) fitting.push_back(&s);
+    if (!fits(s))
+      misfits.push_back(fmt::format("{} does not fit ({} too much)", s.name,
+                                    gibibytes((m.reserved - m.capacity).v)));
+  }
+  if (fitting.empty()) return fmt::format("None fits: {}.", fmt::join(misfits, "; "));
+  std::string text;
+  if (fitting.size() > 1) {
+    text = best_of(fitting, misfits.empty());
+  } else {
+    const RunFigures& run = fitting[0]->run;
+    text = fmt::format("{} is the only one that fits ({}{})", fitting[0]->name,
+                       duration(run.time_s.value),
+                       run.price_known ? ", " + dollars(run.cost_usd.value) : "");
+  }
+  if (!misfits.empty()) text += fmt::format("; {}", fmt::join(misfits, "; "));
   return text + ".";
 }
 
@@ -340,7 +368,8 @@ std::string compare_text(const Comparison& c, const Style& style, const Stamp& s
           "\n";
     out += changes_text(c, style) + pair_table(c, style, outlook);
   } else {
-    out = fmt::format("Compare  {} descriptions, the best last\n\n", c.sides.size());
+    out = fmt::format("Compare  {} descriptions, {}the best last\n\n", c.sides.size(),
+                      all_fit(c) ? "" : "what does not fit first, ");
     out += many_table(c, style, outlook);
   }
   for (const Side& s : c.sides) {
@@ -351,7 +380,8 @@ std::string compare_text(const Comparison& c, const Style& style, const Stamp& s
   }
   out += "\n" + bars(c, style) + "\n" + fit_warnings(c, style);
   if (!style.quiet) out += footer(stamp) + "\n\n";
-  const std::string last = c.sides.size() == 2 ? verdict(c) : many_verdict(c);
+  const bool pair = c.sides.size() == 2 && all_fit(c);
+  const std::string last = pair ? verdict(c) : verdict_of_fitting(c);
   return out + bold(wrap(last, style.width), style) + "\n";
 }
 

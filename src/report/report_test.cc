@@ -177,6 +177,27 @@ TEST(CompareReport, SizesOfOneAcceleratorAreNoOtherAccelerators) {
             std::string::npos);
 }
 
+TEST(CompareReport, WhatDoesNotFitIsNotCrowned) {
+  const PlanResult r = planned({"llama-2-7b", "h100-16"}, {});
+  const auto side = [&r](const std::string& name, double speed, bool fitting) {
+    Side s{name, r.description.setting, r.plan, r.searched, r.prediction, r.run, {}, {}};
+    s.prediction.step *= 1 / speed, s.prediction.low *= 1 / speed, s.prediction.high *= 1 / speed;
+    if (!fitting) s.prediction.memory.capacity = s.prediction.memory.reserved - Bytes(2 * kGiB.v);
+    return s;
+  };
+  const auto says = [](std::vector<Side> sides, const std::string& verdict) {
+    const std::string text = compare_text(compare(std::move(sides)), {}, kStamp);
+    EXPECT_NE(text.find("\n" + verdict), std::string::npos) << text;
+    EXPECT_EQ(text.find("times faster"), std::string::npos) << text;
+  };
+  const std::string misfit = "does not fit (2.00 GiB too much).";
+  says({side("a", 1, true), side("b", 9, false)},
+       "a is the only one that fits (" + duration(r.run.time_s.value) + ", " +
+           dollars(r.run.cost_usd.value) + "); b " + misfit);
+  says({side("a", 1, true), side("b", 9, false), side("c", 3, true)}, "c is the fastest that fits");
+  says({side("a", 1, false), side("b", 9, false)}, "None fits: a does not fit");
+}
+
 TEST(Screen, CommandsBreakWhereAShellTakesThem) {
   EXPECT_EQ(command_lines("assay plan a --set 'b=1 GB/s' --gpus 8", 20, 2),
             "assay plan a --set \\\n  'b=1 GB/s' \\\n  --gpus 8");
