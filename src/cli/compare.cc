@@ -277,8 +277,9 @@ Command compare_command() {
       "losses.\n"
       "Diagnoses and simulated runs: documents of `assay diagnose -o` are subtracted account by "
       "account, those of `assay simulate -o` stand side by side.\n"
-      "Ratios carry their uncertainty; where its 90 % range holds 1, there is no significant "
-      "difference. On the same accelerators and stack most of an error is common to both sides.",
+      "Ratios carry their 90 % range; where it holds 1, there is no significant difference in "
+      "speed. "
+      "On the same accelerators and stack most of an error is common to both sides.",
       {{"gpus", 0, "N", "use N accelerators of each cluster", ""},
        {"tokens", 0, "T", "tokens to train on, e.g. 2T", ""},
        {"runs", 0, "N", "offers: how many runs, each with other luck", "Default: 200."},

@@ -158,6 +158,8 @@ constexpr double kSharedVariance = 0.57;
 
 constexpr double kRounding = 1e-9;
 
+constexpr double kShownAsOne = 1.005;  // the largest ratio that two decimals show as 1.00
+
 double ratio_half_width(const Side& a, const Side& b) {
   const bool alike = a.setting.cluster.accelerator.name == b.setting.cluster.accelerator.name &&
                      a.setting.stack.name == b.setting.stack.name;
@@ -194,9 +196,15 @@ std::vector<Change> attribute(const Side& before, const Side& after) {
   return changes;
 }
 
+Interval speedup(const Side& before, const Side& after) {
+  const double ratio = time_per_token(before).value / time_per_token(after).value;
+  const double factor = std::exp(ratio_half_width(before, after));
+  return {ratio, ratio / factor, ratio * factor};
+}
+
 bool differ(const Side& a, const Side& b) {
-  const double ratio = time_per_token(a).value / time_per_token(b).value;
-  return std::abs(std::log(ratio)) > ratio_half_width(a, b);
+  const Interval ratio = speedup(a, b);
+  return ratio.low > kShownAsOne || 1 / ratio.high > kShownAsOne;
 }
 
 Comparison compare(std::vector<Side> sides) {
@@ -223,9 +231,7 @@ Comparison compare(std::vector<Side> sides) {
     if (std::abs(c.interaction_step_s) < kRounding * first.prediction.step.v)
       c.interaction_step_s = c.interaction_mfu = 0;
   }
-  const Interval before = time_per_token(first), after = time_per_token(last);
-  c.speedup = before.value / after.value;
-  c.speedup_uncertainty = c.speedup * std::sinh(ratio_half_width(first, last));
+  c.speedup = speedup(first, last);
   c.significant = fits(first) && fits(last) && differ(first, last);
   c.sides = std::move(sides);
   return c;

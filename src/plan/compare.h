@@ -36,8 +36,7 @@ struct Comparison {
   std::vector<Side> sides;
   std::vector<Change> changes;  // between two sides, largest gain first
   double interaction_mfu = 0, interaction_step_s = 0;
-  // Per token, first side over last: above 1 the last is faster. 90 % uncertainty.
-  double speedup = 1, speedup_uncertainty = 0;
+  Interval speedup{1, 1, 1};  // of the last side over the first
   // The 90 % range of the ratio does not hold 1, and both fit: what cannot run is not faster.
   bool significant = false;
 };
@@ -48,7 +47,11 @@ Comparison compare(std::vector<Side> sides);
 // The differing settings of two sides and their gains, as above; used by `scale` too.
 std::vector<Change> attribute(const Side& before, const Side& after);
 
-// Whether the 90 % range of the ratio of two times per token does not hold 1.
+// Time per token before over after, with its 90 % range: above 1, `after` is faster.
+Interval speedup(const Side& before, const Side& after);
+
+// Whether that range does not hold 1 at the two decimals that screens have, so that what is said of
+// a ratio is what can be read from it.
 bool differ(const Side&, const Side&);
 
 bool fits(const Side&);  // in memory

@@ -40,7 +40,7 @@ TEST(Compare, NothingDiffersFromItself) {
   const Side a = side({"llama-2-7b", "h100-16"}, kPlain);
   const Comparison c = compare({a, a});
   EXPECT_TRUE(c.changes.empty());
-  EXPECT_DOUBLE_EQ(c.speedup, 1);
+  EXPECT_DOUBLE_EQ(c.speedup.value, 1);
   EXPECT_FALSE(c.significant);
 }
 
@@ -76,7 +76,7 @@ TEST(Compare, AnotherAcceleratorIsOneChange) {
     accelerators += change.path == "cluster.accelerator" ? 1 : 0;
   EXPECT_EQ(accelerators, 1);
   EXPECT_LE(c.changes.size(), 8u);
-  EXPECT_GT(c.speedup, 1);
+  EXPECT_GT(c.speedup.value, 1);
 }
 
 TEST(Compare, SeveralSidesComeBestLast) {

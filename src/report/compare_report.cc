@@ -150,12 +150,16 @@ std::string changes_text(const Comparison& c, const Style& style) {
 
 bool all_fit(const Comparison& c) { return std::all_of(c.sides.begin(), c.sides.end(), fits); }
 
+// `(1.02-1.86)`, with the decimals that differ() decides by.
+std::string ratio_range(const Interval& r) { return fmt::format("({:.2f}-{:.2f})", r.low, r.high); }
+
 std::string speed_text(const Comparison& c) {
   if (!c.significant) return "no significant difference";
-  const double ratio = c.speedup >= 1 ? c.speedup : 1 / c.speedup;
-  const double doubt = c.speedup_uncertainty / c.speedup * ratio;
-  return fmt::format("{:.2f} +/- {:.2f} times {}", ratio, doubt,
-                     c.speedup >= 1 ? "faster" : "slower");
+  const Interval& s = c.speedup;
+  const bool faster = s.value >= 1;
+  const Interval ratio = faster ? s : Interval{1 / s.value, 1 / s.high, 1 / s.low};
+  return fmt::format("{:.2f} times {} {}", ratio.value, faster ? "faster" : "slower",
+                     ratio_range(ratio));
 }
 
 // Rows of what weeks make of two plans; `run` and `cost` beside them are of the steps alone.
@@ -215,9 +219,12 @@ std::string pair_table(const Comparison& c, const Style& style,
              points(b.prediction.mfu - a.prediction.mfu) + " points");
   out += row("step time", seconds(a.prediction.step.v), seconds(b.prediction.step.v),
              change(a.prediction.step.v, b.prediction.step.v));
+  std::string faster = change(a.prediction.tokens_per_s, b.prediction.tokens_per_s);
+  const std::string said = "  " + speed_text(c);
+  const size_t room = static_cast<size_t>(style.width) - 22 - 2 * columns;
+  if (all_fit(c) && faster.size() + said.size() <= room) faster += said;
   out += row("tokens per s", scaled(a.prediction.tokens_per_s), scaled(b.prediction.tokens_per_s),
-             change(a.prediction.tokens_per_s, b.prediction.tokens_per_s) +
-                 (style.width >= 96 && all_fit(c) ? "  " + speed_text(c) : ""));
+             faster);
   out += row("run", duration(a.run.time_s.value), duration(b.run.time_s.value),
              change(a.run.time_s.value, b.run.time_s.value));
   if (a.run.price_known && b.run.price_known) {
@@ -258,8 +265,8 @@ std::string verdict(const Comparison& c) {
   const Side& b = c.sides.back();
   if (!c.significant) {
     std::string text =
-        fmt::format("No significant difference: {} is {:.2f} +/- {:.2f} times as fast as {}",
-                    b.name, c.speedup, c.speedup_uncertainty, a.name);
+        fmt::format("No significant difference in speed: {} is {:.2f} times as fast {} as {}",
+                    b.name, c.speedup.value, ratio_range(c.speedup), a.name);
     const double more = b.run.cost_usd.value - a.run.cost_usd.value;
     if (a.run.price_known && b.run.price_known && std::abs(more) > 0.01 * a.run.cost_usd.value) {
       text += fmt::format("; as predicted it costs {} {} ({})", dollars(std::abs(more)),
@@ -327,7 +334,8 @@ std::string best_of(const std::vector<const Side*>& sides, bool all) {
                         dollars(cheapest->run.cost_usd.value));
   }
   const Side& next = *sides[sides.size() - 2];
-  if (!differ(next, fastest)) text += fmt::format("; no significant difference to {}", next.name);
+  if (!differ(next, fastest))
+    text += fmt::format("; no significant difference in speed to {}", next.name);
   return text;
 }
 
@@ -388,8 +396,8 @@ std::string compare_text(const Comparison& c, const Style& style, const Stamp& s
 std::string compare_json(const Comparison& c, const Stamp& stamp,
                          const std::vector<PlanOutlook>& outlook) {
   Json doc = start_document("assay.compare/1", stamp);
-  doc["speedup"] = c.speedup;
-  doc["speedup_uncertainty"] = c.speedup_uncertainty;
+  doc["speedup"] = c.speedup.value;
+  doc["speedup_range"] = {c.speedup.low, c.speedup.high};
   doc["significant"] = c.significant;
   Json changes = Json::array();
   for (const Change& change : c.changes) changes.push_back(change_json(change));

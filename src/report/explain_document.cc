@@ -179,8 +179,13 @@ std::optional<DocumentFigure> compare_figure(const Json& doc, const std::string&
       d.inputs.push_back(figure(text_at(*side, {"name"}), number(*side, {"result", "tokens_per_s"}),
                                 "tokens/s", ""));
     }
-    return DocumentFigure{std::move(d),
-                          fmt::format("(+/- {:.2g})", number(doc, {"speedup_uncertainty"}))};
+    const Json& range = at(doc, {"speedup_range"});
+    const bool known =
+        range.is_array() && range.size() == 2 && range[0].is_number() && range[1].is_number();
+    return DocumentFigure{
+        std::move(d),
+        known ? fmt::format("({:.2f}-{:.2f})", range[0].get<double>(), range[1].get<double>())
+              : ""};
   }
   for (const Json& c : at(doc, {"changes"})) {
     if (text_at(c, {"setting"}) != name) continue;

@@ -177,6 +177,29 @@ TEST(CompareReport, SizesOfOneAcceleratorAreNoOtherAccelerators) {
             std::string::npos);
 }
 
+// What is said of a ratio can be read from the range that stands beside it.
+TEST(CompareReport, SignificanceIsWhatTheRangeShows) {
+  const PlanResult r = planned({"llama-2-7b", "h100-16"}, {});
+  const Side a{"a", r.description.setting, r.plan, r.searched, r.prediction, r.run, {}, {}};
+  int apart = 0, alike = 0;
+  for (double speed = 0.6; speed < 1.7; speed += 0.004) {
+    Side b = a;
+    b.name = "b";
+    for (Seconds* s : {&b.prediction.step, &b.prediction.low, &b.prediction.high}) *s *= 1 / speed;
+    const std::string text = compare_text(compare({a, b}), {}, kStamp);
+    const std::string verdict = text.substr(text.rfind('\n', text.size() - 2) + 1);
+    double low = 0, high = 0;
+    const size_t range = verdict.find('(');
+    ASSERT_NE(range, std::string::npos) << verdict;
+    ASSERT_EQ(sscanf(verdict.c_str() + range, "(%lf-%lf)", &low, &high), 2) << verdict;
+    const bool said = verdict.find("No significant difference in speed") != std::string::npos;
+    EXPECT_EQ(said, low <= 1 && high >= 1) << verdict;
+    ++(said ? alike : apart);
+  }
+  EXPECT_GT(apart, 20);
+  EXPECT_GT(alike, 20);
+}
+
 TEST(CompareReport, WhatDoesNotFitIsNotCrowned) {
   const PlanResult r = planned({"llama-2-7b", "h100-16"}, {});
   const auto side = [&r](const std::string& name, double speed, bool fitting) {
