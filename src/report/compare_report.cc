@@ -125,7 +125,16 @@ std::string what_is_same(const Comparison& c) {
 std::string changes_text(const Comparison& c, const Style& style) {
   if (c.changes.empty()) return "\n";
   std::string out =
-      "Gains: mean of switching a setting first and last; what is left is interaction\n\n";
+      "Gains: mean of switching a setting first and last; what is left is interaction\n";
+  const Side& first = c.sides.front();
+  const double tokens = tokens_per_step(first.setting.workload);
+  if (tokens != tokens_per_step(c.sides.back().setting.workload)) {
+    out += wrap(fmt::format("Seconds are for one step's tokens of {} ({}), as the batches differ",
+                            first.name, scaled(tokens)),
+                style.width) +
+           "\n";
+  }
+  out += "\n";
   const size_t value_columns = static_cast<size_t>(std::max(style.width - 62, 18));
   for (const Change& change : c.changes) {
     const std::string before = change.before.empty() ? "-" : change.before;

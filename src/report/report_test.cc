@@ -200,6 +200,22 @@ TEST(CompareReport, SignificanceIsWhatTheRangeShows) {
   EXPECT_GT(alike, 20);
 }
 
+TEST(CompareReport, SaysWhatSecondsAreOfWhereBatchesDiffer) {
+  const auto side = [](const std::string& name, const std::string& batch) {
+    const PlanResult r =
+        planned({"llama-2-7b", "h100-16"}, {"plan.tp=2", "plan.pp=1", "plan.micro_batch=1", batch});
+    return Side{name, r.description.setting, r.plan, r.searched, r.prediction, r.run, {}, {}};
+  };
+  const Side a = side("a", "workload.global_batch=64"), b = side("b", "workload.global_batch=128");
+  EXPECT_NE(
+      compare_text(compare({a, b}), {}, kStamp).find("one step's tokens of a (262 k), as the"),
+      std::string::npos);
+  Side same = a;
+  same.plan.micro_batch = 2;
+  EXPECT_EQ(compare_text(compare({a, same}), {}, kStamp).find("Seconds are for"),
+            std::string::npos);
+}
+
 TEST(CompareReport, WhatDoesNotFitIsNotCrowned) {
   const PlanResult r = planned({"llama-2-7b", "h100-16"}, {});
   const auto side = [&r](const std::string& name, double speed, bool fitting) {
