@@ -160,6 +160,19 @@ constexpr double kRounding = 1e-9;
 
 constexpr double kShownAsOne = 1.005;  // the largest ratio that two decimals show as 1.00
 
+void find_interaction(Attribution& whole, const Side& before, const Side& after) {
+  const double step = before.prediction.step.v;
+  double mfu = after.prediction.mfu - before.prediction.mfu;
+  double step_s = time_for(before.setting, after.setting, after.prediction) - step;
+  for (const Change& change : whole.changes) {
+    mfu -= change.mfu.value_or(0);
+    step_s -= change.step_s.value_or(0);
+  }
+  // What rounding leaves of a difference is none.
+  if (std::abs(step_s) < kRounding * step) return;
+  whole.interaction_mfu = mfu, whole.interaction_step_s = step_s;
+}
+
 double ratio_half_width(const Side& a, const Side& b) {
   const bool alike = a.setting.cluster.accelerator.name == b.setting.cluster.accelerator.name &&
                      a.setting.stack.name == b.setting.stack.name;
@@ -176,9 +189,9 @@ Interval time_per_token(const Side& s) {
   return {s.prediction.step.v / tokens, s.prediction.low.v / tokens, s.prediction.high.v / tokens};
 }
 
-std::vector<Change> attribute(const Side& before, const Side& after) {
+Attribution attribute(const Side& before, const Side& after) {
   const std::vector<Bundle> bundles = differences(before, after);
-  std::vector<Change> changes;
+  Attribution whole;
   const std::optional<Metric> none = evaluate(before, after, bundles, [](size_t) { return false; });
   const std::optional<Metric> all = evaluate(before, after, bundles, [](size_t) { return true; });
   for (size_t i = 0; i < bundles.size(); ++i) {
@@ -190,10 +203,11 @@ std::vector<Change> attribute(const Side& before, const Side& after) {
     if (first && none) mfu += first->mfu - none->mfu, step += first->step_s - none->step_s, ++parts;
     if (last && all) mfu += all->mfu - last->mfu, step += all->step_s - last->step_s, ++parts;
     if (parts > 0) change.mfu = mfu / parts, change.step_s = step / parts;
-    changes.push_back(std::move(change));
+    whole.changes.push_back(std::move(change));
   }
-  sort_by_gain(changes);
-  return changes;
+  sort_by_gain(whole.changes);
+  find_interaction(whole, before, after);
+  return whole;
 }
 
 Interval speedup(const Side& before, const Side& after) {
@@ -218,19 +232,7 @@ Comparison compare(std::vector<Side> sides) {
   }
   const Side& first = sides.front();
   const Side& last = sides.back();
-  if (sides.size() == 2) {
-    c.changes = attribute(first, last);
-    c.interaction_mfu = last.prediction.mfu - first.prediction.mfu;
-    c.interaction_step_s =
-        time_for(first.setting, last.setting, last.prediction) - first.prediction.step.v;
-    for (const Change& change : c.changes) {
-      c.interaction_mfu -= change.mfu.value_or(0);
-      c.interaction_step_s -= change.step_s.value_or(0);
-    }
-    // What rounding leaves of a difference is none.
-    if (std::abs(c.interaction_step_s) < kRounding * first.prediction.step.v)
-      c.interaction_step_s = c.interaction_mfu = 0;
-  }
+  if (sides.size() == 2) c.difference = attribute(first, last);
   c.speedup = speedup(first, last);
   c.significant = fits(first) && fits(last) && differ(first, last);
   c.sides = std::move(sides);

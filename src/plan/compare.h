@@ -31,11 +31,16 @@ struct Change {
   std::optional<double> step_s;
 };
 
+// The whole difference between two sides, by its parts.
+struct Attribution {
+  std::vector<Change> changes;                         // largest gain first
+  double interaction_mfu = 0, interaction_step_s = 0;  // what the changes leave of it
+};
+
 struct Comparison {
   // Two: as given. More: what does not fit, then slowest per token first, so that the best is last.
   std::vector<Side> sides;
-  std::vector<Change> changes;  // between two sides, largest gain first
-  double interaction_mfu = 0, interaction_step_s = 0;
+  Attribution difference;     // of two sides; empty with more
   Interval speedup{1, 1, 1};  // of the last side over the first
   // The 90 % range of the ratio does not hold 1, and both fit: what cannot run is not faster.
   bool significant = false;
@@ -44,8 +49,8 @@ struct Comparison {
 // REQUIRES: at least two sides, each with its prediction.
 Comparison compare(std::vector<Side> sides);
 
-// The differing settings of two sides and their gains, as above; used by `scale` too.
-std::vector<Change> attribute(const Side& before, const Side& after);
+// As the head of this file says; used by `scale` too.
+Attribution attribute(const Side& before, const Side& after);
 
 // Time per token before over after, with its 90 % range: above 1, `after` is faster.
 Interval speedup(const Side& before, const Side& after);

@@ -39,7 +39,7 @@ std::vector<std::string> with(std::vector<std::string> more) {
 TEST(Compare, NothingDiffersFromItself) {
   const Side a = side({"llama-2-7b", "h100-16"}, kPlain);
   const Comparison c = compare({a, a});
-  EXPECT_TRUE(c.changes.empty());
+  EXPECT_TRUE(c.difference.changes.empty());
   EXPECT_DOUBLE_EQ(c.speedup.value, 1);
   EXPECT_FALSE(c.significant);
 }
@@ -48,11 +48,11 @@ TEST(Compare, OneChangeExplainsEverything) {
   const Side a = side({"llama-2-7b", "h100-16"}, kPlain);
   const Side b = side({"llama-2-7b", "h100-16"}, with({"plan.recompute=full"}));
   const Comparison c = compare({a, b});
-  ASSERT_EQ(c.changes.size(), 1u);
-  EXPECT_EQ(c.changes[0].path, "plan.recompute");
-  ASSERT_TRUE(c.changes[0].step_s);
-  EXPECT_NEAR(*c.changes[0].step_s, (b.prediction.step - a.prediction.step).v, 1e-9);
-  EXPECT_NEAR(c.interaction_step_s, 0, 1e-9);
+  ASSERT_EQ(c.difference.changes.size(), 1u);
+  EXPECT_EQ(c.difference.changes[0].path, "plan.recompute");
+  ASSERT_TRUE(c.difference.changes[0].step_s);
+  EXPECT_NEAR(*c.difference.changes[0].step_s, (b.prediction.step - a.prediction.step).v, 1e-9);
+  EXPECT_NEAR(c.difference.interaction_step_s, 0, 1e-9);
 }
 
 TEST(Compare, PartsAndInteractionMakeTheWhole) {
@@ -61,10 +61,10 @@ TEST(Compare, PartsAndInteractionMakeTheWhole) {
       side({"llama-2-7b", "h100-16"},
            with({"plan.tp=2", "plan.recompute=selective", "plan.zero=0", "workload.seq=2048"}));
   const Comparison c = compare({a, b});
-  double mfu = c.interaction_mfu;
-  for (const Change& change : c.changes) mfu += change.mfu.value_or(0);
+  double mfu = c.difference.interaction_mfu;
+  for (const Change& change : c.difference.changes) mfu += change.mfu.value_or(0);
   EXPECT_NEAR(mfu, b.prediction.mfu - a.prediction.mfu, 1e-9);
-  EXPECT_GE(c.changes.size(), 3u);
+  EXPECT_GE(c.difference.changes.size(), 3u);
 }
 
 TEST(Compare, AnotherAcceleratorIsOneChange) {
@@ -72,10 +72,10 @@ TEST(Compare, AnotherAcceleratorIsOneChange) {
   const Side b = side({"llama-2-7b", "b200-16"}, kPlain);
   const Comparison c = compare({a, b});
   int accelerators = 0;
-  for (const Change& change : c.changes)
+  for (const Change& change : c.difference.changes)
     accelerators += change.path == "cluster.accelerator" ? 1 : 0;
   EXPECT_EQ(accelerators, 1);
-  EXPECT_LE(c.changes.size(), 8u);
+  EXPECT_LE(c.difference.changes.size(), 8u);
   EXPECT_GT(c.speedup.value, 1);
 }
 
@@ -146,6 +146,21 @@ TEST(Scale, KeptPlanIsNeverMuchBetterThanTheBest) {
   }
 }
 
+TEST(Scale, WrongChoicesAndInteractionMakeTheWhole) {
+  const Side s = side({"llama-2-7b", "h100-128"}, kPlain);
+  ScaleOptions options;
+  options.sizes = {16, 64};
+  options.fix_plan = true;
+  const ScaleResult r = scale(s.setting, s.plan, {"tp", "pp", "micro_batch"}, options);
+  ASSERT_GE(r.wrong_choice.changes.size(), 2u);
+  double step_s = r.wrong_choice.interaction_step_s;
+  for (const Change& c : r.wrong_choice.changes) step_s += c.step_s.value_or(0);
+  EXPECT_NEAR(step_s, (r.best.back().prediction.step - r.fixed.back().prediction.step).v, 1e-9);
+  EXPECT_FALSE(r.whole_plan);
+  options.fix_plan = false;
+  EXPECT_TRUE(scale(s.setting, s.plan, {"tp", "pp", "micro_batch"}, options).whole_plan);
+}
+
 TEST(Compare, ErrorsOfOneMachineCancelInPart) {
   const Side a = side({"llama-2-7b", "h100-16"}, kPlain);
   Side b = a;
@@ -160,7 +175,7 @@ TEST(Compare, ErrorsOfOneMachineCancelInPart) {
 TEST(Compare, RoundingIsNoInteraction) {
   const Side a = side({"llama-2-7b", "h100-16"}, kPlain);
   const Side b = side({"llama-2-7b", "h100-16"}, with({"plan.recompute=full"}));
-  EXPECT_EQ(compare({a, b}).interaction_step_s, 0);
+  EXPECT_EQ(compare({a, b}).difference.interaction_step_s, 0);
 }
 
 // A plan is measured against its own kind: against a kept one the best looks better than ideal.

@@ -173,6 +173,7 @@ ScaleResult scale(const Setting& setting, const Plan& base, const std::set<std::
                   const ScaleOptions& options) {
   ScaleResult result;
   const bool whole = fully_stated(setting, base, stated);
+  result.whole_plan = whole && !options.fix_plan;
   // A whole plan kept by --fix-plan must not bind the search of the best one beside it.
   const bool drop = options.fix_plan && whole;
   const std::set<std::string> bound = drop ? std::set<std::string>{} : stated;
@@ -180,7 +181,7 @@ ScaleResult scale(const Setting& setting, const Plan& base, const std::set<std::
   for (size_t i = 0; i < options.sizes.size(); ++i) {
     const Setting s = sized(setting, options.sizes[i]);
     result.beyond_cluster |= s.cluster.nodes > setting.cluster.nodes;
-    if (whole && !options.fix_plan) {
+    if (result.whole_plan) {
       result.best.push_back(fixed_at(s, base));
     } else {
       result.best.push_back(best_at(s, start, bound));

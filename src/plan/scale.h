@@ -42,7 +42,8 @@ struct ScaleResult {
   std::vector<ScalePoint> fixed;      // with fix_plan: one plan at each size
   std::optional<int64_t> break_even;  // of `fixed` where there is one, else of `best`
   bool beyond_cluster = false;        // some size is more than the cluster has
-  std::vector<Change> wrong_choice;   // with fix_plan: fixed -> best at the last size, by gain
+  bool whole_plan = false;            // nothing was searched: `best` holds the stated plan
+  Attribution wrong_choice;           // with fix_plan: fixed -> best at the last size
 };
 
 // `base` and `stated` as in search(). With fix_plan and no stated plan, the best plan of the first

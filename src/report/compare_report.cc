@@ -106,9 +106,9 @@ std::string bars(const Comparison& c, const Style& style) {
 std::string what_is_same(const Comparison& c) {
   const Setting& a = c.sides.front().setting;
   const Setting& b = c.sides.back().setting;
-  const bool other = std::any_of(c.changes.begin(), c.changes.end(), [](const Change& change) {
-    return change.path.starts_with("workload.model");
-  });
+  const bool other =
+      std::any_of(c.difference.changes.begin(), c.difference.changes.end(),
+                  [](const Change& change) { return change.path.starts_with("workload.model"); });
   const int64_t before = accelerators_used(a), after = accelerators_used(b);
   std::string text = other ? "other model" : "same model";
   if (a.cluster.accelerator.name != b.cluster.accelerator.name) {
@@ -118,12 +118,13 @@ std::string what_is_same(const Comparison& c) {
                             : fmt::format(", {} and {} ", count(before), count(after));
     text += a.cluster.accelerator.name;
   }
-  return text + fmt::format("; {} {}", c.changes.size(),
-                            c.changes.size() == 1 ? "setting differs" : "settings differ");
+  return text +
+         fmt::format("; {} {}", c.difference.changes.size(),
+                     c.difference.changes.size() == 1 ? "setting differs" : "settings differ");
 }
 
 std::string changes_text(const Comparison& c, const Style& style) {
-  if (c.changes.empty()) return "\n";
+  if (c.difference.changes.empty()) return "\n";
   std::string out =
       "Gains: mean of switching a setting first and last; what is left is interaction\n";
   const Side& first = c.sides.front();
@@ -136,7 +137,7 @@ std::string changes_text(const Comparison& c, const Style& style) {
   }
   out += "\n";
   const size_t value_columns = static_cast<size_t>(std::max(style.width - 62, 18));
-  for (const Change& change : c.changes) {
+  for (const Change& change : c.difference.changes) {
     const std::string before = change.before.empty() ? "-" : change.before;
     const std::string after = change.after.empty() ? "-" : change.after;
     std::string values = before == after ? before : before + " -> " + after;
@@ -150,9 +151,10 @@ std::string changes_text(const Comparison& c, const Style& style) {
     out += "\n";
   }
   out += "    " + left("interaction", 29 + value_columns);
-  out += c.interaction_step_s == 0 ? right("none", 23)
-                                   : right(seconds(c.interaction_step_s), 11) +
-                                         right("MFU " + points(c.interaction_mfu), 12);
+  out += c.difference.interaction_step_s == 0
+             ? right("none", 23)
+             : right(seconds(c.difference.interaction_step_s), 11) +
+                   right("MFU " + points(c.difference.interaction_mfu), 12);
   out += "\n";
   return out + "\n";
 }
@@ -409,9 +411,10 @@ std::string compare_json(const Comparison& c, const Stamp& stamp,
   doc["speedup_range"] = {c.speedup.low, c.speedup.high};
   doc["significant"] = c.significant;
   Json changes = Json::array();
-  for (const Change& change : c.changes) changes.push_back(change_json(change));
+  for (const Change& change : c.difference.changes) changes.push_back(change_json(change));
   doc["changes"] = std::move(changes);
-  doc["interaction"] = {{"mfu", c.interaction_mfu}, {"step_s", c.interaction_step_s}};
+  doc["interaction"] = {{"mfu", c.difference.interaction_mfu},
+                        {"step_s", c.difference.interaction_step_s}};
   Json sides = Json::array();
   for (const Side& s : c.sides) {
     Json side;

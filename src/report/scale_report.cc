@@ -12,7 +12,8 @@
 namespace assay {
 namespace {
 
-constexpr int64_t kBatchShown = 8;  // times the batch that is there: no more is offered
+constexpr int64_t kWrongChoicesMost = 6;  // lines of their own; the rest is summed
+constexpr int64_t kBatchShown = 8;        // times the batch that is there: no more is offered
 
 std::string ratio(double r) { return r > 0 ? fmt::format("{:.2f}x", r) : "-"; }
 
@@ -80,15 +81,29 @@ const ScalePoint* last_fitting(const std::vector<ScalePoint>& all) {
 }
 
 std::string wrong_choice_text(const ScaleResult& r) {
-  if (r.wrong_choice.empty()) return "";
+  const Attribution& wrong = r.wrong_choice;
+  if (wrong.changes.empty()) return "";
   std::string out =
       "\nWhat the fixed plan gets wrong at the last size (switching one setting at a time)\n";
-  size_t shown = 0;
-  for (const Change& c : r.wrong_choice) {
-    if (!c.step_s || std::abs(*c.step_s) < 1e-6 || ++shown > 6) continue;  // what costs no time
-    out += "  ~ " + left(c.path, 26) + left(c.before + " -> " + c.after, 26) +
-           right(seconds(*c.step_s), 10) + right("MFU " + points(*c.mfu), 12) + "\n";
+  const auto row = [&out](const std::string& name, const std::string& values, double step_s,
+                          double mfu) {
+    out += left(name, 30) + left(values, 26);
+    out += step_s == 0 ? right("none", 22)
+                       : right(seconds(step_s), 10) + right("MFU " + points(mfu), 12);
+    out += "\n";
+  };
+  int64_t shown = 0, more = 0;
+  double more_s = 0, more_mfu = 0;
+  for (const Change& c : wrong.changes) {
+    if (!c.step_s || std::abs(*c.step_s) < 1e-6) continue;  // what costs no time
+    if (shown < kWrongChoicesMost) {
+      ++shown, row("  ~ " + c.path, c.before + " -> " + c.after, *c.step_s, *c.mfu);
+    } else {
+      ++more, more_s += *c.step_s, more_mfu += *c.mfu;
+    }
   }
+  if (more > 0) row(fmt::format("    {} more", count(more)), "", more_s, more_mfu);
+  row("    interaction", "", wrong.interaction_step_s, wrong.interaction_mfu);
   return out;
 }
 
@@ -119,6 +134,12 @@ std::string uneven_text(const ScaleResult& r, const Setting& s) {
   return text;
 }
 
+// Whose doublings are meant: where a plan is kept, two tables stand above.
+std::string whose(const ScaleResult& r) {
+  if (!r.fixed.empty()) return "the kept plan";
+  return r.whole_plan ? "the stated plan" : "the best plans";
+}
+
 std::string break_even_text(const ScaleResult& r) {
   const std::vector<ScalePoint>& main = r.fixed.empty() ? r.best : r.fixed;
   const auto doubles = [](const ScalePoint& a, const ScalePoint& b) {
@@ -127,8 +148,8 @@ std::string break_even_text(const ScaleResult& r) {
   if (std::adjacent_find(main.begin(), main.end(), doubles) == main.end())
     return "No size here is twice the one before: where doubling stops paying is not said.";
   if (!r.break_even) {
-    return fmt::format("Every doubling here gives at least {:g}x the tokens per second.",
-                       kDoublingPays);
+    return fmt::format("Every doubling here gives {} at least {:g}x the tokens per second.",
+                       whose(r), kDoublingPays);
   }
   double marginal = 0, dearer = 0;
   for (size_t i = 1; i < main.size(); ++i) {
@@ -137,9 +158,10 @@ std::string break_even_text(const ScaleResult& r) {
     dearer = marginal > 0 ? 2 / marginal - 1 : 0;
   }
   return fmt::format(
-      "Break-even at {} GPUs: the next doubling gives {:.2f}x (less than {:g}x), a token costs {} "
-      "more.",
-      count(*r.break_even), marginal, kDoublingPays, percent(dearer));
+      "Break-even of {} at {} GPUs: the next doubling gives {:.2f}x (less than {:g}x), a token "
+      "costs "
+      "{} more.",
+      whose(r), count(*r.break_even), marginal, kDoublingPays, percent(dearer));
 }
 
 std::string verdict(const ScaleResult& r) {
@@ -162,8 +184,8 @@ std::string verdict(const ScaleResult& r) {
         r.best.back().prediction.tokens_per_s / r.fixed.back().prediction.tokens_per_s;
     text += fmt::format(" (at {} GPUs {:.2f} times as fast)", count(last->accelerators), faster);
   }
-  if (!r.wrong_choice.empty() && r.wrong_choice[0].step_s) {
-    const Change& c = r.wrong_choice[0];
+  if (!r.wrong_choice.changes.empty() && r.wrong_choice.changes[0].step_s) {
+    const Change& c = r.wrong_choice.changes[0];
     text += fmt::format("; {} {} -> {} matters most", c.path, c.before, c.after);
   }
   return text + ".";
@@ -289,10 +311,12 @@ std::string scale_json(const ScaleResult& r, const Description& d, const Stamp& 
       best.back()["over_weeks"] = outlook_json(outlook.best[i].best, outlook.best[i]);
   }
   for (const ScalePoint& p : r.fixed) fixed.push_back(point_json(p, s));
-  for (const Change& c : r.wrong_choice) wrong.push_back(change_json(c));
+  for (const Change& c : r.wrong_choice.changes) wrong.push_back(change_json(c));
   doc["best"] = std::move(best);
   doc["fixed"] = std::move(fixed);
   doc["wrong_choice"] = std::move(wrong);
+  doc["wrong_choice_interaction"] = {{"mfu", r.wrong_choice.interaction_mfu},
+                                     {"step_s", r.wrong_choice.interaction_step_s}};
   doc["assumed"] = assumed_json(d.assumed);
   doc["origins"] = origins_json(d.origins);
   doc["description"] = description_json(s);
