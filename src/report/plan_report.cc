@@ -12,6 +12,7 @@
 namespace assay {
 namespace {
 
+constexpr std::string_view kSamePeak = "* against the same peak.";
 constexpr int kBarColumns = 44;
 constexpr size_t kLedgerLinesMost = 12;
 constexpr double kLedgerShareLeast = 0.0005;  // what rounds to nothing has no line of its own
@@ -190,6 +191,8 @@ std::string levers_text(const PlanResult& r, const Style& style) {
     if (w.other_plan)
       out += wrap("      " + layout(w.plan, w.prediction.dp), style.width, 6) + "\n";
   }
+  // The legend says it elsewhere; without it an MFU above 100 % is wrong.
+  if (style.quiet) out += fmt::format("  {}\n", kSamePeak);
   return out;
 }
 
@@ -237,7 +240,7 @@ std::string legend(const PlanResult& r, const Style& style, const Stamp& stamp) 
                          style.width) +
                     "\n";
   std::string ranges = "Ranges hold 90 % of runs.  ";
-  if (!r.levers.empty()) ranges += "* against the same peak.  ";
+  if (!r.levers.empty()) ranges += fmt::format("{}  ", kSamePeak);
   out += wrap(ranges + footer(stamp), style.width) + "\n";
   return out;
 }

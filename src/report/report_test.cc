@@ -150,6 +150,15 @@ TEST(PlanReport, NextCommandsAreOfTheSameJob) {
   EXPECT_NE(plan_text(r, {}, stamp).find("assay explain plan.json mfu\n"), std::string::npos);
 }
 
+TEST(PlanReport, QuietKeepsWhatTheAsteriskMeans) {
+  PlanResult r = planned({"llama-2-7b", "h100-16"}, {});
+  Style quiet;
+  quiet.quiet = true;
+  EXPECT_EQ(plan_text(r, quiet, kStamp).find("* against the same peak."), std::string::npos);
+  r.levers.emplace_back();
+  EXPECT_NE(plan_text(r, quiet, kStamp).find("* against the same peak."), std::string::npos);
+}
+
 TEST(PlanReport, CountsWhatWasTried) {
   const PlanResult r = planned({"llama-3.1-70b", "h100-128"}, {});
   const std::string tried =
