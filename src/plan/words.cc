@@ -170,10 +170,16 @@ std::string account_phrase(Account a) {
       return "attention below peak";
     case Account::kMemoryBound:
       return "memory-bound kernels";
+    case Account::kOptimizer:
+      return "the optimizer step";
     case Account::kRecompute:
       return "recompute";
     case Account::kPowerCap:
       return "the power cap";
+    case Account::kThermal:
+      return "heat";
+    case Account::kFacilityCap:
+      return "the facility's power";
     case Account::kCommTensor:
       return "tensor-parallel traffic";
     case Account::kCommContext:
@@ -198,6 +204,16 @@ std::string account_phrase(Account a) {
       return "the host launching kernels";
     case Account::kSync:
       return "host work per step";
+    case Account::kAllocator:
+      return "the memory allocator";
+    case Account::kGarbage:
+      return "garbage collection";
+    case Account::kStorage:
+      return "waiting for storage";
+    case Account::kDecode:
+      return "decoding on the host";
+    case Account::kHostCopy:
+      return "copies from the host";
     default:
       return account_name(a);
   }

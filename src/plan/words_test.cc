@@ -50,5 +50,13 @@ TEST(Words, WhyTheLoserLost) {
   EXPECT_EQ(why_slower(winner, loser), "1.50 s more waiting: bubble; 500 ms less comm: tensor");
 }
 
+// What a step's ledger can hold has words for a sentence: none is `kernels: optimizer`.
+TEST(Words, AccountsOfAStepHavePhrases) {
+  for (int i = 1; i < static_cast<int>(Account::kCheckpoint); ++i) {
+    const Account a = static_cast<Account>(i);
+    EXPECT_EQ(account_phrase(a).find(':'), std::string::npos) << account_phrase(a);
+  }
+}
+
 }  // namespace
 }  // namespace assay

@@ -15,6 +15,7 @@ namespace {
 constexpr std::string_view kSamePeak = "* against the same peak.";
 constexpr int kBarColumns = 44;
 constexpr size_t kLedgerLinesMost = 12;
+constexpr double kLimitShareLeast = 0.01;     // what takes less limits nothing
 constexpr double kLedgerShareLeast = 0.0005;  // what rounds to nothing has no line of its own
 
 std::string task_name(Task t) {
@@ -485,18 +486,14 @@ std::string cluster_line(const Setting& s) {
 
 std::string limit_sentence(const Prediction& p) {
   double compute = p.ledger[Account::kUseful] / p.step;
-  Account next = Account::kCommTensor;
   for (int i = 1; i < kAccounts; ++i) {
     const Account a = static_cast<Account>(i);
-    if (info(a).group == "kernels" || info(a).group == "clocks") {
-      compute += p.ledger[a] / p.step;
-    } else if (p.ledger[a] > p.ledger[next]) {
-      next = a;
-    }
+    if (info(a).group == "kernels" || info(a).group == "clocks") compute += p.ledger[a] / p.step;
   }
-  const double share = p.ledger[next] / p.step;
-  const std::string limit = fmt::format("{} ({})", account_phrase(next), percent(share));
-  if (share < 0.005) return "Compute-bound.";
+  const Account largest = largest_loss(p.ledger);
+  const double share = p.ledger[largest] / p.step;
+  if (share < kLimitShareLeast) return "Compute-bound.";
+  const std::string limit = fmt::format("{} ({})", account_phrase(largest), percent(share));
   if (compute >= 0.7) return fmt::format("Compute-bound; next limit: {}.", limit);
   return fmt::format("Held back by {}.", limit);
 }

@@ -32,7 +32,8 @@ std::string plan_json(const PlanResult&, const Stamp&, const PlanOutlook& = {});
 std::string workload_line(const Setting&);
 std::string cluster_line(const Setting&);
 
-// `Compute-bound; next limit: tensor-parallel traffic (8.9 %).`
+// What takes most of a step beside useful work, as the ledger of the screen has it:
+// `Compute-bound; next limit: memory-bound kernels (16.9 %).`
 std::string limit_sentence(const Prediction&);
 
 }  // namespace assay

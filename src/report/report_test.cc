@@ -159,6 +159,23 @@ TEST(PlanReport, QuietKeepsWhatTheAsteriskMeans) {
   EXPECT_NE(plan_text(r, quiet, kStamp).find("* against the same peak."), std::string::npos);
 }
 
+TEST(PlanReport, TheLimitIsTheLargestLossOfTheLedger) {
+  Prediction p;
+  p.step = Seconds(1);
+  p.ledger[Account::kUseful] = Seconds(0.6);
+  p.ledger[Account::kMemoryBound] = Seconds(0.169);
+  p.ledger[Account::kCommGrad] = Seconds(0.006);
+  EXPECT_EQ(limit_sentence(p), "Compute-bound; next limit: memory-bound kernels (16.9 %).");
+  p.ledger[Account::kCommGrad] = Seconds(0.231);
+  EXPECT_EQ(limit_sentence(p), "Compute-bound; next limit: gradient traffic (23.1 %).");
+  p.ledger[Account::kUseful] = Seconds(0.4);
+  EXPECT_EQ(limit_sentence(p), "Held back by gradient traffic (23.1 %).");
+  p.ledger = {};
+  p.ledger[Account::kUseful] = Seconds(0.99);
+  p.ledger[Account::kMatmul] = Seconds(0.009);
+  EXPECT_EQ(limit_sentence(p), "Compute-bound.");
+}
+
 TEST(PlanReport, CountsWhatWasTried) {
   const PlanResult r = planned({"llama-3.1-70b", "h100-128"}, {});
   const std::string tried =
