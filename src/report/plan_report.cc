@@ -448,7 +448,7 @@ Json outlook_json(const std::optional<Outlook>& o, const PlanOutlook& of) {
 
 std::string workload_line(const Setting& s) {
   const Workload& w = s.workload;
-  const std::string name = w.name.empty() ? w.model.name : w.name;
+  const std::string& name = w.model.name.empty() ? w.name : w.model.name;
   const RunFigures run = run_figures(s, Prediction{});
   if (w.model.kind == ModelKind::kDlrm) {
     return fmt::format("{}, batch {}, {} samples", name, count(w.global_batch), scaled(run.tokens));

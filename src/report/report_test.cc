@@ -176,6 +176,14 @@ TEST(PlanReport, TheLimitIsTheLargestLossOfTheLedger) {
   EXPECT_EQ(limit_sentence(p), "Compute-bound.");
 }
 
+// A file's name says nothing of what is trained.
+TEST(PlanReport, TitleNamesTheModel) {
+  Setting s = planned({"llama-2-7b", "h100-16"}, {"workload.model=gpt2"}).description.setting;
+  EXPECT_TRUE(workload_line(s).starts_with("gpt-2 pretraining, ")) << workload_line(s);
+  s.workload.name = "sixteen";
+  EXPECT_TRUE(workload_line(s).starts_with("gpt-2 pretraining, ")) << workload_line(s);
+}
+
 TEST(PlanReport, CountsWhatWasTried) {
   const PlanResult r = planned({"llama-3.1-70b", "h100-128"}, {});
   const std::string tried =

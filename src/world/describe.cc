@@ -87,7 +87,10 @@ void Describer::read_workload(double tokens) {
   const Value& value = inputs_.workload.value;
   reader_.read_struct(value, w, "workload");
   result_.has_workload = true;
-  result_.workload_name = take_name(value, inputs_.workload.label);
+  // Who names a model alone names the workload by it, also where --set then takes another model.
+  const bool by_model = find_entry<Model>(catalog_, inputs_.workload.label) != nullptr;
+  result_.workload_name =
+      take_name(value, by_model && !w.model.name.empty() ? w.model.name : inputs_.workload.label);
   w.name = result_.workload_name;
   if (w.model.name.empty()) w.model.name = w.name;
   if (std::isnan(tokens) || tokens < 0 || tokens > 1e18) {

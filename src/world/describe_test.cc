@@ -74,6 +74,13 @@ TEST(Describe, TwoNames) {
   EXPECT_EQ(d->setting.fabric_params.name, "infiniband");
 }
 
+TEST(Describe, AnotherModelNamesTheWorkload) {
+  const Described d = of({"llama-3.1-8b", "h100-64"}, {"workload.model=gpt2"});
+  ASSERT_TRUE(d) << render(d.error());
+  EXPECT_EQ(d->setting.workload.model.name, "gpt-2");
+  EXPECT_EQ(d->workload_name, "gpt-2");
+}
+
 TEST(Describe, OrderDoesNotMatter) {
   const Described a = of({"llama-3.1-70b", "h100-1024"});
   const Described b = of({"h100-1024", "llama-3.1-70b"});
