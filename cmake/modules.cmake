@@ -1,7 +1,7 @@
 # Modules in the order of src/LAYERS.
 assay_module(base LIBS fmt::fmt)
 assay_module(config DEPS base PRIVATE yaml)
-assay_module(world DEPS base config PRIVATE simdjson)
+assay_module(world DEPS base config)
 include(cmake/embed_catalog.cmake)
 assay_module(ledger DEPS base)
 assay_module(perf DEPS world ledger)

@@ -2,13 +2,14 @@
 // read by lists of synonyms, what they leave unsaid comes from a table of their defaults.
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cmath>
 #include <initializer_list>
 #include <optional>
 
 #include <fmt/format.h>
-#include <simdjson.h>
 
+#include "config/json.h"
 #include "world/describe.h"
 #include "world/rules.h"
 
@@ -16,10 +17,10 @@ namespace assay {
 namespace {
 
 constexpr size_t kMaxConfigBytes = size_t{4} << 20;
-constexpr size_t kMaxDepth = 32;
+constexpr const char* kOtherModels =
+    "give the config.json of a transformer, or name a model (`assay catalog list models`)";
 
 using Keys = std::initializer_list<const char*>;
-namespace dom = simdjson::dom;
 
 // What an architecture's code does when its config does not say. From the classes' defaults in the
 // transformers library, from memory.
@@ -84,12 +85,12 @@ constexpr Defaults kUsual = {"", true, false, true, false, false};
 
 class ConfigReader {
  public:
-  ConfigReader(const dom::object& root, const std::string& file, Diagnostics& problems)
-      : root_(root), text_(root), file_(file), problems_(problems) {
+  ConfigReader(const Value& root, Diagnostics& problems)
+      : root_(root), text_(&root), problems_(problems) {
     // Models with eyes and ears keep the language model's shape one level down.
     for (const char* key : {"text_config", "llm_config", "language_config"}) {
-      dom::object inner;
-      if (root.at_key(key).get(inner) == simdjson::SUCCESS) text_ = inner;
+      const Entry* inner = root.find(key);
+      if (inner != nullptr && inner->value.is_map()) text_ = &inner->value;
     }
   }
 
@@ -97,14 +98,17 @@ class ConfigReader {
     const std::string type = model_type();
     type_ = type;
     if (type.find("mamba") != std::string::npos || type.find("rwkv") != std::string::npos) {
-      problem(fmt::format("`{}` is not a transformer; Assay cannot describe it yet", type));
+      problem(find("model_type")->at,
+              fmt::format("`{}` is not a transformer; Assay cannot describe it yet", type),
+              kOtherModels);
       return model_;
     }
     if (const std::string other = other_layers(); !other.empty()) {
-      problem(
-          fmt::format("`{}` mixes attention with other layers (`{}`); Assay cannot describe it "
-                      "yet",
-                      type, other));
+      problem(find(other.c_str())->at,
+              fmt::format("`{}` mixes attention with other layers (`{}`); Assay cannot describe it "
+                          "yet",
+                          type, other),
+              kOtherModels);
       return model_;
     }
     defaults_ = defaults_for(type);
@@ -124,41 +128,55 @@ class ConfigReader {
     return model_;
   }
 
- private:
-  void problem(std::string message, std::string help = "") {
-    Diagnostic d;
-    d.message = std::move(message);
-    d.help = std::move(help);
-    d.at.file = file_;
-    problems_.push_back(std::move(d));
+  // Where a number was read, for whoever finds it out of range; the whole file where it was not.
+  Mark place_of(double number) const {
+    for (const auto& [value, at] : numbers_) {
+      if (value == number) return at;
+    }
+    return {root_.at.source};
   }
 
-  std::optional<dom::element> find(const char* key) const {
-    for (const dom::object& object : {text_, root_}) {
-      dom::element found;
-      const bool here = object.at_key(key).get(found) == simdjson::SUCCESS;
-      if (here && !found.is_null()) return found;
+ private:
+  void problem(const Mark& at, std::string message, std::string help) {
+    problems_.push_back(problem_at(at, std::move(message), std::move(help)));
+  }
+
+  // The value of a key that says something: null is as good as nothing.
+  const Value* find(const char* key) const {
+    for (const Value* object : {text_, &root_}) {
+      const Entry* entry = object->find(key);
+      if (entry != nullptr && !entry->value.is_null()) return &entry->value;
     }
-    return {};
+    return nullptr;
+  }
+
+  static std::optional<double> number(const Value& value) {
+    const char* end = value.text.data() + value.text.size();
+    double read = 0;
+    const auto [stop, error] = std::from_chars(value.text.data(), end, read);
+    if (!value.is_scalar() || value.quoted || error != std::errc() || stop != end) return {};
+    return read;
   }
 
   // The first of the keys that is there, as a whole number; 0 when none is.
   int64_t whole(Keys keys) {
     constexpr double kMost = 1e15;
     for (const char* key : keys) {
-      const std::optional<dom::element> e = find(key);
-      if (!e) continue;
-      double value = 0;
-      const bool number = e->get(value) == simdjson::SUCCESS;
-      if (!number || value != std::floor(value) || std::abs(value) > kMost) {
-        problem(fmt::format("`{}` must be a whole number", key));
+      const Value* stated = find(key);
+      if (stated == nullptr) continue;
+      const std::optional<double> value = number(*stated);
+      if (!value || *value != std::floor(*value) || std::abs(*value) > kMost) {
+        problem(stated->at, fmt::format("`{}` must be a whole number", key),
+                "write digits alone, without quotes");
         return 0;
       }
-      if (value < 0) {
-        problem(fmt::format("`{}` must not be negative", key));
+      if (*value < 0) {
+        problem(stated->at, fmt::format("`{}` must not be negative", key),
+                "write what the model has");
         return 0;
       }
-      return static_cast<int64_t>(value);
+      numbers_.emplace_back(*value, stated->at);
+      return static_cast<int64_t>(*value);
     }
     for (const Omitted& o : kOmitted) {
       if (o.key == *keys.begin() && type_ == o.type) return o.value;
@@ -169,27 +187,37 @@ class ConfigReader {
   int64_t needed(Keys keys) {
     const size_t before = problems_.size();
     const int64_t value = whole(keys);
-    if (value == 0 && problems_.size() == before) {
-      std::string others;
-      for (const char* key : keys) others += fmt::format("{}{}", others.empty() ? "" : ", ", key);
-      problem(fmt::format("`{}` is missing", *keys.begin()),
-              fmt::format("looked for {}; is this the config.json of a model?", others));
+    if (value != 0 || problems_.size() != before) return value;
+    std::string others;
+    for (const char* key : keys) {
+      if (const Value* stated = find(key)) {
+        problem(stated->at, fmt::format("`{}` must be at least 1", key),
+                "write what the model has");
+        return value;
+      }
+      others += fmt::format("{}{}", others.empty() ? "" : ", ", key);
     }
+    problem(text_->at, fmt::format("`{}` is missing", *keys.begin()),
+            fmt::format("looked for {}; is this the config.json of a model?", others));
     return value;
   }
 
   std::optional<bool> flag(const char* key) const {
-    const std::optional<dom::element> e = find(key);
-    bool value = false;
-    if (!e || e->get(value) != simdjson::SUCCESS) return {};
-    return value;
+    const Value* value = find(key);
+    const bool answer = value != nullptr && !value->quoted;
+    if (!answer || (value->text != "true" && value->text != "false")) return {};
+    return value->text == "true";
   }
 
   std::string word(const char* key) const {
-    const std::optional<dom::element> e = find(key);
-    std::string_view value;
-    if (!e || e->get(value) != simdjson::SUCCESS) return "";
-    return sanitize(std::string(value), 100);
+    const Value* value = find(key);
+    return value != nullptr && value->quoted ? sanitize(value->text, 100) : "";
+  }
+
+  // The items of a list; none where it is something else.
+  std::vector<Value> items(const char* key) const {
+    const Value* value = find(key);
+    return value != nullptr ? value->items : std::vector<Value>();
   }
 
   // The text model's type where there is one: `gemma3_text`, not `gemma3`.
@@ -202,14 +230,10 @@ class ConfigReader {
                             "linear_num_value_heads", "linear_attn_config", "lru_width"}) {
       if (find(key)) return key;
     }
-    const std::optional<dom::element> types = find("layer_types");
-    dom::array list;
-    if (!types || types->get(list) != simdjson::SUCCESS) return "";
-    for (dom::element e : list) {
-      std::string_view kind;
-      if (e.get(kind) == simdjson::SUCCESS && kind.find("attention") == std::string_view::npos)
+    for (const Value& kind : items("layer_types")) {
+      if (!kind.quoted) continue;
+      if (kind.text.find("attention") == std::string::npos || kind.text.starts_with("linear"))
         return "layer_types";
-      if (kind.starts_with("linear")) return "layer_types";
     }
     return "";
   }
@@ -268,13 +292,10 @@ class ConfigReader {
     if (falcon && !new_falcon) model_.kv_heads = single ? 1 : 0;
     if (type == "gpt_bigcode" && flag("multi_query").value_or(true)) model_.kv_heads = 1;
     if (type == "mpt") {
-      const std::optional<dom::element> attention = find("attn_config");
-      dom::object config;
-      int64_t heads = 0;
-      if (attention && attention->get(config) == simdjson::SUCCESS &&
-          config.at_key("kv_n_heads").get(heads) == simdjson::SUCCESS && heads > 0) {
-        model_.kv_heads = heads;
-      }
+      const Value* attention = find("attn_config");
+      const Entry* heads = attention != nullptr ? attention->find("kv_n_heads") : nullptr;
+      const double stated = heads != nullptr ? number(heads->value).value_or(0) : 0;
+      if (stated >= 1 && stated <= 65536) model_.kv_heads = static_cast<int64_t>(stated);
     }
     if (model_.head_dim > 0 && model_.head_dim * model_.heads == model_.hidden) {
       model_.head_dim = 0;
@@ -311,7 +332,8 @@ class ConfigReader {
       model_.shared_expert_ffn = shared * model_.expert_ffn;
     }
     model_.dense_layers = whole({"first_k_dense_replace", "num_dense_layers"});
-    model_.dense_layers = std::max(model_.dense_layers, listed("mlp_only_layers"));
+    model_.dense_layers =
+        std::max(model_.dense_layers, static_cast<int64_t>(items("mlp_only_layers").size()));
     const int64_t every = whole({"decoder_sparse_step", "moe_layer_freq", "moe_layer_frequency",
                                  "interleave_moe_layer_step"});
     model_.moe_every = std::max<int64_t>(1, every);
@@ -326,13 +348,6 @@ class ConfigReader {
     if (all_moe) model_.ffn = 0;
   }
 
-  int64_t listed(const char* key) const {
-    const std::optional<dom::element> e = find(key);
-    dom::array items;
-    if (!e || e->get(items) != simdjson::SUCCESS) return 0;
-    return static_cast<int64_t>(items.size());
-  }
-
   void windows(const std::string& type) {
     int64_t window = whole({"sliding_window", "sliding_window_size", "local_attention"});
     if (flag("use_sliding_window") == false) window = 0;
@@ -344,15 +359,11 @@ class ConfigReader {
 
   // The share of layers that use the window.
   double window_share(const std::string& type) {
-    const std::optional<dom::element> types = find("layer_types");
-    dom::array list;
-    if (types && types->get(list) == simdjson::SUCCESS && list.size() > 0) {
-      double sliding = 0;
-      for (dom::element e : list) {
-        std::string_view kind;
-        if (e.get(kind) == simdjson::SUCCESS && kind == "sliding_attention") sliding += 1;
-      }
-      return sliding / static_cast<double>(list.size());
+    if (const std::vector<Value> types = items("layer_types"); !types.empty()) {
+      const auto sliding = std::count_if(types.begin(), types.end(), [](const Value& kind) {
+        return kind.text == "sliding_attention";
+      });
+      return static_cast<double>(sliding) / static_cast<double>(types.size());
     }
     const int64_t pattern = whole({"sliding_window_pattern", "global_attn_every_n_layers"});
     if (pattern > 1) return 1 - 1 / static_cast<double>(pattern);
@@ -372,48 +383,44 @@ class ConfigReader {
     if (decoders > 0) model_.layers = decoders;
   }
 
-  dom::object root_, text_;
+  const Value& root_;
+  const Value* text_;  // the language model's part
   std::string type_;
-  const std::string& file_;
   Diagnostics& problems_;
+  std::vector<std::pair<double, Mark>> numbers_;
   Defaults defaults_ = kUsual;
   Model model_;
 };
 
 // The limits of the fields hold for a config, too.
-void check_limits(const Model& model, const std::string& file, Diagnostics& problems) {
+void check_limits(const Model& model, const ConfigReader& reader, Diagnostics& problems) {
   fields(model, [&](const char* key, const auto& member, const Limits& limits, const char* what) {
     using T = std::remove_cvref_t<decltype(member)>;
     if constexpr (std::is_same_v<T, int64_t> || std::is_same_v<T, double>) {
       const double value = static_cast<double>(member);
       if (value >= limits.min && value <= limits.max) return;
-      Diagnostic d;
-      d.message = fmt::format("{} ({}) is out of range: {}", key, what, value);
-      d.at.file = file;
-      problems.push_back(d);
+      problems.push_back(problem_at(reader.place_of(value),
+                                    fmt::format("{} ({}) is out of range: {}", key, what, value),
+                                    fmt::format("write {:.0f} to {:.0f}", limits.min, limits.max)));
     }
   });
-}
-
-Diagnostics failure(const std::string& file, std::string message, std::string help = "") {
-  Diagnostic d;
-  d.message = std::move(message);
-  d.help = std::move(help);
-  d.at.file = file;
-  return {d};
 }
 
 }  // namespace
 
 std::optional<Diagnostic> left_out_of_config(const std::string& text, const std::string& file) {
-  for (const auto& [key, what] : {std::pair("\"vision_config\"", "vision tower"),
-                                  std::pair("\"mm_vision_tower\"", "vision tower"),
-                                  std::pair("\"audio_config\"", "audio tower")}) {
-    if (text.find(key) == std::string::npos) continue;
+  for (const auto& [key, what] :
+       {std::pair<std::string, const char*>("\"vision_config\"", "vision tower"),
+        {"\"mm_vision_tower\"", "vision tower"},
+        {"\"audio_config\"", "audio tower"}}) {
+    Sources sources;
+    const Source* source = sources.add(file, text);
+    const size_t at = source->text.find(key);
+    if (at == std::string::npos) continue;
     Diagnostic d =
-        failure(file, fmt::format("its {} is left out: the text model alone is planned", what),
-                "add its parameters and tokens to the model, or expect less")
-            .front();
+        problem_at({source, at, key.size()},
+                   fmt::format("its {} is left out: the text model alone is planned", what),
+                   "add its parameters and tokens to the model, or expect less");
     d.severity = Severity::kWarning;
     return d;
   }
@@ -421,30 +428,25 @@ std::optional<Diagnostic> left_out_of_config(const std::string& text, const std:
 }
 
 tl::expected<Model, Diagnostics> read_hf_config(const std::string& text, const std::string& file) {
-  if (text.size() > kMaxConfigBytes) {
-    return tl::unexpected(failure(
-        file, fmt::format("larger than {} MB: not a model's config.json", kMaxConfigBytes >> 20)));
-  }
-  dom::parser parser;
-  if (parser.allocate(std::max<size_t>(text.size(), 64), kMaxDepth) != simdjson::SUCCESS) {
-    return tl::unexpected(failure(file, "not enough memory to read this"));
-  }
-  dom::object root;
-  const simdjson::error_code error = parser.parse(text).get(root);
-  if (error == simdjson::INCORRECT_TYPE) {
-    return tl::unexpected(failure(file, "a JSON object is expected"));
-  }
-  if (error != simdjson::SUCCESS) {
-    return tl::unexpected(
-        failure(file, fmt::format("not valid JSON: {}", simdjson::error_message(error))));
-  }
+  Sources sources;
   Diagnostics problems;
-  const Model model = ConfigReader(root, file, problems).read();
-  if (problems.empty()) check_limits(model, file, problems);
-  if (problems.empty()) {
-    Sources sources;
-    check_model(model, "model", {sources.add(file, "")}, problems);
+  if (text.size() > kMaxConfigBytes) {
+    return tl::unexpected(Diagnostics{problem_at(
+        {sources.add(file, "")},
+        fmt::format("larger than {} MB: not a model's config.json", kMaxConfigBytes >> 20),
+        "is it the right file?")});
   }
+  const Source* source = sources.add(file, text);
+  const std::optional<Value> root = parse_json(*source, problems);
+  if (!root) return tl::unexpected(std::move(problems));
+  if (!root->is_map()) {
+    return tl::unexpected(Diagnostics{
+        problem_at(root->at, "a JSON object is expected", "give the config.json of a model")});
+  }
+  ConfigReader reader(*root, problems);
+  const Model model = reader.read();
+  if (problems.empty()) check_limits(model, reader, problems);
+  if (problems.empty()) check_model(model, "model", root->at, problems);
   if (!problems.empty()) return tl::unexpected(std::move(problems));
   return model;
 }

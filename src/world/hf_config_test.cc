@@ -105,6 +105,38 @@ TEST(HfConfig, EveryMissingFieldIsNamed) {
   EXPECT_EQ(model.error()[0].message, "`num_hidden_layers` is missing");
 }
 
+// Each with its place and a way out.
+TEST(HfConfig, MistakesAreShownInPlace) {
+  const std::string shape = R"({"num_hidden_layers": 4,
+    "num_attention_heads": 8, "intermediate_size": 64, "vocab_size": 9,
+    )";
+  struct Mistake {
+    std::string text, message;
+    int line, column;
+  };
+  const Mistake mistakes[] = {
+      {shape + R"("hidden_size": "abc"})", "`hidden_size` must be a whole number", 3, 20},
+      {shape + R"("hidden_size": 0})", "`hidden_size` must be at least 1", 3, 20},
+      {shape + R"("hidden_size": 99999999})", "hidden (model width) is out of range: 99999999", 3,
+       20},
+      {shape + R"("model_type": "mamba"})",
+       "`mamba` is not a transformer; Assay cannot describe it yet", 3, 19},
+      {shape + "\"hidden_size\": 512\n", "not valid JSON: the file ends inside the `{` of line 1",
+       3, 22},
+      {"{}", "`num_hidden_layers` is missing", 1, 1},
+  };
+  for (const Mistake& m : mistakes) {
+    const tl::expected<Model, Diagnostics> model = read_hf_config(m.text, "config.json");
+    ASSERT_FALSE(model) << m.message;
+    const Diagnostic& d = model.error().front();
+    EXPECT_EQ(d.message, m.message);
+    EXPECT_EQ(d.at.line, m.line) << m.message;
+    EXPECT_EQ(d.at.column, m.column) << m.message;
+    EXPECT_FALSE(d.help.empty()) << m.message;
+    EXPECT_FALSE(d.source_line.empty()) << m.message;
+  }
+}
+
 TEST(HfConfig, HostileTexts) {
   const std::string base = R"("hidden_size": 512, "num_attention_heads": 8, "vocab_size": 9,
                               "intermediate_size": 64)";
