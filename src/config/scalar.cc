@@ -184,6 +184,15 @@ tl::expected<Number, ScalarError> lex_number(std::string_view text) {
     return tl::unexpected(ScalarError{fmt::format("is out of range: `{}`", shown(s)),
                                       "no figure has so many digits; is it the right one?"});
   }
+  if (n.written == "0" && n.rest.size() > 1 && lower(n.rest.substr(0, 1)) == "x") {
+    uint64_t whole = 0;
+    const char* last = n.rest.data() + n.rest.size();
+    const auto [stop, wrong] = std::from_chars(n.rest.data() + 1, last, whole, 16);
+    if (wrong == std::errc() && stop == last) {
+      return tl::unexpected(ScalarError{fmt::format("must be a decimal number, not `{}`", shown(s)),
+                                        fmt::format("write {}", whole)});
+    }
+  }
   if (n.rest.size() > 1 && n.rest[0] == ',' && is_digit(n.rest[1])) {
     return tl::unexpected(ScalarError{fmt::format("must be a number, not `{}`", shown(s)),
                                       "write it without commas, or with `_`: 1_000"});
@@ -307,9 +316,12 @@ tl::expected<double, ScalarError> parse_whole(std::string_view text) {
                     fmt::format("write {} or {}", n->value * 1000, n->value * 1024)});
   }
   if (!n->rest.empty()) {
+    // What stands before a slip may be no good number itself.
+    const bool usable = n->value >= 1 && n->value == std::floor(n->value);
     return tl::unexpected(
         ScalarError{fmt::format("must be a whole number, not `{}`", shown(trimmed(text))),
-                    fmt::format("write digits alone, as in `{}`", shown(n->written))});
+                    fmt::format("write digits alone, as in `{}`",
+                                usable ? shown(n->written) : std::string("4096"))});
   }
   if (n->value != std::floor(n->value)) {
     return tl::unexpected(ScalarError{

@@ -99,6 +99,17 @@ TEST(Scalar, WholeNumbers) {
   EXPECT_EQ(parse_whole("8k").error().help, "write 8000 or 8192");
 }
 
+// Advice that would be refused in its turn is none.
+TEST(Scalar, AdviceOnWholeNumbersIsUsable) {
+  const auto advice = [](const char* text) { return parse_whole(text).error().help; };
+  EXPECT_EQ(advice("0x1000"), "write 4096");
+  EXPECT_EQ(advice("0XfF"), "write 255");
+  EXPECT_EQ(advice("0xyz"), "write digits alone, as in `4096`");
+  EXPECT_EQ(advice("1.5 GB"), "write digits alone, as in `4096`");
+  EXPECT_EQ(advice("8 GB"), "write digits alone, as in `8`");
+  EXPECT_EQ(parse_quantity("0x10", Dimension::kNumber).error().help, "write 16");
+}
+
 TEST(Scalar, Booleans) {
   EXPECT_TRUE(*parse_bool("true"));
   EXPECT_TRUE(*parse_bool("On"));

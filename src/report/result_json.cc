@@ -202,7 +202,7 @@ void check_held(const Setting& s, const std::string& file, Diagnostics& problems
   const size_t before = problems.size();
   if (s.workload.seq < 1 || s.workload.global_batch < 1)
     problems.push_back(problem("`description.workload` is incomplete", file, "").front());
-  check_model(s.workload.model, "description.workload.model", {}, problems);
+  check_model(s.workload.model, "description.workload.model", Value{}, problems);
   check_cluster(s.cluster, {}, problems);
   for (size_t i = before; i < problems.size(); ++i) problems[i].at.file = file;
 }

@@ -106,7 +106,7 @@ void Describer::read_workload(double tokens) {
             "name one of the catalog, as in `model: llama-3.1-70b`, or describe it");
     return;
   }
-  check_model(w.model, "workload.model", model->value.at, problems_);
+  check_model(w.model, "workload.model", model->value, problems_);
   for (const auto& [key, stated] :
        {std::pair("seq", w.seq), std::pair("global_batch", w.global_batch)}) {
     const Entry* entry = value.find(key);

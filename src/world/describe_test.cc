@@ -491,6 +491,18 @@ TEST(Describe, PrecisionIsOneThatTheAcceleratorHas) {
   EXPECT_TRUE(of({"llama-3.1-8b", "mi355x-1024"}, {"plan.precision=mxfp4"}));
 }
 
+TEST(Describe, ZeroOfWhatAModelNeedsIsNotMissing) {
+  const Described d = of({"llama-3.1-8b", "h100-64"}, {"workload.model.layers=0"});
+  EXPECT_EQ(error(d), "workload.model.layers must be at least 1");
+  const TemporaryYaml file(
+      "workload:\n  model:\n    hidden: 64\n    layers: 0\n    heads: 4\n    ffn: 8\n");
+  const Described missing = of({file.path(), "h100-64"});
+  ASSERT_FALSE(missing);
+  ASSERT_EQ(missing.error().size(), 2u);
+  EXPECT_EQ(missing.error()[0].message, "workload.model.vocab is not stated");
+  EXPECT_EQ(missing.error()[1].at.line, 4);
+}
+
 // What else is wrong hides nothing: all of it is one list.
 TEST(Describe, APrecisionThatIsNotThereIsToldBesideOtherErrors) {
   const std::vector<std::string> wrong{"cluster.nodes=-3", "cluster.pue=0.2", "plan.tp=0",

@@ -446,7 +446,7 @@ tl::expected<Model, Diagnostics> read_hf_config(const std::string& text, const s
   ConfigReader reader(*root, problems);
   const Model model = reader.read();
   if (problems.empty()) check_limits(model, reader, problems);
-  if (problems.empty()) check_model(model, "model", root->at, problems);
+  if (problems.empty()) check_model(model, "model", *root, problems);
   if (!problems.empty()) return tl::unexpected(std::move(problems));
   return model;
 }

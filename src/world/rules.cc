@@ -116,26 +116,33 @@ void complete_fabric(Cluster& c, const Catalog& catalog, Assumptions& assume) {
 // Says what one of several needed numbers lacks.
 class ModelCheck {
  public:
-  ModelCheck(const std::string& path, const Mark& at, Diagnostics& problems)
-      : path_(path), at_(at), problems_(problems) {}
+  ModelCheck(const std::string& path, const Value& stated, Diagnostics& problems)
+      : path_(path), stated_(stated), problems_(problems) {}
 
   void need(int64_t value, const char* key) {
-    if (value <= 0)
-      problem(fmt::format("{}.{} is not stated", path_, key),
-              fmt::format("add `{}: N`, or name a model (`assay catalog list models`)", key));
+    if (value > 0) return;
+    if (const Entry* entry = stated_.find(key)) {
+      const bool list = entry->value.is_list();
+      problem(entry->value.at,
+              fmt::format("{}.{} {}", path_, key, list ? "is empty" : "must be at least 1"),
+              "write what the model has, or remove the key and name a model");
+      return;
+    }
+    problem(stated_.at, fmt::format("{}.{} is not stated", path_, key),
+            fmt::format("add `{}: N`, or name a model (`assay catalog list models`)", key));
   }
   void refuse(bool wrong, const std::string& message,
               const std::string& help = "write what the model's config.json says") {
-    if (wrong) problem(fmt::format("{}: {}", path_, message), help);
+    if (wrong) problem(stated_.at, fmt::format("{}: {}", path_, message), help);
   }
 
  private:
-  void problem(std::string message, std::string help) {
-    problems_.push_back(problem_at(at_, std::move(message), std::move(help)));
+  void problem(const Mark& at, std::string message, std::string help) {
+    problems_.push_back(problem_at(at, std::move(message), std::move(help)));
   }
 
   const std::string& path_;
-  const Mark& at_;
+  const Value& stated_;
   Diagnostics& problems_;
 };
 
@@ -332,8 +339,9 @@ const Node* usual_node(const std::string& accelerator, const Catalog& catalog) {
   return any;
 }
 
-void check_model(const Model& m, const std::string& path, const Mark& at, Diagnostics& problems) {
-  ModelCheck check(path, at, problems);
+void check_model(const Model& m, const std::string& path, const Value& stated,
+                 Diagnostics& problems) {
+  ModelCheck check(path, stated, problems);
   if (m.kind == ModelKind::kDlrm) {
     check_dlrm(m, check);
     return;

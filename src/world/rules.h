@@ -55,7 +55,8 @@ const Stack* default_stack(const Accelerator&, const Catalog&);
 const Node* usual_node(const std::string& accelerator, const Catalog&);
 
 // Contradictions, placed at `at`; `path` is what messages call the thing.
-void check_model(const Model&, const std::string& path, const Mark& at, Diagnostics&);
+// The model's own is placed at the key of `stated` that says it, else at the whole.
+void check_model(const Model&, const std::string& path, const Value& stated, Diagnostics&);
 void check_workload(const Workload&, const Mark& at, Diagnostics&);
 void check_cluster(const Cluster&, const Mark& at, Diagnostics&);
 
