@@ -63,9 +63,15 @@ Verdict enough_layers(const Setting& s, const Plan& p) {
 }
 
 Verdict interleaved_pipeline(const Setting&, const Plan& p) {
-  if (p.vpp <= 1 || p.pp > 1) return std::nullopt;
-  return Impossible{"plan.vpp", "interleaving needs a pipeline",
-                    "set plan.pp above 1 or plan.vpp to 1"};
+  if (p.vpp > 1 && p.pp <= 1) {
+    return Impossible{"plan.vpp", "interleaving needs a pipeline",
+                      "set plan.pp above 1 or plan.vpp to 1"};
+  }
+  if (p.vpp > 1 || p.schedule != Schedule::kInterleaved) return std::nullopt;
+  return Impossible{"plan.schedule", "interleaved needs a pipeline with several chunks per stage",
+                    p.pp > 1 ? "set plan.vpp to at least 2, or leave out plan.schedule"
+                             : "set plan.pp and plan.vpp to at least 2, or leave out "
+                               "plan.schedule"};
 }
 
 Verdict experts_divided(const Setting& s, const Plan& p) {

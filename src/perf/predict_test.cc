@@ -326,6 +326,10 @@ TEST(Impossible, SaysWhatAndHowToMendIt) {
   EXPECT_EQ(why([](Plan& p) { p.vpp = 2; }), "plan.vpp");
   EXPECT_EQ(why([](Plan& p) { p.ep = 2; }), "plan.ep");
   EXPECT_EQ(why([](Plan& p) { p.dp = 7; }), "plan.dp");
+  EXPECT_EQ(why([](Plan& p) { p.schedule = Schedule::kInterleaved; }), "plan.schedule");
+  EXPECT_EQ(why([](Plan& p) { p.schedule = Schedule::kInterleaved, p.pp = 4; }), "plan.schedule");
+  const auto chunks = [](Plan& p) { p.schedule = Schedule::kInterleaved, p.pp = 4, p.vpp = 2; };
+  EXPECT_EQ(why(chunks), "");
   Plan wrong = s.stack.defaults;
   wrong.vpp = wrong.ep = 2;
   wrong.micro_batch = 3;

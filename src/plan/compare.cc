@@ -40,6 +40,10 @@ std::string bundle_of(const std::string& path, const Side& a, const Side& b) {
   }
   if (path.starts_with("stack.") && a.setting.stack.name != b.setting.stack.name) return "stack";
   if (path.starts_with("plan.") && a.searched && b.searched) return "plan";
+  // Chunks of a stage are the interleaved schedule: neither changes without the other.
+  const bool interleaved =
+      a.plan.schedule == Schedule::kInterleaved || b.plan.schedule == Schedule::kInterleaved;
+  if (path == "plan.schedule" && interleaved && a.plan.vpp != b.plan.vpp) return "plan.vpp";
   if (path == "cluster.nodes" || path == "accelerators") return "cluster.nodes";
   return path;
 }

@@ -55,6 +55,18 @@ TEST(Compare, OneChangeExplainsEverything) {
   EXPECT_NEAR(c.difference.interaction_step_s, 0, 1e-9);
 }
 
+TEST(Compare, ChunksAndTheirScheduleAreOneChange) {
+  const std::vector<std::string> stages = with({"plan.pp=2"});
+  std::vector<std::string> chunks = stages;
+  chunks.push_back("plan.vpp=2");
+  const Side a = side({"llama-2-7b", "h100-16"}, stages);
+  const Side b = side({"llama-2-7b", "h100-16"}, chunks);
+  const Comparison c = compare({a, b});
+  ASSERT_EQ(c.changes.size(), 1u);
+  EXPECT_EQ(c.changes[0].path, "plan.vpp");
+  EXPECT_NEAR(c.interaction_step_s, 0, 1e-9);
+}
+
 TEST(Compare, PartsAndInteractionMakeTheWhole) {
   const Side a = side({"llama-2-7b", "h100-16"}, with({"plan.recompute=full"}));
   const Side b =

@@ -143,7 +143,7 @@ void add_hardware(LeverList& list, const Setting& s) {
 
 // Single changes of a plan that a person stated: the best of a searched plan's neighbours is
 // itself.
-void add_neighbours(LeverList& list, const Plan& p) {
+void add_neighbours(LeverList& list, const Plan& p, bool schedule_stated) {
   struct Degree {
     const char* label;
     const char* key;
@@ -157,15 +157,21 @@ void add_neighbours(LeverList& list, const Plan& p) {
   for (const Degree& d : degrees) {
     for (int64_t next : {p.*d.value / 2, p.*d.value * 2}) {
       if (next < 1 || next == p.*d.value) continue;
-      list.plan(fmt::format("{} {} -> {}", d.label, p.*d.value, next),
-                fmt::format("--set plan.{}={}", d.key, next), [&d, next](Plan& q) {
-                  q.*d.value = next;
-                  q.dp = 0;
-                  if (q.vpp > 1 && q.pp > 1)
-                    q.schedule = Schedule::kInterleaved;
-                  else if (q.schedule == Schedule::kInterleaved)
-                    q.schedule = Schedule::kOneFOneB;
-                });
+      Plan changed = p;
+      changed.*d.value = next;
+      changed.dp = 0;
+      if (changed.vpp > 1 && changed.pp > 1)
+        changed.schedule = Schedule::kInterleaved;
+      else if (changed.schedule == Schedule::kInterleaved)
+        changed.schedule = Schedule::kOneFOneB;
+      std::string command = fmt::format("--set plan.{}={}", d.key, next);
+      // Beside a schedule that was stated, other chunks alone would be refused.
+      if (schedule_stated && changed.schedule != p.schedule) {
+        command += fmt::format(" --set plan.schedule={}",
+                               enum_names(Schedule{})[static_cast<size_t>(changed.schedule)]);
+      }
+      list.plan(fmt::format("{} {} -> {}", d.label, p.*d.value, next), command,
+                [&changed](Plan& q) { q = changed; });
     }
   }
   for (Recompute kind : {Recompute::kNone, Recompute::kSelective}) {
@@ -425,7 +431,7 @@ std::vector<WhatIf> levers(const Setting& setting, const Candidate& now,
   add_precision(list, setting, now.plan);
   add_software(list, now.plan);
   add_hardware(list, setting);
-  if (!stated.empty()) add_neighbours(list, now.plan);
+  if (!stated.empty()) add_neighbours(list, now.plan, stated.count("schedule") > 0);
   add_searches(list, setting, now, stated);
   if (std::optional<Attempt> padded = padded_widths(setting, now))
     list.attempts.push_back(std::move(*padded));

@@ -90,7 +90,11 @@ TEST(Advice, HoldsForAPlanThatIsStated) {
   std::vector<std::string> sets = plan;
   sets.push_back("workload.seq=32768");
   expect_kept({{"llama-3.1-8b", "h100-8"}, sets});
-  expect_kept({{"llama-3.1-70b", "h100-64"}, {"plan.tp=8", "plan.pp=2", "plan.micro_batch=1"}});
+  std::vector<std::string> stages{"plan.tp=8", "plan.pp=2", "plan.micro_batch=1"};
+  expect_kept({{"llama-3.1-70b", "h100-64"}, stages});
+  // Chunks beside a schedule that has none are refused; the advice states both.
+  stages.push_back("plan.schedule=1f1b");
+  expect_kept({{"llama-3.1-70b", "h100-64"}, stages});
 }
 
 TEST(Advice, HoldsForASearchedPlan) { expect_kept({{"llama-3.1-8b", "h100-16"}, {}}); }

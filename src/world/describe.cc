@@ -33,6 +33,7 @@ class Describer {
   void read_operations();
   void read_stack();
   void read_plan();
+  void settle_schedule();
   void settle_precision();
   // What no section can know alone.
   void check_together();
@@ -323,7 +324,34 @@ void Describer::read_plan() {
   for (const Entry& entry : value.entries) {
     if (!is_reserved_key(entry.key)) result_.plan_keys.insert(entry.key);
   }
+  settle_schedule();
   settle_precision();
+}
+
+// Chunks of a stage are what interleaving is. Of two statements that exclude each other neither is
+// dropped in silence.
+void Describer::settle_schedule() {
+  Plan& plan = result_.plan;
+  const Value& value = inputs_.plan.value;
+  const bool chunks = plan.vpp > 1;
+  if (!result_.origins.contains("plan.schedule")) {
+    if (chunks) plan.schedule = Schedule::kInterleaved;
+    return;
+  }
+  if (!result_.origins.contains("plan.vpp")) return;  // the search chooses it
+  const bool interleaved = plan.schedule == Schedule::kInterleaved;
+  if (interleaved == chunks) return;
+  const Mark& at = value.find("schedule")->value.at;
+  if (interleaved) {
+    problem(at, "plan.schedule: interleaved needs chunks of a stage, and plan.vpp is 1",
+            "set plan.vpp to at least 2, or leave out plan.schedule");
+  } else {
+    const auto name = enum_names(plan.schedule)[static_cast<size_t>(plan.schedule)];
+    problem(
+        at,
+        fmt::format("plan.schedule: {} has no virtual stages, and plan.vpp is {}", name, plan.vpp),
+        "leave out plan.vpp, or plan.schedule: plan.vpp above 1 is interleaved");
+  }
 }
 
 // A stated format that the accelerator has not is a mistake; a stack's is replaced.

@@ -491,6 +491,27 @@ TEST(Describe, PrecisionIsOneThatTheAcceleratorHas) {
   EXPECT_TRUE(of({"llama-3.1-8b", "mi355x-1024"}, {"plan.precision=mxfp4"}));
 }
 
+// Neither of two settings that exclude each other is dropped in silence.
+TEST(Describe, AScheduleAndItsChunksAgree) {
+  const auto with = [](std::vector<std::string> sets) {
+    return of({"llama-3.1-70b", "h100-128"}, std::move(sets));
+  };
+  for (const char* schedule : {"1f1b", "zero-bubble", "gpipe"}) {
+    const std::string stated = std::string("plan.schedule=") + schedule;
+    const Described both = with({stated, "plan.vpp=2"});
+    EXPECT_EQ(error(both), "plan.schedule: " + std::string(schedule) +
+                               " has no virtual stages, and plan.vpp is 2");
+    EXPECT_TRUE(with({stated, "plan.vpp=1"}));
+    EXPECT_TRUE(with({stated}));
+  }
+  EXPECT_EQ(help(with({"plan.schedule=interleaved", "plan.vpp=1"})),
+            "set plan.vpp to at least 2, or leave out plan.schedule");
+  EXPECT_TRUE(with({"plan.schedule=interleaved"}));  // the search chooses how many
+  const Described chunks = with({"plan.vpp=2"});
+  ASSERT_TRUE(chunks);
+  EXPECT_EQ(chunks->plan.schedule, Schedule::kInterleaved);
+}
+
 TEST(Describe, ZeroOfWhatAModelNeedsIsNotMissing) {
   const Described d = of({"llama-3.1-8b", "h100-64"}, {"workload.model.layers=0"});
   EXPECT_EQ(error(d), "workload.model.layers must be at least 1");
