@@ -117,6 +117,21 @@ Verdict experts_among_ranks(const Setting& s, const Plan& p) {
       "choose ep as a divisor of tp x cp x dp"};
 }
 
+// Copies of the weights are sharded alike: each over as many of the ranks that share them.
+Verdict copies_divided(const Setting& s, const Plan& p) {
+  const int64_t ranks = replicas(s, p) * p.cp, group = p.sharding_group;
+  if (group <= 0 || ranks % group == 0) return std::nullopt;
+  int64_t below = std::min(group, ranks), above = group;
+  while (ranks % below != 0) --below;
+  while (above < ranks && ranks % above != 0) ++above;
+  std::string nearest = std::to_string(below);
+  if (above <= ranks) nearest += fmt::format(" or {}", above);
+  return Impossible{
+      "plan.sharding_group",
+      fmt::format("groups of {} do not divide the {} ranks that share the weights", group, ranks),
+      fmt::format("set it to {}, or leave it out for all of them", nearest)};
+}
+
 Verdict batch_divided(const Setting& s, const Plan& p) {
   const int64_t dp = replicas(s, p), batch = s.workload.global_batch;
   if (batch % (dp * p.micro_batch) == 0) return std::nullopt;
@@ -133,7 +148,7 @@ Verdict sequence_divided(const Setting& s, const Plan& p) {
                     divisors(s.workload.seq, 256)};
 }
 
-constexpr Rule kSizeRules[] = {stated_replicas, experts_among_ranks, batch_divided,
+constexpr Rule kSizeRules[] = {stated_replicas, experts_among_ranks, copies_divided, batch_divided,
                                sequence_divided};
 constexpr Rule kModelRules[] = {heads_divided, key_values_shared,    enough_heads,
                                 enough_layers, interleaved_pipeline, experts_divided};

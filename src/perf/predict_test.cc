@@ -339,6 +339,23 @@ TEST(Impossible, SaysWhatAndHowToMendIt) {
   EXPECT_EQ(Predictor(s).impossible(wrong)->setting, settings.front());
 }
 
+TEST(Impossible, ShardingGroupsDivideTheRanks) {
+  const Setting s = setting("llama-3.1-8b", "h100-64", "megatron-core", 64, 8192, 512);
+  const auto fix = [&](int64_t group, int64_t cp) {
+    Plan p = s.stack.defaults;
+    p.sharding_group = group;
+    p.cp = cp;
+    const auto verdict = Predictor(s).impossible(p);
+    EXPECT_TRUE(!verdict || verdict->setting == "plan.sharding_group");
+    return verdict ? verdict->fix : std::string();
+  };
+  for (const int64_t good : {0, 1, 8, 64}) EXPECT_EQ(fix(good, 1), "") << good;
+  EXPECT_EQ(fix(3, 1), "set it to 2 or 4, or leave it out for all of them");
+  EXPECT_EQ(fix(63, 1), "set it to 32 or 64, or leave it out for all of them");
+  EXPECT_EQ(fix(100, 1), "set it to 64, or leave it out for all of them");
+  EXPECT_EQ(fix(64, 2), "");  // ranks of a context share the weights, too
+}
+
 // A search finds the place where a model is most wrong: the best A100 run ever measured is 62.7 %.
 TEST(Promises, NoMoreThanWasEverMeasuredOnA100) {
   const Setting s = setting("gpt-3-175b", "a100-4096", "megatron-core", 4096, 2048, 2048);

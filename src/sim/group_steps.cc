@@ -25,7 +25,10 @@ Size predicted(const Setting& whole, Plan plan, int64_t dp, int64_t dp_whole, El
   s.workload.global_batch =
       policy == ElasticBatch::kKeep ? (batch + each - 1) / each * each : batch / dp_whole * dp;
   Predictor predictor(s);
-  if (predictor.impossible(plan)) return {};
+  // Ranks that are left need not be whole sharding groups.
+  Plan whole_copies = plan;
+  whole_copies.sharding_group = 0;
+  if (predictor.impossible(whole_copies)) return {};
   return {predictor.predict(plan).step.v, s.workload.global_batch};
 }
 

@@ -416,7 +416,7 @@ void Maker::replica_memory(const Plan& plan, int64_t dp) {
     return;
   }
   Predictor predictor(setting_);
-  if (predictor.impossible(plan)) return;
+  if (predictor.impossible(*in_.plan)) return;
   const MemoryUse use = predictor.memory(plan);
   if (use.fits()) return;
   out_.problems.push_back(
