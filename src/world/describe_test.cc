@@ -485,7 +485,7 @@ TEST(Describe, PrecisionIsOneThatTheAcceleratorHas) {
   EXPECT_FALSE(assumes(*hopper, "plan.precision"));
   const Described four = of({"llama-3.1-8b", "h100-64"}, {"plan.precision=nvfp4"});
   EXPECT_EQ(error(four), "plan.precision: h100-sxm5-80gb has no nvfp4");
-  EXPECT_EQ(help(four), "use one of fp32, tf32, fp16, bf16, fp8, mxfp8, int8");
+  EXPECT_EQ(help(four), "use one of fp32, tf32, fp16, bf16, fp8, int8");
   EXPECT_FALSE(of({"llama-3.1-8b", "a100-4096"}, {"plan.precision=fp8"}));
   EXPECT_FALSE(of({"llama-3.1-8b", "mi355x-1024"}, {"plan.precision=nvfp4"}));
   EXPECT_TRUE(of({"llama-3.1-8b", "mi355x-1024"}, {"plan.precision=mxfp4"}));
@@ -522,6 +522,18 @@ TEST(Describe, ZeroOfWhatAModelNeedsIsNotMissing) {
   ASSERT_EQ(missing.error().size(), 2u);
   EXPECT_EQ(missing.error()[0].message, "workload.model.vocab is not stated");
   EXPECT_EQ(missing.error()[1].at.line, 4);
+}
+
+TEST(Describe, BlockScaledEightBitsNeedHardware) {
+  for (const char* without : {"h100", "mi300x", "l40s", "tpu-v7"}) {
+    const Described d = of({"llama-3.1-8b", without}, {"plan.precision=mxfp8"});
+    EXPECT_NE(error(d).find("has no mxfp8"), std::string::npos) << without;
+    EXPECT_EQ(help(d).find("mxfp8"), std::string::npos) << help(d);
+  }
+  for (const char* with : {"b200", "gb300", "rtx-5090", "mi355x"}) {
+    const Described d = of({"llama-3.1-8b", with}, {"plan.precision=mxfp8"});
+    EXPECT_TRUE(d) << error(d);
+  }
 }
 
 // What else is wrong hides nothing: all of it is one list.

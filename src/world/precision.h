@@ -6,9 +6,9 @@
 
 namespace assay {
 
-// fp8: per-tensor scaled; mxfp8: block scaled in hardware (or emulated block scaling on Hopper);
-// nvfp4, mxfp4: 4-bit forward and backward, with some layers kept at 8 or 16 bits by the stack;
-// NVIDIA's format and the open one (OCP MX), on the same hardware path.
+// fp8: per-tensor scaled; mxfp8: block scaled in hardware (in published runs on Hopper, by
+// software); nvfp4, mxfp4: 4-bit forward and backward, with some layers kept at 8 or 16 bits by the
+// stack; NVIDIA's format and the open one (OCP MX), on the same hardware path.
 enum class Precision { kFp32, kTf32, kFp16, kBf16, kFp8, kMxfp8, kNvfp4, kMxfp4, kInt8 };
 constexpr int kPrecisions = 9;
 

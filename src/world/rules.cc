@@ -285,8 +285,11 @@ bool supports(const Accelerator& a, Precision p) {
     case Precision::kBf16:
       return a.bf16.v > 0;
     case Precision::kFp8:
-    case Precision::kMxfp8:  // scaled by blocks in hardware, or by the library as on Hopper
       return a.fp8.v > 0;
+    case Precision::kMxfp8:
+      // Scales per block came to hardware together with 4 bits, which need them: Blackwell's
+      // block-scaled MMA, CDNA4's scaled MFMA. Before, libraries scale fp8.
+      return a.fp8.v > 0 && a.fp4.v > 0;
     case Precision::kNvfp4:
       return a.fp4.v > 0 && (vendor == "nvidia" || vendor.empty());
     case Precision::kMxfp4:
