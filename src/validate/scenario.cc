@@ -141,8 +141,10 @@ void apply_sharding(const Run& run, bool resembles, Scenario& s) {
       s.assumed.push_back("weights stay gathered beside a pipeline");
     }
     // Megatron-FSDP fetches and reduces under the computation, and its guide reduces in 16 bits
-    // (NVIDIA/Megatron-LM, docs/discussions/megatron-fsdp-user-guide).
-    if (s.plan.zero == 3 && s.setting.stack.sharding == "3d" && s.setting.stack.library == "nccl") {
+    // (NVIDIA/Megatron-LM, docs/discussions/megatron-fsdp-user-guide). Gaudi's is taken as alike.
+    const std::string& library = s.setting.stack.library;
+    const bool megatron = s.setting.stack.sharding == "3d" && library != "neuron";
+    if (s.plan.zero == 3 && megatron) {
       s.plan.overlap_grad = s.plan.overlap_param = true;
       s.setting.stack.gradient_comm_bytes = std::min(2.0, s.setting.stack.gradient_comm_bytes);
     }

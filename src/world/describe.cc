@@ -32,6 +32,7 @@ class Describer {
   void note_idle();
   void read_operations();
   void read_stack();
+  void check_stack(const Mark& at);
   void read_plan();
   void settle_schedule();
   void settle_precision();
@@ -315,6 +316,23 @@ void Describer::read_stack() {
   }
   if (inputs_.stack.given) reader_.read_struct(value, stack, "stack");
   result_.stack_name = take_name(value, stack.name);
+  if (named) check_stack(value.find("base")->value.at);
+}
+
+// Its costs are then another maker's, but a port may exist that nobody here knows of.
+void Describer::check_stack(const Mark& at) {
+  const Accelerator& a = result_.setting.cluster.accelerator;
+  const Stack& stack = result_.setting.stack;
+  const Stack* instead = stack_instead(stack, a, catalog_);
+  if (instead == nullptr) return;
+  Diagnostic d = problem_at(
+      at,
+      fmt::format("stack {} does not run on {} of {}: it communicates by {}",
+                  sanitize(result_.stack_name, 60), sanitize(a.name, 60), sanitize(a.vendor, 40),
+                  stack.library),
+      fmt::format("use {}, or another that communicates by {}", instead->name, instead->library));
+  d.severity = Severity::kWarning;
+  result_.warnings.push_back(std::move(d));
 }
 
 void Describer::read_plan() {

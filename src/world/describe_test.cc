@@ -512,6 +512,30 @@ TEST(Describe, AScheduleAndItsChunksAgree) {
   EXPECT_EQ(chunks->plan.schedule, Schedule::kInterleaved);
 }
 
+TEST(Describe, AStackOfAnotherMakerIsAWarning) {
+  const auto warned = [](const char* cluster, const char* stack) {
+    const Described d = of({"llama-3.1-8b", cluster}, {std::string("stack=") + stack});
+    EXPECT_TRUE(d) << error(d);
+    return d && !d->warnings.empty() ? d->warnings[0].message + "; " + d->warnings[0].help : "";
+  };
+  EXPECT_EQ(warned("h100-64", "nxd"),
+            "stack nxd does not run on h100-sxm5-80gb of NVIDIA: it communicates by neuron; use "
+            "megatron-core, or another that communicates by nccl");
+  EXPECT_NE(warned("h100-64", "gaudi").find("use megatron-core"), std::string::npos);
+  EXPECT_NE(warned("h100-64", "maxtext").find("use jax-gpu"), std::string::npos);
+  EXPECT_NE(warned("tpu-v5p", "megatron-core").find("use maxtext"), std::string::npos);
+  EXPECT_NE(warned("trainium2", "pytorch-fsdp2").find("use nxd"), std::string::npos);
+  for (const char* own : {"megatron-core", "pytorch-fsdp2", "jax-gpu", "deepspeed-zero"}) {
+    EXPECT_EQ(warned("h100-64", own), "");
+    EXPECT_EQ(warned("mi300x", own), "");
+  }
+  EXPECT_EQ(warned("gaudi3-128gb", "gaudi"), "");
+  EXPECT_EQ(warned("max-1550-128gb", "transformers"), "");
+  // What nobody here knows is not judged.
+  EXPECT_TRUE(
+      of({"llama-3.1-8b", "h100-64"}, {"stack=nxd", "stack.library=own"})->warnings.empty());
+}
+
 TEST(Describe, ZeroOfWhatAModelNeedsIsNotMissing) {
   const Described d = of({"llama-3.1-8b", "h100-64"}, {"workload.model.layers=0"});
   EXPECT_EQ(error(d), "workload.model.layers must be at least 1");

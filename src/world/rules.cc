@@ -332,6 +332,22 @@ const Stack* default_stack(const Accelerator& accelerator, const Catalog& catalo
   return catalog.stacks.empty() ? nullptr : &catalog.stacks.front();
 }
 
+const Stack* stack_instead(const Stack& stack, const Accelerator& accelerator,
+                           const Catalog& catalog) {
+  const Stack* usual = default_stack(accelerator, catalog);
+  if (accelerator.vendor.empty() || usual == nullptr || usual->library == stack.library)
+    return nullptr;
+  bool known = false;
+  const Stack* alike = usual->sharding == stack.sharding ? usual : nullptr;
+  for (const Stack& other : catalog.stacks) {
+    known |= other.library == stack.library;
+    const bool same = other.library == usual->library && other.sharding == stack.sharding;
+    if (alike == nullptr && same) alike = &other;
+  }
+  if (!known) return nullptr;
+  return alike != nullptr ? alike : usual;
+}
+
 const Node* usual_node(const std::string& accelerator, const Catalog& catalog) {
   const Node* any = nullptr;
   for (const Node& node : catalog.nodes) {

@@ -51,6 +51,11 @@ std::string supported_precisions(const Accelerator&);
 // The stack that clusters of this vendor usually run; null when the catalog has none at all.
 const Stack* default_stack(const Accelerator&, const Catalog&);
 
+// What to run in place of a stack that does not run on this accelerator: one whose communication
+// library its usual stack has, sharding alike where there is one. Null where it runs, or where
+// nobody knows: no maker, or a library that is nobody's in the catalog.
+const Stack* stack_instead(const Stack&, const Accelerator&, const Catalog&);
+
 // The node that an accelerator usually sits in; null when the catalog has none.
 const Node* usual_node(const std::string& accelerator, const Catalog&);
 
