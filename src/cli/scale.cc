@@ -15,21 +15,31 @@
 namespace assay {
 namespace {
 
-// Sizes beyond a single node need a fabric, which a single node does not have.
-bool grow_fabric(Setting& setting, const std::vector<int64_t>& sizes) {
+// Sizes beyond a single node need a fabric, which a single node does not have. One that was stated
+// to be none stays.
+Diagnostics grow_fabric(Description& d, const std::vector<int64_t>& sizes) {
+  Setting& setting = d.setting;
   Cluster grown = setting.cluster;
-  if (!grow_cluster(grown, *std::max_element(sizes.begin(), sizes.end()), catalog())) return false;
+  const bool joined = grow_cluster(grown, *std::max_element(sizes.begin(), sizes.end()), catalog());
+  if (!joined) {
+    return {problem_of(
+        d.origins, "cluster.node",
+        fmt::format("the nodes of {} have no NICs, so that more of them cannot be joined",
+                    d.cluster_name),
+        "state `cluster.node.nics` and `cluster.node.nic_bandwidth`, or name another node")};
+  }
+  const auto kind = d.origins.find("cluster.fabric.kind");
+  const bool stated = kind != d.origins.end() && !kind->second.file.empty() &&
+                      !kind->second.file.starts_with("catalog/");
+  if (stated && grown.fabric.kind != setting.cluster.fabric.kind) {
+    return {problem_of(
+        d.origins, "cluster.fabric.kind",
+        fmt::format("cluster.fabric joins nothing, and {} nodes need one that does", grown.nodes),
+        "state its kind, as in `infiniband`, or sizes of one node")};
+  }
   setting.cluster.fabric = grown.fabric;
   resolve(setting, catalog());
-  return true;
-}
-
-Diagnostics no_ports(const Description& d) {
-  return {problem_of(
-      d.origins, "cluster.node",
-      fmt::format("the nodes of {} have no NICs, so that more of them cannot be joined",
-                  d.cluster_name),
-      "state `cluster.node.nics` and `cluster.node.nic_bandwidth`, or name another node")};
+  return {};
 }
 
 Arguments without_sizes(Arguments args) {
@@ -51,8 +61,7 @@ InputRefusal check(const Context&, const Arguments& args) {
       [&](const DescribeAttempt& attempt) {
         Description d = *attempt.readable;
         const std::vector<int64_t> wanted = parse_sizes(sizes);
-        if (wanted.empty() || grow_fabric(d.setting, wanted)) return Diagnostics();
-        return no_ports(d);
+        return wanted.empty() ? Diagnostics() : grow_fabric(d, wanted);
       });
   refusal.usage.insert(refusal.usage.begin(), wrong.begin(), wrong.end());
   return refusal;
@@ -74,7 +83,8 @@ int run(const Context& context, const Arguments& args) {
   Progress progress(context, "scale");
   options.progress = progress.callback();
   Setting& setting = description->setting;
-  if (!grow_fabric(setting, options.sizes)) return reject(context, no_ports(*description));
+  if (const Diagnostics problems = grow_fabric(*description, options.sizes); !problems.empty())
+    return reject(context, problems);
   fit_batch(setting.workload, options.sizes, description->assumed, description->origins);
   const ScaleResult result = scale(setting, description->plan, description->plan_keys, options);
   bool any = false;

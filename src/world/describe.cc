@@ -176,6 +176,7 @@ void Describer::read_cluster(int64_t gpus) {
   const Mark option{gpus != 0 ? inputs_.sources.add(fmt::format("--gpus {}", gpus), "") : nullptr};
   size_cluster(gpus != 0 ? gpus : stated_gpus, nodes_stated, gpus != 0 ? option : value.at);
   if (!clean_since(before)) return;
+  check_fabric(c, value, problems_);
   Assumptions assume(result_.assumed, result_.origins);
   complete_cluster(c, catalog_, assume);
   check_cluster(c, value.at, problems_);

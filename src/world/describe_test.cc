@@ -536,6 +536,16 @@ TEST(Describe, AStackOfAnotherMakerIsAWarning) {
       of({"llama-3.1-8b", "h100-64"}, {"stack=nxd", "stack.library=own"})->warnings.empty());
 }
 
+TEST(Describe, SeveralNodesNeedAFabric) {
+  for (const char* none : {"cluster.fabric.kind=none", "cluster.fabric=single-node"}) {
+    const Described d = of({"llama-3.1-8b", "h100-128"}, {none});
+    EXPECT_EQ(error(d), "cluster.fabric joins nothing, and 16 nodes need one that does") << none;
+    EXPECT_TRUE(of({"llama-3.1-8b", "h100-8"}, {none}));
+  }
+  // What nobody stated is filled in: a catalog's single node, and more of it.
+  EXPECT_TRUE(of({"llama-3.1-8b", "h100-8"}, {"cluster.nodes=4"}));
+}
+
 TEST(Describe, ZeroOfWhatAModelNeedsIsNotMissing) {
   const Described d = of({"llama-3.1-8b", "h100-64"}, {"workload.model.layers=0"});
   EXPECT_EQ(error(d), "workload.model.layers must be at least 1");

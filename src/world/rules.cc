@@ -384,6 +384,19 @@ void check_workload(const Workload& w, const Mark& at, Diagnostics& problems) {
   }
 }
 
+void check_fabric(const Cluster& c, const Value& stated, Diagnostics& problems) {
+  const Entry* fabric = stated.find("fabric");
+  if (fabric == nullptr || c.nodes < 2 || !joins_nothing(c)) return;
+  const Entry* kind = fabric->value.is_map() ? fabric->value.find("kind") : fabric;
+  if (kind == nullptr) kind = fabric->value.find("base");
+  if (kind == nullptr) return;
+  problems.push_back(problem_at(kind->value.at,
+                                fmt::format("cluster.fabric joins nothing, and {} nodes need one "
+                                            "that does",
+                                            c.nodes),
+                                "state its kind, as in `infiniband`, or use one node"));
+}
+
 void check_cluster(const Cluster& c, const Mark& at, Diagnostics& problems) {
   const auto refuse = [&](bool wrong, std::string message, std::string help = "") {
     if (wrong) problems.push_back(problem_at(at, std::move(message), std::move(help)));

@@ -64,5 +64,8 @@ const Node* usual_node(const std::string& accelerator, const Catalog&);
 void check_model(const Model&, const std::string& path, const Value& stated, Diagnostics&);
 void check_workload(const Workload&, const Mark& at, Diagnostics&);
 void check_cluster(const Cluster&, const Mark& at, Diagnostics&);
+// Several nodes of which `stated` itself says that nothing joins them. Before complete_cluster,
+// which takes a fabric of one node for one that nobody stated.
+void check_fabric(const Cluster&, const Value& stated, Diagnostics&);
 
 }  // namespace assay
