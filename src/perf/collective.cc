@@ -319,7 +319,7 @@ Links resolve_links(const Cluster& cluster, const CollectiveParams& scaleup,
   links.oversubscription = f.oversubscription;
   links.nodes_per_leaf = f.nodes_per_leaf;
   links.in_switch_reduction = f.in_switch_reduction;
-  links.slowest_link = f.degraded_links > 0 ? f.degraded_speed : 1;
+  links.slowest_link = cluster.slow_links() > 0 ? f.degraded_speed : 1;
   links.scaleup_params = scaleup;
   links.fabric_params = fabric;
   if (f.efficiency > 0) {

@@ -50,7 +50,7 @@ constexpr Bandwidth kFloorNics{1.25e9};
 
 // The cluster's links. An accelerator without a scale-up link talks over PCIe; `fabric.efficiency`,
 // where stated, replaces the fabric entry's bus_efficiency (all-to-all keeps its ratio to it); one
-// degraded link slows every ring that passes it, so any positive `degraded_links` counts as one.
+// degraded link slows every ring that passes it, so a share of them that is a link counts as all.
 Links resolve_links(const Cluster&, const CollectiveParams& scaleup,
                     const CollectiveParams& fabric);
 

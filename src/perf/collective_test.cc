@@ -339,7 +339,8 @@ TEST(Collective, ResolvedLinks) {
   c.accelerator.pcie_bandwidth = Bandwidth(32e9);
   c.node.nics = 0;
   c.fabric.efficiency = 0.7;
-  c.fabric.degraded_links = 0.001;
+  c.nodes = 8;
+  c.fabric.degraded_links = 0.1;
   c.fabric.degraded_speed = 0.25;
   Links l = resolve_links(c, entry("pcie4"), entry("tcp"));
   EXPECT_EQ(l.scaleup.v, 32e9);
@@ -354,6 +355,21 @@ TEST(Collective, ResolvedLinks) {
   EXPECT_EQ(l.scaleup.v, 450e9);
   EXPECT_EQ(l.node_nics.v, 400e9);
   EXPECT_EQ(l.scaleup_domain, 8);
+}
+
+TEST(Collective, LessThanHalfALinkIsNone) {
+  Cluster c;
+  c.nodes = 8;
+  c.node.nics = 8;
+  c.node.nic_bandwidth = Bandwidth(50e9);
+  c.fabric.degraded_speed = 0.25;
+  for (const auto& [share, slow] : {std::pair(0.0001, 0), std::pair(0.0078, 0),
+                                    std::pair(0.0079, 1), std::pair(0.02, 1), std::pair(1.0, 64)}) {
+    c.fabric.degraded_links = share;
+    EXPECT_EQ(c.slow_links(), slow) << share;
+    const Links l = resolve_links(c, entry("nvlink4"), entry("infiniband"));
+    EXPECT_EQ(l.slowest_link, slow > 0 ? 0.25 : 1) << share;
+  }
 }
 
 // ---- Against measurements ----

@@ -131,7 +131,7 @@ void add_hardware(LeverList& list, const Setting& s) {
     list.setting("non-blocking fabric", "--set cluster.fabric.oversubscription=1",
                  [](Setting& t) { t.cluster.fabric.oversubscription = 1; });
   }
-  if (s.cluster.fabric.degraded_links > 0) {
+  if (s.cluster.slow_links() > 0) {
     list.setting("slow links repaired", "--set cluster.fabric.degraded_links=0",
                  [](Setting& t) { t.cluster.fabric.degraded_links = 0; });
   }

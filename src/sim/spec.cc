@@ -204,8 +204,8 @@ void Maker::leaf_switches() {
     const double ports = rails / static_cast<double>(std::max<int64_t>(1, in_.plan->tp));
     Setting less = setting_;
     less.cluster.fabric.degraded_links = 1 / nodes();
-    less.cluster.fabric.degraded_speed = std::min(
-        c.fabric.degraded_links > 0 ? c.fabric.degraded_speed : 1.0, std::max(0.5, 1 - 1 / ports));
+    less.cluster.fabric.degraded_speed =
+        std::min(c.slow_links() > 0 ? c.fabric.degraded_speed : 1.0, std::max(0.5, 1 - 1 / ports));
     s.takes_nodes = false;
     s.per_year *= rails;
     s.slow_by = std::max(0.0, predicted(less) / predicted(setting_) - 1);
@@ -439,8 +439,7 @@ void Maker::stragglers() {
   s.fail_slow_least = r.fail_slow_least;
   s.fail_slow_most = r.fail_slow_most;
   // A fabric that is slow all the time has that in its step already.
-  const Fabric& fabric = setting_.cluster.fabric;
-  if (fabric.degraded_links > 0 || nodes() <= 1 || r.slow_links_per_month <= 0) return;
+  if (setting_.cluster.slow_links() > 0 || nodes() <= 1 || r.slow_links_per_month <= 0) return;
   Setting degraded = setting_;
   degraded.cluster.fabric.degraded_links = 1 / nodes();
   degraded.cluster.fabric.degraded_speed = r.slow_link_speed;

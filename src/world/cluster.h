@@ -68,7 +68,8 @@ void fields(T& f, V&& visit) {
   visit("rail_optimised", f.rail_optimised, kAny, "NIC i of every node on leaf i");
   visit("nodes_per_leaf", f.nodes_per_leaf, kCount, "nodes below one leaf (or rail group)");
   visit("in_switch_reduction", f.in_switch_reduction, kAny, "in-switch reduction in use");
-  visit("degraded_links", f.degraded_links, kFraction, "fraction of links that run slow");
+  visit("degraded_links", f.degraded_links, kFraction,
+        "fraction of links that run slow; half a link or more is one");
   visit("degraded_speed", f.degraded_speed, Limits{0.001, 1}, "speed of a slow link over nominal");
   visit("efficiency", f.efficiency, kFraction, "achieved over nominal; zero: by kind");
 }
@@ -85,6 +86,11 @@ struct Cluster {
   double inlet_c = 25;          // cooling supply; hotter silicon clocks lower under the same cap
 
   int64_t accelerators() const { return nodes * node.accelerators; }
+  // Whole ones: a share of less than half a link is none.
+  int64_t slow_links() const {
+    const auto links = static_cast<double>(nodes * (node.nics > 0 ? node.nics : 1));
+    return static_cast<int64_t>(fabric.degraded_links * links + 0.5);
+  }
   int64_t scaleup_domain() const {
     return fabric.scaleup_domain > 0 ? fabric.scaleup_domain : node.accelerators;
   }
