@@ -62,9 +62,9 @@ TEST(Compare, ChunksAndTheirScheduleAreOneChange) {
   const Side a = side({"llama-2-7b", "h100-16"}, stages);
   const Side b = side({"llama-2-7b", "h100-16"}, chunks);
   const Comparison c = compare({a, b});
-  ASSERT_EQ(c.changes.size(), 1u);
-  EXPECT_EQ(c.changes[0].path, "plan.vpp");
-  EXPECT_NEAR(c.interaction_step_s, 0, 1e-9);
+  ASSERT_EQ(c.difference.changes.size(), 1u);
+  EXPECT_EQ(c.difference.changes[0].path, "plan.vpp");
+  EXPECT_NEAR(c.difference.interaction_step_s, 0, 1e-9);
 }
 
 TEST(Compare, PartsAndInteractionMakeTheWhole) {

@@ -1,0 +1,106 @@
+// Settings that exclude each other, and hardware that lacks what is asked of it.
+#include <gtest/gtest.h>
+
+#include "world/describe_case.h"
+
+namespace assay {
+namespace {
+
+TEST(Describe, PrecisionIsOneThatTheAcceleratorHas) {
+  const Described volta = of({"llama-3.1-8b", "v100-128"});
+  ASSERT_TRUE(volta) << render(volta.error());
+  EXPECT_EQ(volta->plan.precision, Precision::kFp16);
+  EXPECT_TRUE(assumes(*volta, "plan.precision"));
+  const Described hopper = of({"llama-3.1-8b", "h100-64"});
+  ASSERT_TRUE(hopper);
+  EXPECT_EQ(hopper->plan.precision, Precision::kBf16);
+  EXPECT_FALSE(assumes(*hopper, "plan.precision"));
+  const Described four = of({"llama-3.1-8b", "h100-64"}, {"plan.precision=nvfp4"});
+  EXPECT_EQ(error(four), "plan.precision: h100-sxm5-80gb has no nvfp4");
+  EXPECT_EQ(help(four), "use one of fp32, tf32, fp16, bf16, fp8, int8");
+  EXPECT_FALSE(of({"llama-3.1-8b", "a100-4096"}, {"plan.precision=fp8"}));
+  EXPECT_FALSE(of({"llama-3.1-8b", "mi355x-1024"}, {"plan.precision=nvfp4"}));
+  EXPECT_TRUE(of({"llama-3.1-8b", "mi355x-1024"}, {"plan.precision=mxfp4"}));
+}
+
+// Neither of two settings that exclude each other is dropped in silence.
+TEST(Describe, AScheduleAndItsChunksAgree) {
+  const auto with = [](std::vector<std::string> sets) {
+    return of({"llama-3.1-70b", "h100-128"}, std::move(sets));
+  };
+  for (const char* schedule : {"1f1b", "zero-bubble", "gpipe"}) {
+    const std::string stated = std::string("plan.schedule=") + schedule;
+    const Described both = with({stated, "plan.vpp=2"});
+    EXPECT_EQ(error(both), "plan.schedule: " + std::string(schedule) +
+                               " has no virtual stages, and plan.vpp is 2");
+    EXPECT_TRUE(with({stated, "plan.vpp=1"}));
+    EXPECT_TRUE(with({stated}));
+  }
+  EXPECT_EQ(help(with({"plan.schedule=interleaved", "plan.vpp=1"})),
+            "set plan.vpp to at least 2, or leave out plan.schedule");
+  EXPECT_TRUE(with({"plan.schedule=interleaved"}));  // the search chooses how many
+  const Described chunks = with({"plan.vpp=2"});
+  ASSERT_TRUE(chunks);
+  EXPECT_EQ(chunks->plan.schedule, Schedule::kInterleaved);
+}
+
+TEST(Describe, AStackOfAnotherMakerIsAWarning) {
+  const auto warned = [](const char* cluster, const char* stack) {
+    const Described d = of({"llama-3.1-8b", cluster}, {std::string("stack=") + stack});
+    EXPECT_TRUE(d) << error(d);
+    return d && !d->warnings.empty() ? d->warnings[0].message + "; " + d->warnings[0].help : "";
+  };
+  EXPECT_EQ(warned("h100-64", "nxd"),
+            "stack nxd does not run on h100-sxm5-80gb of NVIDIA: it communicates by neuron; use "
+            "megatron-core, or another that communicates by nccl");
+  EXPECT_NE(warned("h100-64", "gaudi").find("use megatron-core"), std::string::npos);
+  EXPECT_NE(warned("h100-64", "maxtext").find("use jax-gpu"), std::string::npos);
+  EXPECT_NE(warned("tpu-v5p", "megatron-core").find("use maxtext"), std::string::npos);
+  EXPECT_NE(warned("trainium2", "pytorch-fsdp2").find("use nxd"), std::string::npos);
+  for (const char* own : {"megatron-core", "pytorch-fsdp2", "jax-gpu", "deepspeed-zero"}) {
+    EXPECT_EQ(warned("h100-64", own), "");
+    EXPECT_EQ(warned("mi300x", own), "");
+  }
+  EXPECT_EQ(warned("gaudi3-128gb", "gaudi"), "");
+  EXPECT_EQ(warned("max-1550-128gb", "transformers"), "");
+  // What nobody here knows is not judged.
+  EXPECT_TRUE(
+      of({"llama-3.1-8b", "h100-64"}, {"stack=nxd", "stack.library=own"})->warnings.empty());
+}
+
+TEST(Describe, SeveralNodesNeedAFabric) {
+  for (const char* none : {"cluster.fabric.kind=none", "cluster.fabric=single-node"}) {
+    const Described d = of({"llama-3.1-8b", "h100-128"}, {none});
+    EXPECT_EQ(error(d), "cluster.fabric joins nothing, and 16 nodes need one that does") << none;
+    EXPECT_TRUE(of({"llama-3.1-8b", "h100-8"}, {none}));
+  }
+  // What nobody stated is filled in: a catalog's single node, and more of it.
+  EXPECT_TRUE(of({"llama-3.1-8b", "h100-8"}, {"cluster.nodes=4"}));
+}
+
+TEST(Describe, ZeroOfWhatAModelNeedsIsNotMissing) {
+  const Described d = of({"llama-3.1-8b", "h100-64"}, {"workload.model.layers=0"});
+  EXPECT_EQ(error(d), "workload.model.layers must be at least 1");
+  const TemporaryYaml file(
+      "workload:\n  model:\n    hidden: 64\n    layers: 0\n    heads: 4\n    ffn: 8\n");
+  const Described missing = of({file.path(), "h100-64"});
+  ASSERT_FALSE(missing);
+  ASSERT_EQ(missing.error().size(), 2u);
+  EXPECT_EQ(missing.error()[0].message, "workload.model.vocab is not stated");
+  EXPECT_EQ(missing.error()[1].at.line, 4);
+}
+
+TEST(Describe, BlockScaledEightBitsNeedHardware) {
+  for (const char* without : {"h100", "mi300x", "l40s", "tpu-v7"}) {
+    const Described d = of({"llama-3.1-8b", without}, {"plan.precision=mxfp8"});
+    EXPECT_NE(error(d).find("has no mxfp8"), std::string::npos) << without;
+    EXPECT_EQ(help(d).find("mxfp8"), std::string::npos) << help(d);
+  }
+  for (const char* with : {"b200", "gb300", "rtx-5090", "mi355x"}) {
+    const Described d = of({"llama-3.1-8b", with}, {"plan.precision=mxfp8"});
+    EXPECT_TRUE(d) << error(d);
+  }
+}
+
+}  // namespace
+}  // namespace assay
