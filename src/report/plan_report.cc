@@ -69,14 +69,38 @@ std::string heading(const PlanResult& r, const Style& style) {
   return out + "\n";
 }
 
+// Where layers do not divide among the stages, how many each holds: `stages of 7 x 12 + 8 layers`.
+std::string uneven_stages(const PlanResult& r) {
+  const Model& m = r.description.setting.workload.model;
+  if (r.plan.pp <= 1 || m.kind == ModelKind::kDlrm) return "";
+  std::vector<std::pair<int64_t, int64_t>> runs;  // stages, layers of each
+  for (int64_t first = 0; first < r.plan.pp;) {
+    const StageRun run = stage_run(m, r.plan.pp, first);
+    const int64_t layers = std::llround(run.content.dense_layers + run.content.moe_layers);
+    if (!runs.empty() && runs.back().second == layers) {
+      runs.back().first += run.count;
+    } else {
+      runs.emplace_back(run.count, layers);
+    }
+    first += run.count;
+  }
+  if (runs.size() == 1) return "";
+  std::vector<std::string> words;
+  for (const auto& [stages, layers] : runs) {
+    words.push_back(stages > 1 ? fmt::format("{} x {}", stages, layers) : std::to_string(layers));
+  }
+  return fmt::format(", stages of {} layers", fmt::join(words, " + "));
+}
+
 std::string best_plan(const PlanResult& r, const Style& style) {
   const size_t indent = 21;
   const std::string title = r.searched ? "Best plan" : "Stated plan";
   std::string out =
       wrap(left(title, indent) + layout(r.plan, r.prediction.dp, "   "), style.width, indent) +
       "\n";
-  out +=
-      wrap(std::string(indent, ' ') + policy(r.plan, r.prediction.dp), style.width, indent) + "\n";
+  out += wrap(std::string(indent, ' ') + policy(r.plan, r.prediction.dp) + uneven_stages(r),
+              style.width, indent) +
+         "\n";
   return out;
 }
 
