@@ -106,6 +106,9 @@ TEST(Scenario, NemoBesideMegatronIsNemo) {
   for (const char* text : {"NeMo 2 / Megatron (NeMo 26.02)", "Megatron/NeMo", "NeMo 2.0, Megatron"})
     EXPECT_EQ(stack(text), nemo) << text;
   EXPECT_EQ(stack("Megatron-LM (NeMo 26.02 container)"), "megatron-lm");
+  EXPECT_EQ(stack("Megatron-Bridge b50da4c (nemo:26.08.00)"), "megatron-core-r26");
+  EXPECT_EQ(stack("NeMo framework release 26.06"), "megatron-core-r26");
+  EXPECT_EQ(stack("Megatron-Bridge (NeMo 26.04)"), nemo);
 }
 
 // Recompute that stops early came with PyTorch 2.1, and with Hugging Face's code in 2026.

@@ -236,6 +236,18 @@ const Stack* front_end(const std::string& words, const Catalog& catalog) {
   return nullptr;
 }
 
+// The release of NeMo that a text names, as year and month (`nemo:26.06.01` is 2606); zero: none.
+int nemo_release(const std::string& words) {
+  const std::vector<std::string> all = split_any(words, " ");
+  for (size_t i = 0; i + 2 < all.size(); ++i) {
+    if (all[i] != "nemo" && all[i] != "release") continue;
+    const std::optional<double> year = cell_number(all[i + 1]), month = cell_number(all[i + 2]);
+    if (year && month && *year >= 20 && *year < 100 && *month >= 1 && *month <= 12)
+      return static_cast<int>(*year) * 100 + static_cast<int>(*month);
+  }
+  return 0;
+}
+
 // The stack that a name means, as a run describes it.
 const Stack* as_run(const Stack* stack, const Run& run, const std::string& words, bool single,
                     const Catalog& catalog) {
@@ -268,6 +280,11 @@ const Stack* as_run(const Stack* stack, const Run& run, const std::string& words
   // NeMo.
   if (stack->name == "megatron-lm" && says(words, "nemo") && !says(words, "megatron lm")) {
     return named(catalog, "megatron-core");
+  }
+  // Its containers of mid 2026 on run another stack.
+  constexpr int kLaterNemo = 2606;
+  if (stack->name == "megatron-core" && nemo_release(words) >= kLaterNemo) {
+    return named(catalog, "megatron-core-r26");
   }
   // Megatron-Core by its own name is started by Megatron-LM's scripts, not by NeMo's recipes.
   if (stack->name == "megatron-core" && says_any(words, {"megatron core", "mcore"}) &&
