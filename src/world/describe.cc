@@ -493,8 +493,10 @@ CheckReport check_file(const std::string& path, const Catalog& catalog) {
   if (inputs.workload.given && !inputs.workload.failed) describer.read_workload(0);
   if (inputs.cluster.given) describer.read_cluster(0);
   if (inputs.site.given) describer.read_site();
-  if (inputs.run.given) describer.read_operations();
-  if (inputs.stack.given) describer.read_stack();
+  // A whole job would be planned with what is usual of these.
+  const bool job = inputs.workload.given && inputs.cluster.given;
+  if (inputs.run.given || job) describer.read_operations();
+  if (inputs.stack.given || job) describer.read_stack();
   describer.read_plan();
   report.problems.insert(report.problems.end(), describer.result().warnings.begin(),
                          describer.result().warnings.end());
