@@ -182,6 +182,13 @@ void read_overlaps(const std::string& words, Remarks& out) {
 }
 
 void read_state_bytes(const std::string& words, Remarks& out) {
+  // All that is kept of a parameter: 16-bit weight and gradient, and the optimizer's states.
+  for (const std::string_view unit : {"bytes a parameter", "bytes per parameter", "bytes param"}) {
+    const std::optional<double> all = number_before(words, unit);
+    if (!all || *all < 8 || *all > 20) continue;
+    out.weight_bytes = out.gradient_bytes = 2;
+    out.optimizer_bytes = *all - 4;
+  }
   if (says_any(words, {"bf16 parameters and optimizer state", "bf16 optimizer state", "pure bf16",
                        "pure fp16", "bf16 optimizer states", "bf16 sr", "stochastic rounding",
                        "bf16 true", "bf16 throughout", "adam states bf16", "adamw states bf16",

@@ -248,6 +248,8 @@ TEST(Cells, RemarksOnMemoryAndModel) {
   EXPECT_EQ(read_remarks("H100 96GB HBM2e 2.4TB/s, 500W power cap; x").power_cap_w, 500);
   EXPECT_EQ(read_remarks("400 W power limit").power_cap_w, 400);
   EXPECT_EQ(read_remarks("bf16 parameters and optimizer state").optimizer_bytes, 4);
+  EXPECT_EQ(read_remarks("fused AdamW, about 12 bytes a parameter").optimizer_bytes, 8);
+  EXPECT_EQ(read_remarks("AdamWBF16 (6 bytes a parameter)").optimizer_bytes, std::nullopt);
   EXPECT_EQ(read_remarks("paged_adamw_8bit").optimizer_bytes, 0);
   EXPECT_EQ(read_remarks("8-bit AdamW").optimizer_bytes, 2);
   EXPECT_EQ(read_remarks("pure fp16 weights").optimizer_bytes, 4);

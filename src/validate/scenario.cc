@@ -521,7 +521,8 @@ MemoryCounter choose_counter(const Run& run) {
   // max_reserved_gib).
   const bool titan = says(plain_words(run.framework), "torchtitan");
   if ((titan || says(words, "gib")) && !says(words, "converted to gb")) out.unit = kGiB;
-  out.device = says_any(words, {"nvidia smi", "driver shows"});
+  out.device = says_any(
+      words, {"nvidia smi", "amd smi", "rocm smi", "npu smi", "dcgm", "driver shows", "monitor"});
   out.reserved = titan || out.device || says(words, "reserved");
   return out;
 }
