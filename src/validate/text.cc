@@ -68,6 +68,26 @@ bool says_any(const std::string& words, const std::vector<std::string_view>& phr
                      [&](std::string_view p) { return says(words, p); });
 }
 
+namespace {
+
+// Whether the next few words say that something is not told: `compile of this row not shown`.
+bool left_open(const std::string& words, size_t from) {
+  constexpr int kNear = 6;
+  static constexpr std::array<std::string_view, 8> kTold = {"shown", "stated", "said",      "given",
+                                                            "named", "known",  "mentioned", "told"};
+  std::string_view last;
+  for (int i = 0; i < kNear && from < words.size(); ++i) {
+    const std::string_view next = word_after(words, from);
+    if (next == "unknown" || next == "unstated") return true;
+    if (last == "not" && one_of(next, kTold)) return true;
+    last = next;
+    from += next.size() + 1;
+  }
+  return false;
+}
+
+}  // namespace
+
 std::optional<bool> claims(const std::string& words, std::string_view phrase) {
   static constexpr std::array<std::string_view, 7> kDenyBefore = {
       "no", "without", "not", "non", "disable", "disabled", "wo"};
@@ -75,6 +95,7 @@ std::optional<bool> claims(const std::string& words, std::string_view phrase) {
                                                                  "no",  "disabled", "not"};
   const size_t at = find_phrase(words, phrase);
   if (at == std::string::npos) return {};
+  if (left_open(words, at + phrase.size() + 1)) return {};
   const std::string_view before = word_before(words, at);
   if (one_of(before, kDenyBefore)) return false;
   // `w/o x` becomes the words `w o x`.

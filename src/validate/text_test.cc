@@ -23,6 +23,10 @@ TEST(Text, ClaimsKnowDenial) {
   EXPECT_EQ(claims(plain_words("w/ MTP"), "mtp"), true);
   EXPECT_EQ(claims(plain_words("cuda_graph=none"), "cuda graph"), false);
   EXPECT_EQ(claims(plain_words("eager"), "compile"), std::nullopt);
+  EXPECT_EQ(claims(plain_words("compile of this row not shown"), "compile"), std::nullopt);
+  EXPECT_EQ(claims(plain_words("torch.compile not stated"), "compile"), std::nullopt);
+  EXPECT_EQ(claims(plain_words("compile: unknown"), "compile"), std::nullopt);
+  EXPECT_EQ(claims(plain_words("compile not used"), "compile"), false);
 }
 
 TEST(Text, NumbersOfCells) {
