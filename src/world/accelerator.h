@@ -34,7 +34,7 @@ struct Accelerator {
 };
 
 template <class T, class V>
-requires std::is_same_v<std::remove_const_t<T>, Accelerator>
+  requires std::is_same_v<std::remove_const_t<T>, Accelerator>
 void fields(T& a, V&& visit) {
   visit("aliases", a.aliases, kAny, "other spellings of the name");
   visit("vendor", a.vendor, kAny, "vendor");

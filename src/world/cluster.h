@@ -23,7 +23,7 @@ struct Node {
 };
 
 template <class T, class V>
-requires std::is_same_v<std::remove_const_t<T>, Node>
+  requires std::is_same_v<std::remove_const_t<T>, Node>
 void fields(T& n, V&& visit) {
   visit("accelerator", n.accelerator, kAny, "accelerator, a catalog name");
   visit("accelerators", n.accelerators, Limits{1, 1024}, "accelerators per node");
@@ -59,7 +59,7 @@ struct Fabric {
 };
 
 template <class T, class V>
-requires std::is_same_v<std::remove_const_t<T>, Fabric>
+  requires std::is_same_v<std::remove_const_t<T>, Fabric>
 void fields(T& f, V&& visit) {
   visit("kind", f.kind, kAny, "transport");
   visit("scaleup_domain", f.scaleup_domain, Limits{0, 65536},
@@ -97,7 +97,7 @@ struct Cluster {
 };
 
 template <class T, class V>
-requires std::is_same_v<std::remove_const_t<T>, Cluster>
+  requires std::is_same_v<std::remove_const_t<T>, Cluster>
 void fields(T& c, V&& visit) {
   visit("node", c.node, kAny, "the node, a catalog name or a mapping");
   visit("nodes", c.nodes, Limits{1, 1e6}, "number of nodes");

@@ -38,7 +38,7 @@ struct CollectiveParams {
 };
 
 template <class T, class V>
-requires std::is_same_v<std::remove_const_t<T>, CollectiveParams>
+  requires std::is_same_v<std::remove_const_t<T>, CollectiveParams>
 void fields(T& c, V&& visit) {
   constexpr Limits kEfficiency{0.001, 2};
   visit("bus_efficiency", c.bus_efficiency, kEfficiency, "large messages, of nominal bandwidth");

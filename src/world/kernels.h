@@ -45,7 +45,7 @@ struct Kernels {
 };
 
 template <class T, class V>
-requires std::is_same_v<std::remove_const_t<T>, Kernels>
+  requires std::is_same_v<std::remove_const_t<T>, Kernels>
 void fields(T& k, V&& visit) {
   visit("matmul", k.matmul, kAny, "matmul behaviour");
   visit("attention_forward", k.attention_forward, kFraction, "portable kernel forward, of peak");

@@ -41,7 +41,7 @@ struct MatmulParams {
 };
 
 template <class T, class V>
-requires std::is_same_v<std::remove_const_t<T>, MatmulParams>
+  requires std::is_same_v<std::remove_const_t<T>, MatmulParams>
 void fields(T& m, V&& visit) {
   constexpr Limits kShare{0.01, 1};
   visit("efficiency", m.efficiency, kShare, "16-bit: of the dense peak, in the main loop");

@@ -108,14 +108,10 @@ struct CatalogOf<Operations> {
 };
 
 template <class T>
-concept InCatalog = requires {
-  CatalogOf<T>::kSection;
-};
+concept InCatalog = requires { CatalogOf<T>::kSection; };
 
 template <class T>
-concept HasAliases = requires(T t) {
-  t.aliases;
-};
+concept HasAliases = requires(T t) { t.aliases; };
 
 // The entry whose name or alias has these letters and digits, or null.
 template <InCatalog T>

@@ -26,7 +26,7 @@ struct FailureKind {
 };
 
 template <class T, class V>
-requires std::is_same_v<std::remove_const_t<T>, FailureKind>
+  requires std::is_same_v<std::remove_const_t<T>, FailureKind>
 void fields(T& f, V&& visit) {
   visit("kind", f.kind, kAny, "root cause");
   visit("count", f.count, kNotNegative, "events over the profile's exposure");
@@ -70,7 +70,7 @@ struct Reliability {
 };
 
 template <class T, class V>
-requires std::is_same_v<std::remove_const_t<T>, Reliability>
+  requires std::is_same_v<std::remove_const_t<T>, Reliability>
 void fields(T& r, V&& visit) {
   visit("exposure_gpu_hours", r.exposure_gpu_hours, kPositive, "over which failures were counted");
   visit("failures", r.failures, kAny, "root causes with their counts");
@@ -148,7 +148,7 @@ struct Checkpointing {
 };
 
 template <class T, class V>
-requires std::is_same_v<std::remove_const_t<T>, Checkpointing>
+  requires std::is_same_v<std::remove_const_t<T>, Checkpointing>
 void fields(T& c, V&& visit) {
   visit("mode", c.mode, kAny, "training waits for storage, or only for the copy to host memory");
   visit("rule", c.rule, kAny, "how the interval is chosen");
@@ -200,7 +200,7 @@ struct Operations {
 };
 
 template <class T, class V>
-requires std::is_same_v<std::remove_const_t<T>, Operations>
+  requires std::is_same_v<std::remove_const_t<T>, Operations>
 void fields(T& o, V&& visit) {
   visit("reliability", o.reliability, kAny, "what fails, a catalog name or a mapping");
   visit("spares", o.spares, kCountOrZero, "spare nodes beside the job");

@@ -53,7 +53,7 @@ struct Plan {
 };
 
 template <class T, class V>
-requires std::is_same_v<std::remove_const_t<T>, Plan>
+  requires std::is_same_v<std::remove_const_t<T>, Plan>
 void fields(T& p, V&& visit) {
   constexpr Limits kDegree{1, 1e6};
   visit("tp", p.tp, kDegree, "tensor parallel");

@@ -23,9 +23,7 @@ struct Provenance {
 };
 
 template <class T>
-concept Described = requires(T& t) {
-  fields(t, [](auto&&...) {});
-};
+concept Described = requires(T& t) { fields(t, [](auto&&...) {}); };
 
 class Reader {
  public:
@@ -49,7 +47,7 @@ class Reader {
   }
 
   template <class E>
-  requires std::is_enum_v<E>
+    requires std::is_enum_v<E>
   void read(const Value& value, E& into, const std::string& path, const Limits&) {
     constexpr auto kNames = enum_names(E{});
     const int index = choice(value, {kNames.begin(), kNames.end()}, path);

@@ -20,7 +20,7 @@ struct Climate {
 };
 
 template <class T, class V>
-requires std::is_same_v<std::remove_const_t<T>, Climate>
+  requires std::is_same_v<std::remove_const_t<T>, Climate>
 void fields(T& c, V&& visit) {
   constexpr Limits kAir{-60, 60};
   visit("latitude", c.latitude, Limits{-90, 90}, "degrees north");
@@ -45,7 +45,7 @@ struct Tariff {
 };
 
 template <class T, class V>
-requires std::is_same_v<std::remove_const_t<T>, Tariff>
+  requires std::is_same_v<std::remove_const_t<T>, Tariff>
 void fields(T& t, V&& visit) {
   visit("flat", t.flat, kNotNegative, "one price for all hours");
   visit("usd_per_mwh", t.usd_per_mwh, Limits{-1000, 20000}, "price of each hour of the day");
@@ -64,7 +64,7 @@ struct Curtailment {
 };
 
 template <class T, class V>
-requires std::is_same_v<std::remove_const_t<T>, Curtailment>
+  requires std::is_same_v<std::remove_const_t<T>, Curtailment>
 void fields(T& c, V&& visit) {
   visit("from_hour", c.from_hour, Limits{0, 23}, "first hour, local");
   visit("to_hour", c.to_hour, Limits{0, 24}, "hour at which it ends");
@@ -85,7 +85,7 @@ struct Power {
 };
 
 template <class T, class V>
-requires std::is_same_v<std::remove_const_t<T>, Power>
+  requires std::is_same_v<std::remove_const_t<T>, Power>
 void fields(T& p, V&& visit) {
   visit("contracted", p.contracted, kPositive, "power at the meter");
   visit("feeds", p.feeds, Limits{1, 16}, "independent feeds");
@@ -139,7 +139,7 @@ struct Cooling {
 };
 
 template <class T, class V>
-requires std::is_same_v<std::remove_const_t<T>, Cooling>
+  requires std::is_same_v<std::remove_const_t<T>, Cooling>
 void fields(T& c, V&& visit) {
   visit("method", c.method, kAny, "how heat leaves the racks");
   visit("rejection", c.rejection, kAny, "how heat leaves the site");
@@ -177,7 +177,7 @@ struct Tier {
 };
 
 template <class T, class V>
-requires std::is_same_v<std::remove_const_t<T>, Tier>
+  requires std::is_same_v<std::remove_const_t<T>, Tier>
 void fields(T& t, V&& visit) {
   visit("availability", t.availability, kFraction, "promised availability");
   visit("outages_per_year", t.outages_per_year, Limits{0, 1000}, "outages of the whole site");
@@ -200,7 +200,7 @@ struct Hall {
 };
 
 template <class T, class V>
-requires std::is_same_v<std::remove_const_t<T>, Hall>
+  requires std::is_same_v<std::remove_const_t<T>, Hall>
 void fields(T& h, V&& visit) {
   visit("racks", h.racks, kCountOrZero, "rack positions");
   visit("rack_power", h.rack_power, kNotNegative, "rating of one position's circuits");
@@ -225,7 +225,7 @@ struct Storage {
 };
 
 template <class T, class V>
-requires std::is_same_v<std::remove_const_t<T>, Storage>
+  requires std::is_same_v<std::remove_const_t<T>, Storage>
 void fields(T& s, V&& visit) {
   visit("read", s.read, kNotNegative, "read bandwidth of all clients");
   visit("write", s.write, kNotNegative, "write bandwidth of all clients");
@@ -246,7 +246,7 @@ struct Registry {
 };
 
 template <class T, class V>
-requires std::is_same_v<std::remove_const_t<T>, Registry>
+  requires std::is_same_v<std::remove_const_t<T>, Registry>
 void fields(T& r, V&& visit) {
   visit("total", r.total, kNotNegative, "registry or the link to it; zero: not limiting");
   visit("per_node", r.per_node, kPositive, "one node, unpacking included");
@@ -261,7 +261,7 @@ struct PricePoint {
 };
 
 template <class T, class V>
-requires std::is_same_v<std::remove_const_t<T>, PricePoint>
+  requires std::is_same_v<std::remove_const_t<T>, PricePoint>
 void fields(T& p, V&& visit) {
   visit("from", p.from, kAny, "date from which it holds");
   visit("on_demand", p.on_demand, kNotNegative, "on-demand price");
@@ -298,7 +298,7 @@ struct Offer {
 };
 
 template <class T, class V>
-requires std::is_same_v<std::remove_const_t<T>, Offer>
+  requires std::is_same_v<std::remove_const_t<T>, Offer>
 void fields(T& o, V&& visit) {
   visit("tenure", o.tenure, kAny, "rented or owned");
   visit("accelerator", o.accelerator, kAny, "what the prices are for");
@@ -326,7 +326,7 @@ struct DataPlace {
 };
 
 template <class T, class V>
-requires std::is_same_v<std::remove_const_t<T>, DataPlace>
+  requires std::is_same_v<std::remove_const_t<T>, DataPlace>
 void fields(T& d, V&& visit) {
   visit("at", d.at, kAny, "where the data are, or `here`");
   visit("jurisdictions", d.jurisdictions, kAny, "where they may be kept");
@@ -345,7 +345,7 @@ struct RunHours {
 };
 
 template <class T, class V>
-requires std::is_same_v<std::remove_const_t<T>, RunHours>
+  requires std::is_same_v<std::remove_const_t<T>, RunHours>
 void fields(T& s, V&& visit) {
   visit("policy", s.policy, kAny, "which hours are used");
   visit("hours", s.hours, Limits{1, 24}, "hours of a day that are used");
@@ -382,7 +382,7 @@ constexpr std::array<std::string_view, 7> kDocuments = {
     "runbooks", "failure-drills", "acceptance-tests"};
 
 template <class T, class V>
-requires std::is_same_v<std::remove_const_t<T>, Site>
+  requires std::is_same_v<std::remove_const_t<T>, Site>
 void fields(T& s, V&& visit) {
   visit("climate", s.climate, kAny, "a catalog name or a mapping");
   visit("power", s.power, kAny, "feeds, limits and tariff");

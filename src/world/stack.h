@@ -156,7 +156,7 @@ struct Stack {
 
 // The part of fields() that memory.h reads.
 template <class T, class V>
-requires std::is_same_v<std::remove_const_t<T>, Stack>
+  requires std::is_same_v<std::remove_const_t<T>, Stack>
 void memory_fields(T& s, V& visit) {
   visit("weight_bytes", s.weight_bytes, kNotNegative, "resident bytes per parameter");
   visit("gradient_bytes", s.gradient_bytes, kNotNegative, "bytes per parameter");
@@ -225,7 +225,7 @@ void exchange_fields(T& s, V&& visit) {
 }
 
 template <class T, class V>
-requires std::is_same_v<std::remove_const_t<T>, Stack>
+  requires std::is_same_v<std::remove_const_t<T>, Stack>
 void fields(T& s, V&& visit) {
   visit("aliases", s.aliases, kAny, "words that select this stack");
   visit("sharding", s.sharding, kAny, "3d, fsdp, zero or jax");

@@ -55,7 +55,7 @@ struct Model {
 };
 
 template <class T, class V>
-requires std::is_same_v<std::remove_const_t<T>, Model>
+  requires std::is_same_v<std::remove_const_t<T>, Model>
 void fields(T& m, V&& visit) {
   constexpr Limits kDim{0, 1e7};
   visit("kind", m.kind, kAny, "transformer or dlrm");
@@ -113,7 +113,7 @@ struct Workload {
 };
 
 template <class T, class V>
-requires std::is_same_v<std::remove_const_t<T>, Workload>
+  requires std::is_same_v<std::remove_const_t<T>, Workload>
 void fields(T& w, V&& visit) {
   visit("model", w.model, kAny, "the model, a catalog name, a config.json or a mapping");
   visit("task", w.task, kAny, "pretrain, sft or lora");
