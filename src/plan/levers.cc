@@ -361,6 +361,21 @@ void try_plan_fixes(FixList& fixes, const std::set<std::string>& stated, const S
   }
 }
 
+// Software that shards weights, on the same collectives: the first of the catalog. Only where the
+// search is free, since a stated plan is of its stack.
+void try_stack_fix(FixList& fixes, const std::set<std::string>& stated, const Stack& stack,
+                   const Catalog& known) {
+  if (!has_pipelines(stack) || !stated.empty()) return;
+  for (const Stack& other : known.stacks) {
+    if (other.sharding != "fsdp" || other.library != stack.library) continue;
+    Attempt attempt = fixes.start("weights sharded by another stack", "--set stack=" + other.name);
+    attempt.setting.stack = other;
+    attempt.plan = open_plan(attempt.setting, attempt.plan);
+    fixes.attempt(attempt);
+    return;
+  }
+}
+
 void try_workload_fixes(FixList& fixes, const Setting& s) {
   for (int64_t seq = s.workload.seq / 2; seq >= 512; seq /= 2) {
     Attempt shorter = fixes.start("", fmt::format("--set workload.seq={}", seq));
@@ -459,6 +474,7 @@ std::vector<WhatIf> fixes(const Setting& setting, const Plan& base,
                           const Catalog& known, const std::function<void(double)>& progress) {
   FixList list(setting, base, stated, progress);
   try_plan_fixes(list, stated, setting.stack);
+  try_stack_fix(list, stated, setting.stack, known);
   list.begin_kind(1);
   try_workload_fixes(list, setting);
   list.begin_kind(2);

@@ -80,6 +80,7 @@ void expect_kept(const Asked& asked) {
 }
 
 TEST(Advice, HoldsWhereNothingFits) {
+  expect_kept({{"llama-3.1-70b", "b200-8"}, {}});  // another stack among them
   expect_kept({{"llama-3.1-70b", "h100-8"}, {}});
   expect_kept({{"llama-2-7b", "h100-1"}, {}});           // no NICs: more nodes are no way out
   expect_kept({{"llama-3.1-70b", "h100-1024"}, {}, 8});  // a part of a cluster
