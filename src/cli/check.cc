@@ -1,9 +1,19 @@
 // assay check: every problem of every file, and what would be assumed.
 #include "cli/commands.h"
+#include "cli/inputs.h"
 #include "report/check_report.h"
 
 namespace assay {
 namespace {
+
+// What only a plan shows, such as degrees that do not divide, where a file holds a whole job.
+Diagnostics stated_plan_problems(const std::string& path) {
+  Request request;
+  request.inputs = {path};
+  const DescribeAttempt attempt = try_describe(request, catalog());
+  const bool stated = attempt.readable && !attempt.readable->plan_keys.empty();
+  return stated ? plan_problems(attempt) : Diagnostics();
+}
 
 int run(const Context& context, const Arguments& args) {
   if (args.operands.empty())
@@ -14,7 +24,9 @@ int run(const Context& context, const Arguments& args) {
   bool wrong = false;
   for (const std::string& path : args.operands) {
     files.push_back({path, check_file(path, catalog())});
-    wrong |= has_errors(files.back().report.problems);
+    Diagnostics& problems = files.back().report.problems;
+    if (!has_errors(problems)) add_further(problems, stated_plan_problems(path));
+    wrong |= has_errors(problems);
   }
   return deliver(context, check_text(files, context.style), check_json(files, context.stamp),
                  wrong ? kInputWrong : kYes);

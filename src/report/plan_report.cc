@@ -314,10 +314,13 @@ std::string found_text(const PlanResult& r, const Style& style, const Stamp& sta
   }
   out += record_text(r, style) + host_text(r, style);
   if (r.prediction.memory.tight()) {
-    out += "\n" +
-           warning("Memory is within 3.3 % of what there is, the median error of its predictions.",
-                   style) +
-           "\n";
+    out +=
+        "\n" +
+        warning(fmt::format("Memory is within {:.1f} % of what there is, the median error of its "
+                            "predictions.",
+                            100 * MemoryUse::kMedianError),
+                style) +
+        "\n";
   }
   if (r.kernels_assumed) {
     const std::string& name = r.description.setting.cluster.accelerator.name;
