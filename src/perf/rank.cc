@@ -71,8 +71,11 @@ void stream(const Rank& r, LayerCost& c, double forward, double backward) {
 
 Seconds linear_time(const Rank& r, const MatmulShape& shape) {
   const Stack& st = r.s.stack;
-  return grouped_time(shape, r.s.cluster.accelerator, r.s.kernels.matmul, st.experts_apart) /
-         st.matmul_quality;
+  const MatmulParams& params = r.s.kernels.matmul;
+  const bool portable =
+      shape.batch > 1 && st.experts_portable && shape.precision == unquantised(shape.precision);
+  return grouped_time(shape, r.s.cluster.accelerator, params, st.experts_apart) /
+         (st.matmul_quality * (portable ? params.grouped_portable : 1.0));
 }
 
 namespace {

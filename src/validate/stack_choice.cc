@@ -276,6 +276,11 @@ const Stack* as_run(const Stack* stack, const Run& run, const std::string& words
     if (!single) return nullptr;  // a stack for one device cannot be meant where many run
     return mixed ? named(catalog, "pytorch-autocast") : stack;
   }
+  // DeepEP takes over most of what torchtitan does to routed tokens.
+  if (stack->name == "pytorch-fsdp2" &&
+      says_any(plain_words(run.framework + " ; " + run.overlap_notes), {"deepep", "hybridep"})) {
+    return named(catalog, "pytorch-fsdp2-deepep");
+  }
   // NeMo is often named beside the Megatron that it runs on; Megatron-LM in NeMo's container is not
   // NeMo.
   if (stack->name == "megatron-lm" && says(words, "nemo") && !says(words, "megatron lm")) {

@@ -30,6 +30,7 @@ struct Stack {
   double matmul_quality = 1;  // over the best library for the device
   // Of what the experts' matmuls cost more one by one than as one perfect kernel.
   double experts_apart = 0.1;
+  bool experts_portable = false;   // by PyTorch's grouped kernel, not by a vendor's library
   double traffic = 1;              // bytes moved by memory-bound ops over the fully fused minimum
   double traffic_plain = 0;        // the same for models without a gated MLP; zero: as `traffic`
   double traffic_compiled = 0.85;  // share of that traffic left under the graph compiler
@@ -235,6 +236,7 @@ void fields(T& s, V&& visit) {
   visit("matmul_quality", s.matmul_quality, Limits{0.01, 2}, "over the best library");
   visit("experts_apart", s.experts_apart, kFraction,
         "experts' matmuls: 0.1 in one kernel, 0.6 over four streams, 0.95 one by one");
+  visit("experts_portable", s.experts_portable, kAny, "experts by PyTorch's grouped kernel");
   visit("traffic", s.traffic, kPositive, "memory-bound traffic over the fused minimum");
   visit("traffic_plain", s.traffic_plain, kNotNegative, "for ungated models; 0: as traffic");
   visit("traffic_compiled", s.traffic_compiled, kFraction, "share left when compiled");
