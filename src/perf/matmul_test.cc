@@ -401,6 +401,38 @@ TEST(MatmulData, ExpertsOneByOneOverStreamsAndGrouped) {
   }
 }
 
+// 16-bit matmuls on an MI355X as published: the default kernels of ROCm/aiter#2559, and hipBLASLt's
+// grouped ones of AMD-AGI/Primus-Turbo#284, whose smaller groups are slower than the model.
+TEST(MatmulData, PublishedOnAnMi355x) {
+  const Result<CsvTable> table = read_csv(std::string(ASSAY_ROOT) + "/test/data/mi355x_gemm.csv");
+  ASSERT_TRUE(table);
+  const Accelerator& mi355x = part("mi355x-288gb");
+  std::map<std::string, std::vector<double>> errors;
+  for (const CsvRow& line : table->rows) {
+    const MatmulShape f{whole(table->cell(line, "m")), whole(table->cell(line, "n")),
+                        whole(table->cell(line, "k")), whole(table->cell(line, "batch"))};
+    MatmulShape s = f;
+    const std::string pass(table->cell(line, "pass"));
+    if (pass == "input_grad") {
+      s = {f.m, f.k, f.n, f.batch, f.precision, MatmulPass::kInputGradient};
+    } else if (pass == "weight_grad") {
+      s = {f.n, f.k, f.m, f.batch, f.precision, MatmulPass::kWeightGradient};
+    }
+    const double flops = 2 * static_cast<double>(f.m * f.n * f.k * f.batch);
+    const double seen = flops / (1e12 * number(table->cell(line, "tflops")));
+    errors[std::string(table->cell(line, "source"))].push_back(
+        matmul_time(s, mi355x, params(mi355x)).v / seen - 1);
+  }
+  const std::map<std::string, std::pair<double, double>> bars = {{"aiter", {0.06, 0.02}},
+                                                                 {"primus", {0.12, 0.10}}};
+  for (const auto& [source, e] : errors) {
+    double sum = 0, size = 0;
+    for (const double x : e) sum += x, size += std::abs(x);
+    EXPECT_LT(size / static_cast<double>(e.size()), bars.at(source).first) << source;
+    EXPECT_LT(std::abs(sum / static_cast<double>(e.size())), bars.at(source).second) << source;
+  }
+}
+
 // torch._grouped_mm in 16 bits on a B200, forward, backward and a mean squared error, as published
 // (pytorch/ao@0b1bb117, torchao/prototype/moe_training/README.md: bf16_fwd_bwd_us). The error's two
 // passes read and write 5 tensors of the result's size.

@@ -311,7 +311,8 @@ RecomputeCell read_recompute(const std::string& cell) {
   }
   if (out.kind == Recompute::kFull && !out.fraction) {
     out.fraction = fraction_in(cell);
-    if (!out.fraction) {
+    // Megatron's `uniform` recomputes every layer, so many at a time.
+    if (!out.fraction && !says(words, "uniform")) {
       const std::optional<double> n = number_before(words, "layers");
       const std::optional<double> m = number_before(words, "layer");
       const std::optional<int64_t> named =
@@ -409,15 +410,24 @@ ShardingCell read_sharding(const std::string& cell) {
 std::optional<bool> read_flash(const std::string& cell) {
   const std::string words = plain_words(cell);
   if (words == " ") return {};
-  if (says_any(words, {"no", "off", "false", "0", "unfused", "eager", "math", "none", "naive"})) {
+  if (says_any(words, {"no", "off", "false", "0", "unfused", "eager", "math", "none", "naive",
+                       "disabled"})) {
     return false;
   }
   return true;
 }
 
+bool second_flash(const std::string& words) {
+  return says_any(words, {"fa2", "flash attention 2", "flashattention 2", "flashattention2",
+                          "flash attention2", "flash attn 2", "v2", "sdpa flash", "flash sdpa"});
+}
+
+// The first generation lived on as a Triton kernel; the second has one too.
 bool early_flash(const std::string& cell) {
-  return says_any(plain_words(cell), {"triton", "fa1", "flash attention 1", "flashattention 1",
-                                      "flash attn 1", "v1", "flash v1"});
+  const std::string words = plain_words(cell);
+  return says_any(words, {"fa1", "flash attention 1", "flashattention 1", "flash attn 1", "v1",
+                          "flash v1"}) ||
+         (says(words, "triton") && !second_flash(words));
 }
 
 bool later_flash(const std::string& cell) {
@@ -436,10 +446,7 @@ std::optional<AttentionKernel> read_attention_kernel(const std::string& cell) {
                        "flashattention 3", "flashattention 4", "aiter", "ck"})) {
     return AttentionKernel::kVendor;
   }
-  if (says_any(words, {"fa2", "flash attention 2", "flashattention 2", "flash attn 2", "v2",
-                       "sdpa flash", "flash sdpa"})) {
-    return AttentionKernel::kPortable;
-  }
+  if (second_flash(words)) return AttentionKernel::kPortable;
   return {};
 }
 
@@ -469,6 +476,9 @@ Remarks read_remarks(const std::string& text) {
   out.compiled = claims_any(words, {"torch compile", "compile", "compiled", "torchcompile"});
   if (!out.compiled && says(words, "eager")) out.compiled = false;
   out.cuda_graphs = claims_any(words, {"cuda graph", "cuda graphs", "cudagraph", "cudagraphs"});
+  // NVIDIA's submissions capture the layers (MCORE_CUDA_GRAPH=1 in their configs), and others run
+  // them.
+  if (!out.cuda_graphs && says(words, "nvidia mlperf")) out.cuda_graphs = true;
   // Megatron lists what it captures: the router alone is not the layer.
   if (says(words, "moe router") && !says_any(words, {"attn", "attention"})) out.cuda_graphs = false;
   read_overlaps(words, out);

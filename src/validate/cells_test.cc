@@ -80,6 +80,7 @@ TEST(Cells, Recompute) {
   EXPECT_FALSE(inferred("", "precision"));
   EXPECT_EQ(read_recompute("full, 12 layers").layer_count, 12);
   EXPECT_EQ(read_recompute("block 4").layer_count, 4);
+  EXPECT_EQ(read_recompute("full, uniform, 1 layer").layer_count, std::nullopt);
   EXPECT_EQ(read_recompute("full (early_stop)").early_stop, true);
   EXPECT_EQ(read_recompute("full (no early stop)").early_stop, false);
 }
@@ -191,6 +192,7 @@ TEST(Cells, EarlyFlash) {
   EXPECT_TRUE(early_flash("triton"));
   EXPECT_TRUE(early_flash("Flash Attention 1"));
   EXPECT_FALSE(early_flash("FA2"));
+  EXPECT_FALSE(early_flash("FlashAttention2 (Triton kernel)"));
   EXPECT_FALSE(early_flash("yes (cuDNN/TE)"));
   EXPECT_FALSE(early_flash(""));
   EXPECT_TRUE(later_flash("flash attention 2"));
@@ -214,6 +216,7 @@ TEST(Cells, RemarksOnCompilationAndGraphs) {
   EXPECT_EQ(read_remarks("forced balance").compiled, std::nullopt);
   EXPECT_EQ(read_remarks("cuda_graph=transformer_engine/['attn']").cuda_graphs, true);
   EXPECT_EQ(read_remarks("cuda_graph=transformer_engine/['moe_router']").cuda_graphs, false);
+  EXPECT_EQ(read_remarks("TP/DP comm overlap per NVIDIA MLPerf config").cuda_graphs, true);
   EXPECT_EQ(read_remarks("").cuda_graphs, std::nullopt);
 }
 

@@ -125,6 +125,12 @@ const FrameworkRow kFrameworks[] = {
     {"OneFlow 0.2.0", "", 1, 1, "V100", "oneflow"},
     {"LiBai (OneFlow 55b822e)", "", 1, 1, "V100", "libai"},
     {"NVIDIA NeMo Megatron Release 23.04", "", 4, 1, "H100", "nemo-megatron"},
+    {"NeMo (PyTorch 2.7.0a0 nv25.03)", "", 1, 2, "H100", "megatron-core"},
+    {"KempnerForge (PyTorch FSDP2)", "FSDP2", 1, 1, "H200", "kempnerforge"},
+    {"OLMo (PyTorch FSDP)", "FSDP", 1, 1, "A100", "olmo"},
+    {"PyTorch FSDP (minGPT)", "FSDP", 1, 1, "A100", "pytorch-fsdp"},
+    {"nanochat (PyTorch 2.8.0)", "", 1, 1, "H100", "nanogpt"},
+    {"torchtitan (PyTorch 2.9.0, DeepEP)", "FSDP2", 1, 1, "B200", "pytorch-fsdp2-deepep"},
 };
 
 TEST(Scenario, Frameworks) {
@@ -185,6 +191,8 @@ TEST(Scenario, AcceleratorsByAnyName) {
       {"8x H200 SXM (cloud)", {}, "h200-sxm5-141gb"},
       {"Gaudi2", {}, "gaudi2-96gb"},
       {"RTX 4090", {}, "rtx-4090"},
+      {"NVIDIA GeForce RTX 5070 Ti", {}, "rtx-5070-ti"},
+      {"RTX 5070 Ti Laptop", {}, "rtx-5070-ti-laptop"},
       {"V100-16GB", 16.0, "v100-sxm2-16gb"},
       {"VR200 (Vera Rubin, sm_107)", {}, "vr200-288gb"},
   };

@@ -118,24 +118,6 @@ const Stack* first_of(const Catalog& catalog, std::string_view sharding) {
   return nullptr;
 }
 
-// The stack with the longest alias among the framework's words.
-const Stack* by_alias(const std::string& words, const Catalog& catalog) {
-  const Stack* best = nullptr;
-  size_t length = 0;
-  for (const Stack& s : catalog.stacks) {
-    std::vector<std::string> names = s.aliases;
-    names.push_back(s.name);
-    for (const std::string& name : names) {
-      const std::string phrase(trimmed_cell(plain_words(name)));
-      if (!phrase.empty() && phrase.size() > length && says(words, phrase)) {
-        best = &s;
-        length = phrase.size();
-      }
-    }
-  }
-  return best;
-}
-
 std::string_view known_sharding(const std::string& words) {
   for (const KnownName& k : kKnownNames) {
     if (says(words, k.words)) return k.sharding;
@@ -234,6 +216,44 @@ const Stack* front_end(const std::string& words, const Catalog& catalog) {
     if (says(words, name)) return find_stack(catalog, std::string(name));
   }
   return nullptr;
+}
+
+// The stack with the longest alias among the framework's words that `counts`.
+template <class Counts>
+const Stack* longest_alias(const std::string& words, const Catalog& catalog, Counts&& counts) {
+  const Stack* best = nullptr;
+  size_t length = 0;
+  for (const Stack& s : catalog.stacks) {
+    std::vector<std::string> names = s.aliases;
+    names.push_back(s.name);
+    for (const std::string& name : names) {
+      const std::string phrase(trimmed_cell(plain_words(name)));
+      if (!phrase.empty() && phrase.size() > length && says(words, phrase) && counts(s, phrase)) {
+        best = &s;
+        length = phrase.size();
+      }
+    }
+  }
+  return best;
+}
+
+// PyTorch, its release and its sharding stand in brackets behind many a framework's name.
+bool names_engine(const Stack& s, const std::string& phrase) {
+  if (!s.name.starts_with("pytorch-")) return false;
+  const std::string first = phrase.substr(0, phrase.find(' '));
+  return first == "pytorch" || first == "torch" || first == "fsdp" || first == "fsdp2";
+}
+
+// The stack that the words name: a framework's own name before that of the engine beneath it. Front
+// ends to Hugging Face's models are told from the engine later.
+const Stack* by_alias(const std::string& words, const Catalog& catalog) {
+  const Stack* own = longest_alias(words, catalog, [](const Stack& s, const std::string& phrase) {
+    return !names_engine(s, phrase);
+  });
+  const Stack* any =
+      longest_alias(words, catalog, [](const Stack&, const std::string&) { return true; });
+  if (!own || own->name.starts_with("pytorch-") || !any->name.starts_with("pytorch-")) return any;
+  return front_end(words, catalog) ? any : own;
 }
 
 // The release of NeMo that a text names, as year and month (`nemo:26.06.01` is 2606); zero: none.
