@@ -70,6 +70,8 @@ constexpr std::pair<std::string_view, std::string_view> kLabels[] = {
     {"with_failures", "days_with_failures"},
     {"run_with_failures", "days_with_failures"},
     {"steps_kept", "goodput"},
+    {"runner-up", "runner_up"},
+    {"spare_nodes", "spares"},
     {"speed-up", "speedup"},
     {"$/m_tokens", "usd_per_million_tokens"},
     {"per_useful_exaflop", "usd_per_useful_exaflop"}};
@@ -88,19 +90,19 @@ Asked parse_asked(const std::string& word) {
   return asked;
 }
 
-// Figures over weeks are those of the document that `plan` would write.
-bool over_weeks(const std::string& figure) {
-  const std::vector<std::string>& names = outlook_figures();
+// Figures over weeks, and of other plans, are those of the document that `plan` would write.
+bool of_document(const std::string& figure) {
+  const std::vector<std::string>& names = plan_figures();
   return std::find(names.begin(), names.end(), figure) != names.end();
 }
 
-bool is_any_figure(const std::string& figure) { return is_figure(figure) || over_weeks(figure); }
+bool is_any_figure(const std::string& figure) { return is_figure(figure) || of_document(figure); }
 
 int explain_plan(const Context& context, const Arguments& args, const Asked& asked) {
   const std::vector<std::string> inputs(args.operands.begin(), args.operands.end() - 1);
-  const bool weeks = over_weeks(asked.figure);
+  const bool document = of_document(asked.figure);
   tl::expected<Description, InputRefusal> description =
-      describe_inputs(args, inputs, asked.which, weeks);
+      describe_inputs(args, inputs, asked.which, document);
   if (!description) return refuse(context, description.error());
   Progress progress(context, "explain");
   StudyOptions options;
@@ -112,7 +114,7 @@ int explain_plan(const Context& context, const Arguments& args, const Asked& ask
     if (problems.empty()) problems.emplace_back().message = "plan: no plan is possible";
     return reject(context, problems);
   }
-  if (weeks) {
+  if (document) {
     const PlanOutlook outlook = plan_outlook(result, context.stamp.seed);
     const std::optional<DocumentFigure> found =
         explain_document(plan_json(result, context.stamp, outlook), asked.figure, "", catalog());
@@ -134,7 +136,7 @@ int explain_plan(const Context& context, const Arguments& args, const Asked& ask
 
 int run(const Context& context, const Arguments& args) {
   std::vector<std::string> names = figure_names();
-  names.insert(names.end(), outlook_figures().begin(), outlook_figures().end());
+  names.insert(names.end(), plan_figures().begin(), plan_figures().end());
   if (args.operands.size() < 2) {
     return reject(context,
                   UsageError{"explain needs a result (or a workload and a cluster) and a figure",
@@ -195,22 +197,24 @@ int run(const Context& context, const Arguments& args) {
 }  // namespace
 
 Command explain_command() {
-  return {"explain",
-          "RESULT FIGURE",
-          "where a number comes from: its equation, inputs and sources",
-          "RESULT is a file that any command wrote with -o, or the same inputs as `assay plan` "
-          "takes. FIGURE is a figure of that screen, by name or as it is printed there (mfu, "
-          "step_time, memory, days, cost, energy; "
-          "goodput, interruptions; efficiency; a cause; a limit of a site), a setting that "
-          "`compare` attributes, or an account of the ledger (kernels.matmul, failure.restart). "
-          "Of a result with several plans, FIGURE@PART is the one of a size (mfu@128; of the plan "
-          "kept by --fix-plan: mfu@128-kept) or of a side, by name or number (mfu@2).\n"
-          "Marks: m measured, s vendor spec or stated, c calibrated model, a assumed.",
-          {{"gpus", 0, "N", "use N accelerators of the cluster", ""},
-           {"tokens", 0, "T", "tokens to train on, e.g. 2T", ""}},
-          {"assay explain plan.json mfu", "assay explain llama-3.1-70b h100-128 kernels.matmul",
-           "assay explain month.json goodput", "assay explain scale.json step_time@128"},
-          run};
+  return {
+      "explain",
+      "RESULT FIGURE",
+      "where a number comes from: its equation, inputs and sources",
+      "RESULT is a file that any command wrote with -o, or the same inputs as `assay plan` "
+      "takes. FIGURE is a figure of that screen, by name or as it is printed there (mfu, "
+      "step_time, memory, days, cost, energy; "
+      "goodput, spares, runner_up, what would move it; interruptions; efficiency; a cause; a limit "
+      "of a site), a setting that `compare` attributes, or an account of the ledger "
+      "(kernels.matmul, failure.restart). "
+      "Of a result with several plans, FIGURE@PART is the one of a size (mfu@128; of the plan "
+      "kept by --fix-plan: mfu@128-kept) or of a side, by name or number (mfu@2).\n"
+      "Marks: m measured, s vendor spec or stated, c calibrated model, a assumed.",
+      {{"gpus", 0, "N", "use N accelerators of the cluster", ""},
+       {"tokens", 0, "T", "tokens to train on, e.g. 2T", ""}},
+      {"assay explain plan.json mfu", "assay explain llama-3.1-70b h100-128 kernels.matmul",
+       "assay explain month.json goodput", "assay explain scale.json step_time@128"},
+      run};
 }
 
 }  // namespace assay

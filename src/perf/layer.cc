@@ -143,6 +143,22 @@ void save_heads(const Rank& r, LayerCost& c, double q_and_o, double kv, double r
       each * (q_and_o + kv * (1 - st.selective_matmul) + repeated * (1 - st.selective_memory)));
 }
 
+// Norms of queries and keys, `width` elements a token. Rows of one head are short: outside a fused
+// kernel they take many times a copy (test/data/h200_head_norm.csv).
+void head_norms(const Rank& r, LayerCost& c, double width) {
+  constexpr double kFusedForward = 1.1, kFusedBackward = 2.4;
+  const Stack& st = r.s.stack;
+  const Seconds copy = Bytes(r.tokens * width * 2 * r.word) / r.memory;
+  const Seconds forward = copy * (r.p.compiled ? kFusedForward : st.head_norm_forward);
+  const Seconds backward = copy * (r.p.compiled ? kFusedBackward : st.head_norm_backward);
+  c.forward.memory += forward;
+  c.backward.memory += backward;
+  const Bytes before(r.tokens * width * r.word * st.saved_head_norm);
+  c.saved += before;
+  c.kept += before * (1 - st.selective_memory);
+  if (r.record) note(r, "memory", "norms of queries and keys", forward, backward);
+}
+
 void attention_block(const Rank& r, LayerCost& c) {
   const Model& m = r.s.workload.model;
   const HeadSizes z = head_sizes(m);
@@ -179,6 +195,7 @@ void attention_block(const Rank& r, LayerCost& c) {
   attention_core(r, c, z, tp);
   context_exchange(r, c, z, tp);
   tensor_region(r, c);
+  if (m.head_norm) head_norms(r, c, z.q / tp + z.k / kv_tp);
   const double rope = (z.q / tp + z.k / kv_tp) * 2 * r.word;
   stream(r, c, r.own * h * 5 * r.word + r.tokens * rope, r.own * h * 6 * r.word + r.tokens * rope);
   const double kv = (z.k + z.v) / kv_tp;

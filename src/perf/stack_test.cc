@@ -383,6 +383,44 @@ TEST(Copies, OfRoutedTokensAsMeasured) {
               0.1);
 }
 
+// Norms of queries and keys in plain PyTorch, in copies of both (tools/measure/head_norm.py).
+TEST(Copies, OfNormedHeadsAsMeasured) {
+  const Measured m("h200_head_norm.csv");
+  ASSERT_TRUE(m.table);
+  const Stack& titan = *find_stack(catalog(), "pytorch-fsdp2");
+  const Stack& written = *find_stack(catalog(), "transformers");
+  const Stack fused;
+  const std::map<std::string, const Stack*> ways = {
+      {"operator", &titan}, {"written", &written}, {"compiled", &fused}};
+  for (const auto& [way, stack] : ways) {
+    std::vector<double> forward, backward;
+    for (const CsvRow& row : m.table->rows) {
+      if (m.table->cell(row, "way") != way) continue;
+      forward.push_back(m.number(row, "forward_copies"));
+      backward.push_back(m.number(row, "backward_copies"));
+    }
+    ASSERT_EQ(forward.size(), 5u) << way;
+    EXPECT_NEAR(median(forward) / stack->head_norm_forward, 1, 0.06) << way;
+    EXPECT_NEAR(median(backward) / stack->head_norm_backward, 1, 0.06) << way;
+  }
+
+  // They cost what they say, and one kernel each where they are compiled.
+  Setting s = expert_setting();
+  s.stack = titan;
+  resolve(s, catalog());
+  Plan p = s.stack.defaults;
+  p.dp = 8, p.ep = 1, p.micro_batch = 1;
+  const auto memory = [&](bool norm, bool compiled) {
+    s.workload.model.head_norm = norm, p.compiled = compiled;
+    const LayerCost c = plain_cost(s, p, make_layout(s, p), links_of(s)).moe;
+    return std::pair{c.forward.memory, c.saved};
+  };
+  const auto [eager, kept] = memory(true, false);
+  EXPECT_GT(eager - memory(false, false).first,
+            (memory(true, true).first - memory(false, true).first) * 3.0);
+  EXPECT_GT(kept, memory(false, false).second);
+}
+
 // Under torchtitan's selective recomputation the experts run again and leave nothing behind.
 TEST(Copies, ExpertsThatSelectiveRecomputationRunsAgain) {
   Setting s = expert_setting();

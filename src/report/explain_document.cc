@@ -1,6 +1,7 @@
 #include "report/explain_document.h"
 
 #include <algorithm>
+#include <cctype>
 
 #include <fmt/format.h>
 
@@ -110,6 +111,75 @@ std::optional<DocumentFigure> outlook_figure(const Json& weeks, const Json& resu
                            "docs/models/economics.md");
   cost.inputs = {figure("GPU-hours", number(weeks, {"gpu_hours"}), "h", ""), std::move(days)};
   return DocumentFigure{std::move(cost), ""};
+}
+
+// ---- assay.plan/1: what the screen says beside the best plan
+
+// Labels as people type them: letters and digits, a hyphen for all between.
+std::string plain(const std::string& text) {
+  std::string out;
+  for (const char c : text) {
+    const unsigned char u = static_cast<unsigned char>(c);
+    if (std::isalnum(u)) {
+      out += static_cast<char>(std::tolower(u));
+    } else if (!out.empty() && out.back() != '-') {
+      out += '-';
+    }
+  }
+  while (out.ends_with('-')) out.pop_back();
+  return out;
+}
+
+Derivation step_of(const Json& result, const char* name) {
+  Derivation d = figure(name, number(result, {"step_s"}), "s", "the accounts of its ledger", 'c',
+                        "docs/models/step.md");
+  d.inputs = {figure("MFU, of its own peak", 100 * number(result, {"mfu"}), "%", "")};
+  const double reserved = number(result, {"memory_bytes", "reserved"});
+  if (reserved > 0)
+    d.inputs.push_back(figure("memory, worst rank", reserved / (1024.0 * 1024 * 1024), "GiB", ""));
+  return d;
+}
+
+Derivation lever_figure(const Json& doc, const Json& lever) {
+  const std::string command = text_at(lever, {"command"});
+  Derivation d = figure(text_at(lever, {"label"}), 100 * number(lever, {"step_change"}), "%",
+                        "time per token with " + command +
+                            " over that without, less 1; settings that the plan space holds are "
+                            "searched again beside it",
+                        'c', "docs/internals/life-of-a-plan.md");
+  d.inputs = {step_of(at(doc, {"best"}), "step time of the best plan"),
+              step_of(at(lever, {"result"}), "step time with it")};
+  return d;
+}
+
+std::optional<DocumentFigure> beside_plan(const Json& doc, const std::string& name) {
+  const std::string asked = plain(name);
+  const Json& second = at(doc, {"runner_up"});
+  if (asked == "runner-up" && second.is_object() && number(doc, {"best", "step_s"}) > 0) {
+    const double more = number(second, {"step_s"}) / number(doc, {"best", "step_s"}) - 1;
+    Derivation d = figure("runner_up", 100 * more, "%",
+                          "its step time over that of the best plan, less 1; it lost by " +
+                              text_at(second, {"why_lost"}),
+                          'c', "docs/internals/life-of-a-plan.md");
+    d.inputs = {step_of(at(doc, {"best"}), "step time of the best plan"),
+                step_of(second, "step time of the runner-up")};
+    return DocumentFigure{std::move(d), ""};
+  }
+  const Json& weeks = at(doc, {"best", "over_weeks"});
+  if (asked == "spares" && at(weeks, {"spare_nodes"}).is_number()) {
+    Derivation d = figure("spares", number(weeks, {"spare_nodes"}), "nodes",
+                          "the larger of run.spares and run.spare_share x nodes", 'a',
+                          "docs/models/goodput.md");
+    d.inputs = {figure("their cost", number(weeks, {"spares_usd"}), "$",
+                       "nodes x accelerators x hours x price"),
+                figure("mean time between failures", number(weeks, {"mtbf_s"}), "s", "")};
+    return DocumentFigure{std::move(d), ""};
+  }
+  for (const Json& lever : at(doc, {"levers"})) {
+    if (!asked.empty() && plain(text_at(lever, {"label"})) == asked)
+      return DocumentFigure{lever_figure(doc, lever), ""};
+  }
+  return std::nullopt;
 }
 
 // ---- assay.scale/1
@@ -342,12 +412,24 @@ const std::vector<std::string>& outlook_figures() {
   return names;
 }
 
+const std::vector<std::string>& plan_figures() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> all = outlook_figures();
+    all.insert(all.end(), {"spares", "runner_up"});
+    return all;
+  }();
+  return names;
+}
+
 std::optional<DocumentFigure> explain_document(const std::string& text, const std::string& name,
                                                const std::string& which, const Catalog& known) {
   const Json doc = parsed(text);
   const std::string schema = schema_of(doc);
-  if (schema == "plan")
-    return outlook_figure(at(doc, {"best", "over_weeks"}), at(doc, {"best"}), name);
+  if (schema == "plan") {
+    std::optional<DocumentFigure> found = beside_plan(doc, name);
+    return found ? std::move(found)
+                 : outlook_figure(at(doc, {"best", "over_weeks"}), at(doc, {"best"}), name);
+  }
   if (schema == "simulate") return simulate_figure(doc, name, known);
   if (schema == "scale") return scale_figure(doc, name, which);
   if (schema == "compare") return compare_figure(doc, name);
@@ -365,7 +447,10 @@ std::vector<std::string> document_figures(const std::string& text) {
     for (const Json& item : list) names.push_back(hyphened(text_at(item, {key})));
   };
   if (schema == "simulate") return simulate_figures(doc);
-  if (schema == "plan") names = outlook_figures();
+  if (schema == "plan") {
+    names = plan_figures();
+    for (const Json& lever : at(doc, {"levers"})) names.push_back(plain(text_at(lever, {"label"})));
+  }
   if (schema == "scale") {
     names = {"speedup", "efficiency", "doubling", "usd_per_million_tokens"};
     names.insert(names.end(), outlook_figures().begin(), outlook_figures().end());

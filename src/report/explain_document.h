@@ -21,6 +21,8 @@ std::optional<DocumentFigure> explain_document(const std::string& text, const st
 
 // What a run over weeks makes of a plan, of documents of `plan` and `scale`.
 const std::vector<std::string>& outlook_figures();
+// With what a document of `plan` says beside its best plan; its levers go by their labels.
+const std::vector<std::string>& plan_figures();
 
 // Names that explain_document() knows for this text.
 std::vector<std::string> document_figures(const std::string& text);

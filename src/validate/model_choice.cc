@@ -44,6 +44,13 @@ const FamilyShape* family_of(const std::string& name) {
   return nullptr;
 }
 
+// Qwen3 and Gemma 3, of whatever size.
+bool norms_heads(const std::string& name) {
+  const std::string words = plain_words(name);
+  return words.find(" qwen3") != std::string::npos || words.find(" gemma3") != std::string::npos ||
+         says_any(words, {"qwen 3", "gemma 3"});
+}
+
 // The catalog model of a name, also without what people append to it (`Llama-2-70B-LoRA`).
 const Model* named_model(const Catalog& catalog, const std::string& name) {
   if (const Model* m = find_model(catalog, name)) return m;
@@ -164,6 +171,7 @@ tl::expected<Model, Refusal> choose_model(const Run& run, const Catalog& catalog
   take(m.shared_expert_ffn, run.shared_ffn);
   take(m.dense_layers, run.dense_layers);
   m.dense_layers = std::min(m.dense_layers, m.layers);
+  if (!agrees) m.head_norm = norms_heads(run.model_name);
   if (!agrees || m.kind == ModelKind::kTransformer) fill_conventions(run, m, assumed);
   fill_head_size(run, m, assumed);
   return m;

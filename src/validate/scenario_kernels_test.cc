@@ -24,8 +24,10 @@ TEST(Scenario, AttentionKernelsByNameReleaseAndDate) {
   EXPECT_EQ(kernel("yes", "NeMo 24.03", "2024-05"), AttentionKernel::kPortable);
   EXPECT_EQ(kernel("yes", "NeMo 24.07", "2024-08"), AttentionKernel::kVendor);
   EXPECT_EQ(kernel("FlashAttention-2", "NeMo 24.07", "2024-08"), AttentionKernel::kPortable);
+  EXPECT_EQ(kernel("FlexAttention", "PyTorch 2.11 FSDP2", "2026-06"), AttentionKernel::kPortable);
   r.gpu = "B200";
   EXPECT_EQ(kernel("", "torchtitan FSDP2", "2025-06"), AttentionKernel::kOperator);
+  EXPECT_EQ(kernel("FlexAttention", "PyTorch 2.11 FSDP2", "2026-06"), AttentionKernel::kOperator);
 }
 
 // FSDP beside a pipeline keeps its weights gathered; a pipeline of torchtitan's first year had as

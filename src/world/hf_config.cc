@@ -119,6 +119,7 @@ class ConfigReader {
     latent_attention();
     experts(type);
     model_.expert_bias = type.starts_with("gpt_oss");
+    model_.head_norm = type.starts_with("qwen3") || type.starts_with("gemma3");
     const bool gpt2 = type == "gpt2" && word("activation_function").empty();  // its default
     model_.tanh_gelu =
         gpt2 || word("activation_function") == "gelu_new" || word("hidden_act") == "gelu_new";

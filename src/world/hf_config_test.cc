@@ -71,6 +71,8 @@ TEST(HfConfig, DetailsOfFamilies) {
   EXPECT_EQ(from_file("mistral").window_layers, 1);
   EXPECT_EQ(from_file("mixtral").window, 0);
   EXPECT_EQ(from_file("qwen3_moe").head_dim, 128);
+  EXPECT_TRUE(from_file("qwen3_moe").head_norm);
+  EXPECT_FALSE(from_file("gemma2").head_norm);
   EXPECT_EQ(from_file("deepseek_v3").shared_expert_ffn, 2048);
   EXPECT_EQ(from_file("deepseek_v3").mtp_layers, 1);
   EXPECT_EQ(from_file("gemma2").window_layers, 0.5);

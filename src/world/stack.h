@@ -109,6 +109,10 @@ struct Stack {
   // Bytes per token and element of the MLP's width, all passes, where the model's GELU by tanh is a
   // formula of separate operations; zero: one kernel.
   double gelu_traffic = 0;
+  // Norms of queries and keys, where a model has them, in copies: one reads and writes them once.
+  // One kernel each where they are compiled.
+  double head_norm_forward = 1.1;
+  double head_norm_backward = 2.4;
 
   // Memory: docs/models/memory.md.
   double weight_bytes = 2;  // per parameter, resident
@@ -120,13 +124,14 @@ struct Stack {
   bool gradients_apart = false;      // their memory is of another stream's pool: reserved all step
   bool gathered_ends = false;        // zero 3: embedding and head stay gathered through the step
   double gathered_limit = 0;         // zero 3: parameters gathered at once; zero: two whole layers
-  double saved_hidden = 5;    // 16-bit tensors of model width saved per layer, beside q, k, v, o
-  double saved_plain = 0;     // the same of models without a gated MLP; zero: as `saved_hidden`
-  double saved_frozen = 0;    // the same of frozen layers beside what adapters read; zero: likewise
-  double saved_ffn = 3;       // tensors of MLP width saved per layer, two of a gated MLP's matmuls
-  double saved_gelu = 0;      // more, where the model's GELU by tanh is written out
-  double saved_scores = 5;    // bytes per score of unfused attention
-  double saved_dispatch = 2;  // copies of routed tokens saved per expert layer
+  double saved_hidden = 5;  // 16-bit tensors of model width saved per layer, beside q, k, v, o
+  double saved_plain = 0;   // the same of models without a gated MLP; zero: as `saved_hidden`
+  double saved_frozen = 0;  // the same of frozen layers beside what adapters read; zero: likewise
+  double saved_ffn = 3;     // tensors of MLP width saved per layer, two of a gated MLP's matmuls
+  double saved_head_norm = 1;        // queries and keys before their norms
+  double saved_gelu = 0;             // more, where the model's GELU by tanh is written out
+  double saved_scores = 5;           // bytes per score of unfused attention
+  double saved_dispatch = 2;         // copies of routed tokens saved per expert layer
   bool saved_quantised = false;      // inputs of 8-bit matmuls are kept in 8 bits
   bool expand_kv = false;            // keys and values are repeated to all heads before attention
   bool fused_qkv = false;            // attention reads a view of the fused projection: it stays
@@ -171,6 +176,7 @@ void memory_fields(T& s, V& visit) {
   visit("saved_hidden", s.saved_hidden, kNotNegative, "saved tensors of model width per layer");
   visit("saved_plain", s.saved_plain, kNotNegative, "for ungated models; 0: as saved_hidden");
   visit("saved_frozen", s.saved_frozen, kNotNegative, "of frozen layers; 0: as saved_hidden");
+  visit("saved_head_norm", s.saved_head_norm, kNotNegative, "queries and keys before their norms");
   visit("saved_gelu", s.saved_gelu, kNotNegative, "more of a GELU by tanh that is written out");
   visit("saved_scores", s.saved_scores, kNotNegative, "bytes per score of unfused attention");
   visit("saved_ffn", s.saved_ffn, kNotNegative, "saved tensors of MLP width per layer");
@@ -284,6 +290,9 @@ void fields(T& s, V&& visit) {
         "bytes per element where experts have biases and a clamped gate");
   visit("gelu_traffic", s.gelu_traffic, kNotNegative,
         "bytes per MLP element of a GELU by tanh that is written out; zero: one kernel");
+  visit("head_norm_forward", s.head_norm_forward, kNotNegative,
+        "copies of queries and keys that their norms take");
+  visit("head_norm_backward", s.head_norm_backward, kNotNegative, "the same backward");
   memory_fields(s, visit);
   visit("jitter", s.jitter, kFraction, "slow-down per doubling of nodes");
   visit("spread", s.spread, Limits{0, 2}, "90 % half-width of held-out errors, logarithm");

@@ -37,6 +37,7 @@ struct Model {
   int64_t shared_expert_ffn = 0;
   int64_t dense_layers = 0;  // leading layers without experts
   int64_t moe_every = 1;     // 2: every second layer has experts
+  bool head_norm = false;    // queries and keys are normalised head by head (Qwen3, Gemma 3)
   bool expert_bias = false;  // experts add biases and clamp their gate (GPT-OSS)
   bool tanh_gelu = false;    // the MLP's GELU by tanh (GPT-2, GPT-J), a formula in some model code
   // Multi-head latent attention (DeepSeek); kv_lora_rank = 0 is ordinary attention.
@@ -81,6 +82,7 @@ void fields(T& m, V&& visit) {
   visit("shared_expert_ffn", m.shared_expert_ffn, kDim, "width of the shared expert");
   visit("dense_layers", m.dense_layers, Limits{0, 100000}, "leading layers without experts");
   visit("moe_every", m.moe_every, Limits{1, 1000}, "every n-th layer has experts");
+  visit("head_norm", m.head_norm, kAny, "queries and keys are normalised by head (Qwen3)");
   visit("expert_bias", m.expert_bias, kAny, "experts add biases and clamp their gate (GPT-OSS)");
   visit("tanh_gelu", m.tanh_gelu, kAny, "GELU by tanh, written out in some model code (GPT-2)");
   visit("q_lora_rank", m.q_lora_rank, kDim, "latent attention: query rank");
