@@ -164,7 +164,8 @@ Setting hub_setting(const Measured& m, const CsvRow& row) {
   s.cluster.accelerator = *find_accelerator(known, s.cluster.node.accelerator);
   const bool autocast = m.table->cell(row, "weights") == "fp32";
   s.stack = *find_stack(known, autocast ? "transformers-autocast" : "transformers");
-  s.stack.hand_loss = 0;  // the loop was timed alone
+  s.stack.hand_loss = 0;            // the loop was timed alone
+  s.stack.optimizer_traffic = 1.2;  // one kernel, nothing clipped
   s.accelerators = 1;
   resolve(s, known);
   return s;
@@ -419,6 +420,50 @@ TEST(Copies, OfNormedHeadsAsMeasured) {
   EXPECT_GT(eager - memory(false, false).first,
             (memory(true, true).first - memory(false, true).first) * 3.0);
   EXPECT_GT(kept, memory(false, false).second);
+}
+
+// The optimizer's step, clipping and FSDP's hooks as PyTorch runs them (tools/measure/optimizer.py,
+// sharded_host.py, sharded_copies.py).
+TEST(Copies, OfTheOptimizerAndOfShardingAsMeasured) {
+  const auto value = [](const Measured& m, const char* key, const std::string& what,
+                        const char* column) {
+    std::vector<double> all;
+    for (const CsvRow& row : m.table->rows) {
+      if (m.table->cell(row, key) == what) all.push_back(m.number(row, column));
+    }
+    EXPECT_FALSE(all.empty()) << what;
+    double sum = 0;
+    for (const double x : all) sum += x;
+    return sum / static_cast<double>(all.size());
+  };
+  const Stack& titan = *find_stack(catalog(), "pytorch-fsdp2");
+  const Stack& eager = *find_stack(catalog(), "pytorch-eager");
+  const Measured optimizer("h200_optimizer.csv");
+  ASSERT_TRUE(optimizer.table);
+  const auto passes = [&](const char* what) {  // of 32-bit weights: the first of its two rows
+    for (const CsvRow& row : optimizer.table->rows) {
+      if (optimizer.table->cell(row, "what") == what) return optimizer.number(row, "passes");
+    }
+    return 0.0;
+  };
+  const double clip = passes("clip") * 3 / 7;  // passes over the gradient, of seven of the state
+  EXPECT_NEAR((passes("fused") + clip) / titan.optimizer_traffic, 1, 0.03);
+  EXPECT_NEAR((passes("foreach") + clip) / eager.optimizer_traffic, 1, 0.03);
+
+  const Measured host("h200_sharded_host.csv");
+  ASSERT_TRUE(host.table);
+  double hooks = 0;  // milliseconds of a layer, both passes
+  for (const char* column : {"forward_us_layer", "backward_us_layer"}) {
+    hooks += (value(host, "way", "fsdp2", column) - value(host, "way", "alone", column)) / 1000;
+  }
+  EXPECT_NEAR(2e3 * titan.launches_gather * titan.launch.v / hooks, 1, 0.1);
+
+  // One rank casts its shards twice (12 bytes) and copies where others send (16).
+  const Measured copies("h200_sharded_copies.csv");
+  ASSERT_TRUE(copies.table);
+  EXPECT_NEAR((2 * titan.gather_copy + titan.scatter_copy + 12 + 16) /
+                  value(copies, "way", "fsdp2", "bytes_a_parameter"),
+              1, 0.06);
 }
 
 // Under torchtitan's selective recomputation the experts run again and leave nothing behind.

@@ -201,6 +201,7 @@ void read_state_bytes(const std::string& words, Remarks& out) {
   if (says_any(words, {"load in 8bit", "llm int8", "8bit base", "8 bit base"})) {
     out.base_weight_bytes = 1.05;
   }
+  if (says(words, "sgd") && !says(words, "momentum")) out.optimizer_bytes = 0;
   if (says_any(words, {"adamw 8bit", "adam 8bit", "8bit adam", "8bit adamw", "8 bit adam",
                        "8 bit adamw", "adamw8bit", "8 bit optimizer", "8bit optimizer",
                        "8 bit paged adamw", "8bit paged adamw"})) {
@@ -481,6 +482,8 @@ Remarks read_remarks(const std::string& text) {
   if (!out.cuda_graphs && says(words, "nvidia mlperf")) out.cuda_graphs = true;
   // Megatron lists what it captures: the router alone is not the layer.
   if (says(words, "moe router") && !says_any(words, {"attn", "attention"})) out.cuda_graphs = false;
+  out.fused_optimizer = claims_any(words, {"fused adam", "fused adamw", "adamw fused", "fusedadam",
+                                           "fused lamb", "fusedlamb", "fused optimizer", "apex"});
   read_overlaps(words, out);
   if (says_any(words, {"zero bubble", "zbv", "zb h1", "zb h2", "dualpipe"})) {
     out.schedule = Schedule::kZeroBubble;

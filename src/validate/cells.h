@@ -72,7 +72,7 @@ Task read_task(const std::string& task, const std::string& model_name);
 
 // What remarks say about how the step was run. Unset: not mentioned.
 struct Remarks {
-  std::optional<bool> compiled, cuda_graphs;
+  std::optional<bool> compiled, cuda_graphs, fused_optimizer;
   std::optional<bool> overlap_tp, overlap_grad, overlap_param, overlap_expert;
   std::optional<Schedule> schedule;
   std::optional<ContextKind> context;

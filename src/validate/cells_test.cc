@@ -220,6 +220,13 @@ TEST(Cells, RemarksOnCompilationAndGraphs) {
   EXPECT_EQ(read_remarks("").cuda_graphs, std::nullopt);
 }
 
+TEST(Cells, RemarksOnTheOptimizer) {
+  EXPECT_EQ(read_remarks("own measurement; AdamW fused, bf16 state").fused_optimizer, true);
+  EXPECT_EQ(read_remarks("NVIDIA Apex LAMB").fused_optimizer, true);
+  EXPECT_EQ(read_remarks("AdamW").fused_optimizer, std::nullopt);
+  EXPECT_EQ(read_remarks("weights in bf16, plain SGD").optimizer_bytes, 0);
+}
+
 TEST(Cells, RemarksOnOverlap) {
   EXPECT_EQ(read_remarks("no grad-bucket overlap").overlap_grad, false);
   EXPECT_EQ(read_remarks("TP/DP comm overlap per NVIDIA MLPerf config").overlap_tp, true);

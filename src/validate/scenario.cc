@@ -248,6 +248,10 @@ void apply_remarks(const Remarks& r, Scenario& s) {
   Stack& stack = s.setting.stack;
   set_if(p.compiled, r.compiled);
   set_if(p.cuda_graphs, r.cuda_graphs);
+  if (r.fused_optimizer.value_or(false)) {
+    constexpr double kFused = 1.2;  // without clipping: test/data/h200_optimizer.csv
+    s.setting.stack.optimizer_traffic = std::min(s.setting.stack.optimizer_traffic, kFused);
+  }
   set_if(p.overlap_tp, r.overlap_tp);
   set_if(p.overlap_grad, r.overlap_grad);
   set_if(p.overlap_param, r.overlap_param);
