@@ -288,6 +288,10 @@ void apply_recompute(const Stack& st, const Plan& p, LayerCost& c, Bytes input) 
     c.working = (c.saved - kept) * (f > 0 ? 1.0 : 0.0);
     c.saved = c.saved * (1 - f) + kept * f;
   }
+  // Compiled layers are recomputed inside their graph.
+  if (p.recompute != Recompute::kNone && !p.compiled && !p.cuda_graphs) {
+    c.again.launches += st.launches_checkpoint * f;
+  }
   // Two layers' worth are on their way to the host or back.
   c.working += c.saved * (kOffloadFlight * p.offload_activations);
   c.parked = c.saved * p.offload_activations;

@@ -502,6 +502,7 @@ void run_code(const Stack& code, Stack& engine) {
   engine.launches_backward = code.launches_backward;
   engine.launches_adapter = code.launches_adapter;
   engine.launch = code.launch;
+  engine.launches_checkpoint = code.launches_checkpoint;
   engine.gelu_traffic = code.gelu_traffic;
   engine.head_norm_forward = code.head_norm_forward;
   engine.head_norm_backward = code.head_norm_backward;

@@ -66,6 +66,7 @@ struct Stack {
   double launches_tensor = 4;      // more, per layer and pass, with tensor parallel
   double launches_adapter = 4;     // more, per adapted projection, forward; twice that backward
   double launches_gather = 0;      // what an engine's hooks cost per layer and pass under zero 3
+  double launches_checkpoint = 0;  // what wrapping a layer to run it again costs, both passes
   double launches_compiled = 0.5;  // share left under the graph compiler
   double launches_graphs = 0.1;    // share left under captured graphs
   Seconds launch{6e-6};            // host time per launch
@@ -276,6 +277,7 @@ void fields(T& s, V&& visit) {
   visit("launches_graphs", s.launches_graphs, kFraction, "share left under captured graphs");
   visit("launches_adapter", s.launches_adapter, kNotNegative, "more per adapted projection");
   visit("launches_gather", s.launches_gather, kNotNegative, "more per layer and pass, zero 3");
+  visit("launches_checkpoint", s.launches_checkpoint, kNotNegative, "more per recomputed layer");
   visit("launch", s.launch, kNotNegative, "host time per launch");
   visit("layer_overhead", s.layer_overhead, kNotNegative, "host time per dense layer and pass");
   visit("microbatch_overhead", s.microbatch_overhead, kNotNegative, "host time per micro-batch");
