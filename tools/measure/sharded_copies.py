@@ -10,12 +10,10 @@ import os
 import torch
 import torch.distributed as dist
 from torch import nn
-from torch.distributed.fsdp import FullyShardedDataParallel, MixedPrecision, fully_shard
-from torch.distributed.fsdp import MixedPrecisionPolicy
-from torch.distributed.fsdp.wrap import ModuleWrapPolicy
 from torch.nn.parallel import DistributedDataParallel
 
 from clock import Table, timed
+from sharded_host import sharded
 
 WIDTH, LAYERS, TOKENS = 4096, 8, 4096
 
@@ -47,14 +45,7 @@ def wrapped(way):
         return net.bfloat16()
     if way.startswith("ddp"):
         return DistributedDataParallel(net.bfloat16(), gradient_as_bucket_view=way == "ddp_view")
-    if way == "fsdp":
-        half = MixedPrecision(param_dtype=torch.bfloat16, reduce_dtype=torch.float32)
-        return FullyShardedDataParallel(net, auto_wrap_policy=ModuleWrapPolicy({Block}),
-                                        mixed_precision=half, use_orig_params=True)
-    half = MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32)
-    for b in net.blocks:
-        fully_shard(b, mp_policy=half)
-    return fully_shard(net, mp_policy=half)
+    return sharded(net, Block, way)
 
 
 def main():
