@@ -476,6 +476,7 @@ TEST(Copies, OfTheOptimizerAndOfShardingAsMeasured) {
   EXPECT_NEAR((2 * titan.gather_copy + titan.scatter_copy + 12 + 16) /
                   value(copies, "way", "fsdp2", "bytes_a_parameter"),
               1, 0.06);
+  EXPECT_NEAR(2 * titan.bucket_copy / value(copies, "way", "ddp", "bytes_a_parameter"), 1, 0.06);
 }
 
 // Under torchtitan's selective recomputation the experts run again and leave nothing behind.

@@ -118,6 +118,10 @@ Traffic replicated_traffic(const Setting& s, const Plan& p, const Layout& l, con
   const double times = p.zero == 2 ? reductions(st, p, l) : 1;
   const double grad_shown = exposed(grad, backward, p.overlap_grad ? st.overlap_grad : 0);
   const double param_shown = exposed(param, forward, p.overlap_param ? st.overlap_param : 0);
+  if (!split && l.data.ranks > 1) {
+    const Bandwidth memory = s.cluster.accelerator.memory_bandwidth * s.kernels.memory_efficiency;
+    t.copies = (Bytes((q.dense + q.expert) * st.gradient_comm_bytes * st.bucket_copy) / memory).v;
+  }
   t.gradient = times * (grad_shown + (grad - grad_shown) * st.contention);
   t.parameter = param_shown + (param - param_shown) * st.contention;
   return t;

@@ -89,6 +89,7 @@ struct Stack {
   double weight_comm_bytes = 2;
   double gather_copy = 0;         // zero 3: bytes moved per parameter gathered, beside the wire
   double scatter_copy = 0;        // zero 3: bytes moved per gradient reduced, beside the wire
+  double bucket_copy = 0;         // zero 0: the same, over the bytes on the wire
   bool scatter_gradients = true;  // zero 1 and 2: each rank gets its part, not the whole sum
   bool pair_tree = true;          // an all-reduce between two nodes may run as a tree
   // Sequence parallel: keeps its part of a layer's input and gathers it once more for the weights'
@@ -221,6 +222,8 @@ void exchange_fields(T& s, V&& visit) {
   visit("weight_comm_bytes", s.weight_comm_bytes, kNotNegative, "per parameter on the wire");
   visit("gather_copy", s.gather_copy, kNotNegative, "bytes copied per parameter gathered");
   visit("scatter_copy", s.scatter_copy, kNotNegative, "bytes copied per gradient reduced");
+  visit("bucket_copy", s.bucket_copy, kNotNegative,
+        "the same for whole gradients, over the wire's");
   visit("scatter_gradients", s.scatter_gradients, kAny, "zero 1, 2 reduce-scatter gradients");
   visit("pair_tree", s.pair_tree, kAny, "all-reduce between two nodes may be a tree");
   visit("gathers_again", s.gathers_again, kAny, "inputs kept in parts, gathered again backward");
