@@ -146,11 +146,10 @@ void save_heads(const Rank& r, LayerCost& c, double q_and_o, double kv, double r
 // Norms of queries and keys, `width` elements a token. Rows of one head are short: outside a fused
 // kernel they take many times a copy (test/data/h200_head_norm.csv).
 void head_norms(const Rank& r, LayerCost& c, double width) {
-  constexpr double kFusedForward = 1.1, kFusedBackward = 2.4;
   const Stack& st = r.s.stack;
   const Seconds copy = Bytes(r.tokens * width * 2 * r.word) / r.memory;
-  const Seconds forward = copy * (r.p.compiled ? kFusedForward : st.head_norm_forward);
-  const Seconds backward = copy * (r.p.compiled ? kFusedBackward : st.head_norm_backward);
+  const Seconds forward = copy * (r.p.compiled ? Stack::kHeadNormForward : st.head_norm_forward);
+  const Seconds backward = copy * (r.p.compiled ? Stack::kHeadNormBackward : st.head_norm_backward);
   c.forward.memory += forward;
   c.backward.memory += backward;
   const Bytes before(r.tokens * width * r.word * st.saved_head_norm);

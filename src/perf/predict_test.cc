@@ -171,7 +171,7 @@ TEST(Adapters, PackedWeightsAreUnpackedInEveryPass) {
   const double packed = Predictor(s).predict(p).step.v;
   // 6.98 G weights of the layers, 18 bytes each, three passes, at the speed of the memory; a little
   // less, since a device that waits for its memory draws less and clocks higher.
-  const double memory = (s.cluster.accelerator.memory_bandwidth * s.kernels.memory_efficiency).v;
+  const double memory = streaming(s).v;
   const double unpack = 6.98e9 * 18 * 3 / memory / (1 - s.stack.hand_loss);
   EXPECT_LT(packed - plain, unpack * 1.01);
   EXPECT_GT(packed - plain, unpack * 0.8);

@@ -54,7 +54,7 @@ Rank make_rank(const Setting& s, const Plan& p, const Layout& l, const Links& li
               word_bytes(p.precision),
               traffic * (p.compiled ? s.stack.traffic_compiled : 1.0),
               launches,
-              s.cluster.accelerator.memory_bandwidth * s.kernels.memory_efficiency,
+              streaming(s),
               s.workload.task == Task::kLora,
               stored_packed(s, p)};
 }

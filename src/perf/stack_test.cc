@@ -457,18 +457,23 @@ TEST(Copies, OfTheOptimizerAndOfShardingAsMeasured) {
     hooks += (value(host, "way", "fsdp2", column) - value(host, "way", "alone", column)) / 1000;
   }
   EXPECT_NEAR(2e3 * titan.launches_gather * titan.launch.v / hooks, 1, 0.1);
-  const auto again = [&](const char* way) {  // beyond two forward passes and a backward one
-    const auto of = [&](const char* w, const char* column) {
-      return value(host, "way", w, column);
-    };
-    return (of(way, "forward_us_layer") + of(way, "backward_us_layer") -
-            2 * of("alone", "forward_us_layer") - of("alone", "backward_us_layer")) /
-           1000;
+  // Milliseconds beyond two forward passes and a backward one, of the rounds that had them: the
+  // host is shared, and its speed differs by round.
+  const auto again = [&](const char* way) {
+    double sum = 0;
+    int rounds = 0;
+    for (const CsvRow& row : host.table->rows) {
+      const double forward = host.number(row, "forward_us_layer");
+      const double both = forward + host.number(row, "backward_us_layer");
+      if (host.number(row, "round") < 2) continue;
+      if (host.table->cell(row, "way") == "alone") sum -= both + forward;
+      if (host.table->cell(row, "way") == way) sum += both, ++rounds;
+    }
+    return rounds ? sum / rounds / 1000 : 0.0;
   };
-  EXPECT_NEAR(1e3 * titan.launches_checkpoint * titan.launch.v - again("checkpoint"), 0, 0.35);
   const Stack& reentrant = *find_stack(catalog(), "transformers-2024");
-  EXPECT_NEAR(1e3 * reentrant.launches_checkpoint * reentrant.launch.v - again("reentrant"), 0,
-              0.35);
+  EXPECT_NEAR(1e3 * titan.launches_checkpoint * titan.launch.v, again("checkpoint"), 0.1);
+  EXPECT_NEAR(1e3 * reentrant.launches_checkpoint * reentrant.launch.v, again("reentrant"), 0.1);
 
   // One rank casts its shards twice (12 bytes) and copies where others send (16).
   const Measured copies("h200_sharded_copies.csv");

@@ -119,7 +119,7 @@ Traffic replicated_traffic(const Setting& s, const Plan& p, const Layout& l, con
   const double grad_shown = exposed(grad, backward, p.overlap_grad ? st.overlap_grad : 0);
   const double param_shown = exposed(param, forward, p.overlap_param ? st.overlap_param : 0);
   if (!split && l.data.ranks > 1) {
-    const Bandwidth memory = s.cluster.accelerator.memory_bandwidth * s.kernels.memory_efficiency;
+    const Bandwidth memory = streaming(s);
     t.copies = (Bytes((q.dense + q.expert) * st.gradient_comm_bytes * st.bucket_copy) / memory).v;
   }
   t.gradient = times * (grad_shown + (grad - grad_shown) * st.contention);
@@ -181,7 +181,7 @@ Traffic sharded_traffic(const Setting& s, const Plan& p, const Layout& l, const 
   const double shown = g_fwd + g_bwd;
   t.parameter = m * (shown + (2 * gather - shown) * st.contention) + first;
   t.gradient = reductions(st, p, l) * (r_bwd + (scatter - r_bwd) * st.contention);
-  const Bandwidth memory = s.cluster.accelerator.memory_bandwidth * s.kernels.memory_efficiency;
+  const Bandwidth memory = streaming(s);
   t.copies = m * (Bytes(all * (2 * st.gather_copy + (lora ? 0 : st.scatter_copy))) / memory).v;
   return t;
 }
@@ -214,7 +214,7 @@ double optimizer_time(const Setting& s, const Plan& p, const Layout& l, const St
   const double word =
       p.precision == Precision::kFp32 || p.precision == Precision::kTf32 ? 2.0 : 1.0;
   const double bytes = (2 * st.optimizer_bytes + st.gradient_bytes + 2 * st.weight_bytes) * word;
-  const Bandwidth memory = s.cluster.accelerator.memory_bandwidth * s.kernels.memory_efficiency;
+  const Bandwidth memory = streaming(s);
   const double off = p.offload_optimizer;
   double t = (Bytes(mine * (1 - off) * bytes * st.optimizer_traffic) / memory).v;
   if (off > 0) t += host_optimizer_time(s, p, l, mine * off);
@@ -368,7 +368,7 @@ Step assemble_step(const Setting& s, const Plan& p, const Layout& l, const Links
 
   // Gradients are added up in memory by every micro-batch.
   const double adds = st.gradients_resident ? m : m - 1;
-  const Bandwidth memory = s.cluster.accelerator.memory_bandwidth * s.kernels.memory_efficiency;
+  const Bandwidth memory = streaming(s);
   double accumulate = 0;
   if (s.workload.task != Task::kLora) {
     const double sparse = s.workload.model.kind == ModelKind::kDlrm ? 0 : q.expert;

@@ -144,8 +144,8 @@ Derivation lever_figure(const Json& doc, const Json& lever) {
   const std::string command = text_at(lever, {"command"});
   Derivation d = figure(text_at(lever, {"label"}), 100 * number(lever, {"step_change"}), "%",
                         "time per token with " + command +
-                            " over that without, less 1; settings that the plan space holds are "
-                            "searched again beside it",
+                            " over that without, less 1; where it changes what fits or the batch, "
+                            "the rest of the plan is searched again",
                         'c', "docs/internals/life-of-a-plan.md");
   d.inputs = {step_of(at(doc, {"best"}), "step time of the best plan"),
               step_of(at(lever, {"result"}), "step time with it")};
@@ -170,9 +170,10 @@ std::optional<DocumentFigure> beside_plan(const Json& doc, const std::string& na
     Derivation d = figure("spares", number(weeks, {"spare_nodes"}), "nodes",
                           "the larger of run.spares and run.spare_share x nodes", 'a',
                           "docs/models/goodput.md");
-    d.inputs = {figure("their cost", number(weeks, {"spares_usd"}), "$",
-                       "nodes x accelerators x hours x price"),
-                figure("mean time between failures", number(weeks, {"mtbf_s"}), "s", "")};
+    d.inputs = {figure("mean time between failures", number(weeks, {"mtbf_s"}), "s", "")};
+    if (at(weeks, {"spares_usd"}).is_number())
+      d.inputs.push_back(figure("their cost", number(weeks, {"spares_usd"}), "$",
+                                "nodes x accelerators x hours x price"));
     return DocumentFigure{std::move(d), ""};
   }
   for (const Json& lever : at(doc, {"levers"})) {

@@ -247,13 +247,13 @@ bool names_engine(const Stack& s, const std::string& phrase) {
 // The stack that the words name: a framework's own name before that of the engine beneath it. Front
 // ends to Hugging Face's models are told from the engine later.
 const Stack* by_alias(const std::string& words, const Catalog& catalog) {
+  const Stack* any =
+      longest_alias(words, catalog, [](const Stack&, const std::string&) { return true; });
+  if (!any || !any->name.starts_with("pytorch-") || front_end(words, catalog)) return any;
   const Stack* own = longest_alias(words, catalog, [](const Stack& s, const std::string& phrase) {
     return !names_engine(s, phrase);
   });
-  const Stack* any =
-      longest_alias(words, catalog, [](const Stack&, const std::string&) { return true; });
-  if (!own || own->name.starts_with("pytorch-") || !any->name.starts_with("pytorch-")) return any;
-  return front_end(words, catalog) ? any : own;
+  return own && !own->name.starts_with("pytorch-") ? own : any;
 }
 
 // The release of NeMo that a text names, as year and month (`nemo:26.06.01` is 2606); zero: none.

@@ -19,4 +19,9 @@ struct Setting {
   int64_t accelerators = 0;         // zero: all of the cluster
 };
 
+// What memory-bound kernels get of the memory's bandwidth.
+inline Bandwidth streaming(const Setting& s) {
+  return s.cluster.accelerator.memory_bandwidth * s.kernels.memory_efficiency;
+}
+
 }  // namespace assay

@@ -113,8 +113,9 @@ struct Stack {
   double gelu_traffic = 0;
   // Norms of queries and keys, where a model has them, in copies: one reads and writes them once.
   // One kernel each where they are compiled.
-  double head_norm_forward = 1.1;
-  double head_norm_backward = 2.4;
+  static constexpr double kHeadNormForward = 1.1, kHeadNormBackward = 2.4;
+  double head_norm_forward = kHeadNormForward;
+  double head_norm_backward = kHeadNormBackward;
 
   // Memory: docs/models/memory.md.
   double weight_bytes = 2;  // per parameter, resident
@@ -222,8 +223,7 @@ void exchange_fields(T& s, V&& visit) {
   visit("weight_comm_bytes", s.weight_comm_bytes, kNotNegative, "per parameter on the wire");
   visit("gather_copy", s.gather_copy, kNotNegative, "bytes copied per parameter gathered");
   visit("scatter_copy", s.scatter_copy, kNotNegative, "bytes copied per gradient reduced");
-  visit("bucket_copy", s.bucket_copy, kNotNegative,
-        "the same for whole gradients, over the wire's");
+  visit("bucket_copy", s.bucket_copy, kNotNegative, "DDP: bytes copied per byte of gradient sent");
   visit("scatter_gradients", s.scatter_gradients, kAny, "zero 1, 2 reduce-scatter gradients");
   visit("pair_tree", s.pair_tree, kAny, "all-reduce between two nodes may be a tree");
   visit("gathers_again", s.gathers_again, kAny, "inputs kept in parts, gathered again backward");
