@@ -36,7 +36,7 @@ constexpr double kHeadExponent = 0.15;
 // cuDNN's kernel loses more: 0.71 to 0.78 of its rate at 64, 0.9 at 96, at 1,024 to 4,096 keys
 // (test/data/h200_attention_cudnn.csv), and as much inside whole models (h200_models.csv).
 constexpr double kVendorHeadExponent = 0.45;
-constexpr double kWideHead = 0.87;
+constexpr double kWideHead = 0.87;  // portable; vendors' kernels: Kernels::attention_wide_backward
 // The first generation against the second, portable one: about 1.3 to 1.5 times slower forward and
 // twice backward in Triton, 1.7 to 3 times both in CUDA (FlashAttention-2, arXiv 2307.08691,
 // section 4.1, A100).
@@ -62,14 +62,16 @@ AttentionTime fused(const AttentionShape& s, AttentionKernel kernel, const Accel
   const double pairs = static_cast<double>(s.batch * s.heads) * s.queries * s.keys * mask;
   const double flops = 2 * pairs * (s.qk_dim + s.v_dim);
   const double width = std::min(s.qk_dim, kHeadReference) / kHeadReference;
-  const double head = std::pow(width, vendor ? kVendorHeadExponent : kHeadExponent) *
-                      (s.qk_dim > kHeadReference ? kWideHead : 1);
+  const double head = std::pow(width, vendor ? kVendorHeadExponent : kHeadExponent);
+  const bool wide = s.qk_dim > kHeadReference;
+  const double wide_forward = wide && !vendor ? kWideHead : 1;
+  const double wide_backward = !wide ? 1 : vendor ? k.attention_wide_backward : kWideHead;
   const double rate = peak(a, s.precision).v * head * wave_fill(s, a);
   const double visible = s.keys / (s.causal ? 1.5 * s.steps + 0.5 : s.steps);
-  const double forward =
-      (vendor ? k.attention_vendor_forward : k.attention_forward) * (early ? kEarlyForward : 1);
-  const double backward =
-      (vendor ? k.attention_vendor_backward : k.attention_backward) * (early ? kEarlyBackward : 1);
+  const double forward = (vendor ? k.attention_vendor_forward : k.attention_forward) *
+                         (early ? kEarlyForward : 1) * wide_forward;
+  const double backward = (vendor ? k.attention_vendor_backward : k.attention_backward) *
+                          (early ? kEarlyBackward : 1) * wide_backward;
   const double half_forward = vendor ? k.attention_vendor_half : k.attention_half_forward;
   const double half_backward = vendor ? k.attention_vendor_half : k.attention_half_backward;
   AttentionTime t;

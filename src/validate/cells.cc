@@ -479,7 +479,9 @@ Remarks read_remarks(const std::string& text) {
   out.cuda_graphs = claims_any(words, {"cuda graph", "cuda graphs", "cudagraph", "cudagraphs"});
   // NVIDIA's submissions capture the layers (MCORE_CUDA_GRAPH=1 in the configs of v5.0; earlier
   // rounds are taken to be alike), and others run them.
-  if (!out.cuda_graphs && says(words, "nvidia mlperf")) out.cuda_graphs = true;
+  const bool submission = says(words, "nvidia mlperf") ||
+                          (says(words, "mlperf training") && says_any(words, {"nemo", "nvidia"}));
+  if (!out.cuda_graphs && submission) out.cuda_graphs = true;
   // Megatron lists what it captures: the router alone is not the layer.
   if (says(words, "moe router") && !says_any(words, {"attn", "attention"})) out.cuda_graphs = false;
   out.fused_optimizer = claims_any(words, {"fused adam", "fused adamw", "adamw fused", "fusedadam",

@@ -217,6 +217,8 @@ TEST(Cells, RemarksOnCompilationAndGraphs) {
   EXPECT_EQ(read_remarks("cuda_graph=transformer_engine/['attn']").cuda_graphs, true);
   EXPECT_EQ(read_remarks("cuda_graph=transformer_engine/['moe_router']").cuda_graphs, false);
   EXPECT_EQ(read_remarks("TP/DP comm overlap per NVIDIA MLPerf config").cuda_graphs, true);
+  EXPECT_EQ(read_remarks("NeMo; MLPerf Training v6.0 log").cuda_graphs, true);
+  EXPECT_EQ(read_remarks("ROCm; MLPerf Training v6.0 log").cuda_graphs, std::nullopt);
   EXPECT_EQ(read_remarks("").cuda_graphs, std::nullopt);
 }
 

@@ -27,6 +27,9 @@ TEST(Scenario, AttentionKernelsByNameReleaseAndDate) {
   EXPECT_EQ(kernel("FlexAttention", "PyTorch 2.11 FSDP2", "2026-06"), AttentionKernel::kPortable);
   r.gpu = "B200";
   EXPECT_EQ(kernel("", "torchtitan FSDP2", "2025-06"), AttentionKernel::kOperator);
+  EXPECT_EQ(kernel("SDPA", "torchtitan (PyTorch 2.9)", "2025-11"), AttentionKernel::kOperator);
+  EXPECT_EQ(kernel("SDPA", "torchtitan (PyTorch 2.6)", "2025-03"), AttentionKernel::kPortable);
+  EXPECT_EQ(kernel("SDPA", "PyTorch 2.9 FSDP2", "2025-11"), AttentionKernel::kPortable);
   EXPECT_EQ(kernel("FlexAttention", "PyTorch 2.11 FSDP2", "2026-06"), AttentionKernel::kOperator);
 }
 
@@ -111,6 +114,15 @@ TEST(Scenario, NemoBesideMegatronIsNemo) {
   EXPECT_EQ(stack("Megatron-Bridge b50da4c (nemo:26.08.00)"), "megatron-core-r26");
   EXPECT_EQ(stack("NeMo framework release 26.06"), "megatron-core-r26");
   EXPECT_EQ(stack("Megatron-Bridge (NeMo 26.04)"), nemo);
+  r.overlap_notes = "full-iteration CUDA graphs; HybridEP";
+  EXPECT_EQ(stack("Megatron-Bridge (NeMo 26.04)"), "megatron-core-r26");
+  EXPECT_EQ(stack("Megatron-LM"), "megatron-lm");
+  r.overlap_notes = "", r.notes = "MLPerf Training v6.0 log";
+  EXPECT_EQ(stack("NeMo/Megatron-Bridge (26.04)"), "megatron-core-r26");
+  r.tp = r.pp = std::nullopt;
+  EXPECT_EQ(stack(""), "megatron-like");
+  r.notes = "";
+  EXPECT_EQ(stack(""), "pytorch-fsdp");
 }
 
 // Recompute that stops early came with PyTorch 2.1, and with Hugging Face's code in 2026.

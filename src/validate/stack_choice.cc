@@ -147,6 +147,10 @@ Family family_of(const Run& run, const std::string& words, const ShardingCell& s
   if (by_name == "3d" && sharding.zero == 3) return {"fsdp", "its sharding"};
   if (!by_name.empty()) return {by_name, "its name"};
   if (run.sharding_group.value_or(0) > 1) return {"fsdp", "its sharding group"};
+  // MLPerf's submissions without a name are by vendors, who run a Megatron of their own.
+  if (trimmed_cell(words).empty() && says(plain_words(run.notes), "mlperf")) {
+    return {"3d", "MLPerf's usual stack"};
+  }
   return {"fsdp", "nothing stated"};
 }
 
@@ -306,11 +310,15 @@ const Stack* as_run(const Stack* stack, const Run& run, const std::string& words
   if (stack->name == "megatron-lm" && says(words, "nemo") && !says(words, "megatron lm")) {
     return named(catalog, "megatron-core");
   }
-  // Its containers of mid 2026 on run another stack.
+  // Its containers of mid 2026 on run another stack, which MLPerf's round of that time had already;
+  // so does a run that says what sets it apart.
   constexpr int kLaterNemo = 2606;
-  if (stack->name == "megatron-core" && nemo_release(words) >= kLaterNemo) {
-    return named(catalog, "megatron-core-r26");
-  }
+  const std::string told = plain_words(run.overlap_notes + " ; " + run.notes);
+  const bool later =
+      nemo_release(words) >= kLaterNemo ||
+      says_any(told, {"full iteration cuda graphs", "full iteration cuda graph"}) ||
+      (says_any(told, {"mlperf training v6", "mlperf v6"}) && !says(words, "megatron lm"));
+  if (stack->name == "megatron-core" && later) return named(catalog, "megatron-core-r26");
   // Megatron-Core by its own name is started by Megatron-LM's scripts, not by NeMo's recipes.
   if (stack->name == "megatron-core" && says_any(words, {"megatron core", "mcore"}) &&
       !says_any(words, {"nemo", "nvidia", "bridge"})) {

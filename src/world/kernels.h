@@ -19,6 +19,7 @@ struct Kernels {
   double attention_half_forward = 250;
   double attention_half_backward = 800;
   double attention_vendor_half = 420;
+  double attention_wide_backward = 0.86;  // vendor kernel, heads above 128: of its rate at 128
   // First year whose runs through PyTorch's operator are taken to meet the vendor's kernel; zero:
   // the operator has the portable one first.
   int64_t operator_since = 0;
@@ -57,6 +58,8 @@ void fields(T& k, V&& visit) {
   visit("attention_half_backward", k.attention_half_backward, kNotNegative,
         "tokens for half of it");
   visit("attention_vendor_half", k.attention_vendor_half, kNotNegative, "the same, vendor kernel");
+  visit("attention_wide_backward", k.attention_wide_backward, kFraction,
+        "vendor kernel, heads above 128, over 128");
   visit("operator_since", k.operator_since, Limits{0, 2100},
         "year from which PyTorch's operator picks the vendor kernel; zero: never");
   visit("memory_efficiency", k.memory_efficiency, kFraction, "streaming, of spec bandwidth");

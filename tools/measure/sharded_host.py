@@ -1,6 +1,6 @@
 """What sharding's hooks and checkpointing cost the host: blocks so small that the device waits,
-alone, checkpointed, and wrapped by DDP, FSDP and FSDP2 on one rank. Host time of a forward and a backward pass per block, and of the
-step around them.
+alone, checkpointed, compiled, and wrapped by DDP, FSDP and FSDP2 on one rank. Host time of a forward and a backward pass
+per block, and of the step around them.
 -> $OUT/h200_sharded_host.csv
 """
 import os
@@ -63,7 +63,11 @@ def wrapped(way):
     if way in ("checkpoint", "reentrant"):
         return Net(way == "reentrant").cuda().bfloat16()
     net = Net().cuda()
-    if way == "alone":
+    if way.startswith("compiled"):
+        for b in net.blocks:
+            b.compile()
+        way = way.removeprefix("compiled_")
+    if way in ("alone", "compiled"):
         return net.bfloat16()
     if way == "ddp":
         return DistributedDataParallel(net.bfloat16())
@@ -95,7 +99,8 @@ def main():
                                             "forward_us_layer", "backward_us_layer"))
     x = torch.randn(1, SEQ, WIDTH, device="cuda", dtype=torch.bfloat16, requires_grad=True)
     for round_ in range(3):
-        for way in ("alone", "checkpoint", "reentrant", "ddp", "fsdp", "fsdp2"):
+        for way in ("alone", "checkpoint", "reentrant", "ddp", "fsdp", "fsdp2", "compiled",
+                    "compiled_fsdp2"):
             f, b = passes(wrapped(way), x)
             row = (round_, way, LAYERS, f"{f:.3f}", f"{b:.3f}", f"{1e3 * f / LAYERS:.0f}",
                    f"{1e3 * b / LAYERS:.0f}")
