@@ -32,6 +32,9 @@ constexpr double kWorthInDoubt = 0.04;
 
 // A step that waits for the device more often than this cannot be captured into graphs as it is.
 constexpr int kHeldOften = 2;
+// What holds the host is told before kernels that gain up to this much more: it is the surer
+// repair.
+constexpr double kAlike = 0.97;
 // A repair of kernels whose gain is the device's to less than this share mostly saves launches.
 constexpr double kMostlyDevice = 0.5;
 
@@ -368,8 +371,8 @@ bool holds_weigh_more(const Hunt& h) {
     written = written || only_written(p);
     syncs = syncs || p.cause == Cause::kHostSync;
   }
-  return kernels.v > 0 &&
-         (holds > kernels || (launches && allocates) || (written && syncs && held_often(h)));
+  return kernels.v > 0 && (holds > kernels * kAlike || (launches && allocates) ||
+                           (written && syncs && held_often(h)));
 }
 
 void finish(Hunt& h, TraceDiagnosis& d) {

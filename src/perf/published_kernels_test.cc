@@ -12,6 +12,7 @@
 #include "base/csv.h"
 #include "perf/attention.h"
 #include "perf/clocks.h"
+#include "perf/collective.h"
 #include "world/catalog.h"
 
 namespace assay {
@@ -223,6 +224,59 @@ TEST(PublishedKernels, Attention) {
                  {"mi355x-288gb Triton 128", {0.28, 0.25}},
                  {"mi355x-288gb aiter 128", {0.04, 0.03}},
                  {"mi355x-288gb aiter 128 backward", {0.05, 0.03}}});
+}
+
+// All-reduce and all-to-all that no constant was fitted to, from 1 MB up, in one scale-up domain
+// and across several.
+TEST(PublishedKernels, Collectives) {
+  const Table t("public_collectives.csv");
+  Errors errors;
+  for (const CsvRow& row : t.table.rows) {
+    Setting s;
+    s.cluster = *find_cluster(catalog(), t.text(row, "cluster"));
+    s.cluster.fabric.scaleup_domain = t.whole(row, "domain");
+    s.cluster.node.nics = s.cluster.node.accelerators;
+    s.cluster.node.nic_bandwidth = Bandwidth(1e9 * t.number(row, "nic_gb_s"));
+    resolve(s, catalog());
+    const int64_t ranks = t.whole(row, "ranks"), domain = t.whole(row, "domain");
+    const Links links = resolve_links(s.cluster, s.scaleup_params, s.fabric_params);
+    const bool exchange = t.text(row, "collective") == "alltoall";
+    const Collective kind = exchange ? Collective::kAllToAll : Collective::kAllReduce;
+    const double bytes = t.number(row, "bytes");
+    const Seconds time =
+        collective_time(kind, Bytes(bytes), {ranks, std::min(ranks, domain)}, links);
+    const double seen = bytes * bus_factor(kind, ranks) / (1e9 * t.number(row, "busbw_gb_s"));
+    errors[t.text(row, "cluster") + " " + t.text(row, "collective") +
+           (ranks > 4 * domain ? ", 20 domains"
+            : ranks > domain   ? ", domains"
+                               : "") +
+           (bytes < 1e8 ? ", below 100 MB" : "")]
+        .push_back(time.v / seen - 1);
+  }
+  judge(errors, {{"b300-1024 all_reduce", {0.03, 0.03}},
+                 {"b300-1024 all_reduce, domains", {0.12, 0.11}},
+                 {"b300-1024 alltoall", {0.26, 0.26}},
+                 {"b300-1024 alltoall, domains", {0.25, 0.25}},
+                 {"gb200-nvl72-2304 all_reduce", {0.06, 0.03}},
+                 {"gb200-nvl72-2304 all_reduce, 20 domains", {0.76, 0.70}},
+                 {"gb200-nvl72-2304 all_reduce, below 100 MB", {0.07, 0.07}},
+                 {"gb200-nvl72-2304 all_reduce, domains", {0.19, 0.18}},
+                 {"gb200-nvl72-2304 alltoall", {0.22, 0.22}},
+                 {"gb200-nvl72-2304 alltoall, domains", {0.16, 0.16}},
+                 {"gb300-1152 all_reduce", {0.06, 0.03}},
+                 {"gb300-1152 all_reduce, domains", {0.24, 0.22}},
+                 {"gb300-1152 alltoall", {0.27, 0.27}},
+                 {"gb300-1152 alltoall, domains", {0.81, 0.81}},
+                 {"h100-1024 all_reduce, 20 domains", {0.04, 0.04}},
+                 {"mi300x-1024 all_reduce", {0.05, 0.05}},
+                 {"mi300x-1024 all_reduce, below 100 MB", {0.25, 0.15}},
+                 {"mi300x-1024 all_reduce, domains", {0.08, 0.07}},
+                 {"mi300x-1024 all_reduce, domains, below 100 MB", {0.60, 0.60}},
+                 {"mi355x-1024 all_reduce", {0.04, 0.04}},
+                 {"mi355x-1024 all_reduce, domains", {0.03, 0.03}},
+                 {"mi355x-1024 all_reduce, domains, below 100 MB", {0.13, 0.03}},
+                 {"mi355x-1024 alltoall", {0.03, 0.03}},
+                 {"mi355x-1024 alltoall, domains", {0.18, 0.18}}});
 }
 
 }  // namespace

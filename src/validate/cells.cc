@@ -248,7 +248,8 @@ void read_offloads(const std::string& words, Remarks& out) {
   if (says_any(words, {"optimizer offload", "offload optimizer", "optimizer cpu offload",
                        "cpu offloaded adamw", "cpu offloaded adam", "cpu offloaded optimizer",
                        "cpu optimizer", "cpu adam", "deepspeedcpuadam", "zero offload",
-                       "optimizer offloaded", "offloaded optimizer"})) {
+                       "optimizer offloaded", "offloaded optimizer", "adam offload",
+                       "adamw offload", "adam offloaded", "adamw offloaded", "cpu adamw"})) {
     out.offload_optimizer = 1;
   }
 }

@@ -251,6 +251,7 @@ TEST(Cells, RemarksOnScheduleAndContext) {
 TEST(Cells, RemarksOnMemoryAndModel) {
   EXPECT_EQ(read_remarks("cpu_offload_layers=20 ").offload_layers, 20);
   EXPECT_EQ(read_remarks("CPU-offloaded AdamW dominates").offload_optimizer, 1);
+  EXPECT_EQ(read_remarks("AdamW offloaded to the CPU").offload_optimizer, 1);
   EXPECT_EQ(read_remarks("CPU offload of parameters").offload_parameters, 1);
   EXPECT_EQ(read_remarks("LoRA r=64, all projections").lora_mlp, true);
   EXPECT_EQ(read_remarks("LoRA r=64, q v").lora_mlp, std::nullopt);

@@ -114,6 +114,10 @@ TEST(Scenario, NemoBesideMegatronIsNemo) {
   EXPECT_EQ(stack("Megatron-Bridge b50da4c (nemo:26.08.00)"), "megatron-core-r26");
   EXPECT_EQ(stack("NeMo framework release 26.06"), "megatron-core-r26");
   EXPECT_EQ(stack("Megatron-Bridge (NeMo 26.04)"), nemo);
+  r.experts = 128;
+  EXPECT_EQ(stack("NeMo framework release 26.06"), nemo);
+  r.gpu = "GB200", r.precision = "MXFP8";
+  EXPECT_EQ(stack("NeMo framework release 26.06"), "megatron-core-r26");
   r.overlap_notes = "full-iteration CUDA graphs; HybridEP";
   EXPECT_EQ(stack("Megatron-Bridge (NeMo 26.04)"), "megatron-core-r26");
   EXPECT_EQ(stack("Megatron-LM"), "megatron-lm");

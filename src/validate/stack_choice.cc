@@ -272,9 +272,25 @@ int nemo_release(const std::string& words) {
   return 0;
 }
 
+// NeMo's containers of mid 2026 on run another stack, which MLPerf's round of that time had
+// already; so does a run that says what sets it apart. With experts its recipes do so in
+// block-scaled formats alone, on Blackwell (Megatron-Bridge, scripts/performance/configs:
+// cuda_graph_impl).
+bool later_nemo(const Run& run, const std::string& words, const Accelerator& accelerator) {
+  constexpr int kLaterNemo = 2606;
+  const std::string told = plain_words(run.overlap_notes + " ; " + run.notes);
+  if (says_any(told, {"full iteration cuda graphs", "full iteration cuda graph"})) return true;
+  if (says_any(told, {"mlperf training v6", "mlperf v6"}) && !says(words, "megatron lm"))
+    return true;
+  if (nemo_release(words) < kLaterNemo) return false;
+  if (run.experts.value_or(1) <= 1) return true;
+  return accelerator.architecture.starts_with("blackwell") &&
+         says_any(plain_words(run.precision), {"mxfp8", "fp8 mx", "nvfp4"});
+}
+
 // The stack that a name means, as a run describes it.
 const Stack* as_run(const Stack* stack, const Run& run, const std::string& words, bool single,
-                    const Catalog& catalog) {
+                    const Accelerator& accelerator, const Catalog& catalog) {
   if (!stack) return nullptr;
   // Autocast keeps the weights in 32 bits.
   const std::string cells = plain_words(run.precision + " ; " + run.notes);
@@ -310,14 +326,7 @@ const Stack* as_run(const Stack* stack, const Run& run, const std::string& words
   if (stack->name == "megatron-lm" && says(words, "nemo") && !says(words, "megatron lm")) {
     return named(catalog, "megatron-core");
   }
-  // Its containers of mid 2026 on run another stack, which MLPerf's round of that time had already;
-  // so does a run that says what sets it apart.
-  constexpr int kLaterNemo = 2606;
-  const std::string told = plain_words(run.overlap_notes + " ; " + run.notes);
-  const bool later =
-      nemo_release(words) >= kLaterNemo ||
-      says_any(told, {"full iteration cuda graphs", "full iteration cuda graph"}) ||
-      (says_any(told, {"mlperf training v6", "mlperf v6"}) && !says(words, "megatron lm"));
+  const bool later = later_nemo(run, words, accelerator);
   if (stack->name == "megatron-core" && later) return named(catalog, "megatron-core-r26");
   // Megatron-Core by its own name is started by Megatron-LM's scripts, not by NeMo's recipes.
   if (stack->name == "megatron-core" && says_any(words, {"megatron core", "mcore"}) &&
@@ -350,7 +359,7 @@ StackChoice choose_stack(const Run& run, const Accelerator& accelerator, const C
   // JAX and what runs on it: other names beside it are those of kernel libraries.
   if (stack && known_sharding(words) == "jax") stack = jax_stack(catalog, accelerator);
   const Stack* eager = named(catalog, "pytorch-eager");
-  stack = as_run(stack, run, words, single, catalog);
+  stack = as_run(stack, run, words, single, accelerator, catalog);
   // `4D: TP, CP, PP, FSDP` says how weights are sharded; FSDP's first version has no pipelines.
   if (stack && stack->name == "pytorch-fsdp" && run.pp.value_or(1) > 1) stack = nullptr;
 
