@@ -165,17 +165,28 @@ void read_overlaps(const std::string& words, Remarks& out) {
       claims_any(words, {"asynctp", "async tp", "async tensor parallel", "tp comm overlap",
                          "tp dp comm overlap", "tp overlap", "ub overlap", "overlap tp"});
   if (!out.overlap_tp && says(words, "vanilla tp")) out.overlap_tp = false;
-  out.overlap_grad =
-      claims_any(words, {"overlap grad reduce", "grad reduce overlap", "grad bucket overlap",
-                         "gradient bucketing", "dp comm overlap", "overlap grad", "overlap comm",
-                         "grad overlap"});
-  out.overlap_param = claims_any(words, {"overlap param gather", "param gather overlap",
-                                         "dp comm overlap", "overlap param", "fsdp prefetch"});
-  out.overlap_expert =
-      claims_any(words, {"a2a overlap", "overlap a2a", "ep overlap", "dualpipe",
-                         "overlap moe expert parallel comm", "all to all overlap"});
-  const bool none = says_any(
-      words, {"no overlap", "without overlap", "no comm overlap", "no communication overlap"});
+  out.overlap_grad = claims_any(
+      words,
+      {"overlap grad reduce", "grad reduce overlap", "grad bucket overlap", "gradient bucketing",
+       "dp comm overlap", "overlap grad", "overlap comm", "grad overlap", "overlap grad sync",
+       "gradient reduce overlapped", "grad reduce overlapped", "grad and param sync overlapped",
+       "gradient reduce and parameter gather overlapped", "overlapped gradient all reduce",
+       "overlapped grad reduce", "overlap of gradient reduce"});
+  out.overlap_param = claims_any(
+      words,
+      {"overlap param gather", "param gather overlap", "dp comm overlap", "overlap param",
+       "fsdp prefetch", "overlap param sync", "grad and param sync overlapped",
+       "parameter gather overlapped", "overlap grad reduce and param gather",
+       "overlapped grad reduce param gather", "overlap grad param", "overlap of param gather"});
+  out.overlap_expert = claims_any(
+      words, {"a2a overlap", "overlap a2a", "ep overlap", "dualpipe",
+              "overlap moe expert parallel comm", "all to all overlap", "all to all overlapped",
+              "overlap of all to all", "overlap of the ep all to all", "ep communication overlap",
+              "expert parallel communication overlap", "overlapped expert communication",
+              "expert communication overlap"});
+  if (says(words, "dispatch without overlap")) out.overlap_expert = false;
+  const bool none = says_any(words, {"| no overlap |", "no overlap flags", "| without overlap |",
+                                     "no comm overlap", "no communication overlap"});
   if (none) {
     out.overlap_tp = out.overlap_grad = out.overlap_param = out.overlap_expert = false;
   }
@@ -474,7 +485,7 @@ Task read_task(const std::string& task, const std::string& model_name) {
 
 Remarks read_remarks(const std::string& text) {
   Remarks out;
-  const std::string words = plain_words(text);
+  const std::string words = clause_words(text);
   out.compiled = claims_any(words, {"torch compile", "compile", "compiled", "torchcompile"});
   if (!out.compiled && says(words, "eager")) out.compiled = false;
   out.cuda_graphs = claims_any(words, {"cuda graph", "cuda graphs", "cudagraph", "cudagraphs"});
@@ -484,7 +495,13 @@ Remarks read_remarks(const std::string& text) {
                           (says(words, "mlperf training") && says_any(words, {"nemo", "nvidia"}));
   if (!out.cuda_graphs && submission) out.cuda_graphs = true;
   // Megatron lists what it captures: the router alone is not the layer.
-  if (says(words, "moe router") && !says_any(words, {"attn", "attention"})) out.cuda_graphs = false;
+  for (const std::string& part : split_any(words, "|")) {
+    const std::string clause = " " + part + " ";
+    if (says_any(clause, {"cuda graph", "cuda graphs"}) && says(clause, "router") &&
+        !says_any(clause, {"attn", "attention"})) {
+      out.cuda_graphs = false;
+    }
+  }
   out.fused_optimizer = claims_any(words, {"fused adam", "fused adamw", "adamw fused", "fusedadam",
                                            "fused lamb", "fusedlamb", "fused optimizer", "apex"});
   read_overlaps(words, out);

@@ -237,6 +237,22 @@ TEST(Cells, RemarksOnOverlap) {
   EXPECT_EQ(read_remarks("--overlap-grad-reduce --overlap-param-gather").overlap_param, true);
   EXPECT_EQ(read_remarks("a2a_overlap ").overlap_expert, true);
   EXPECT_EQ(read_remarks("DeepEP +1f1b A2A overlap").overlap_expert, true);
+  // A denial holds in its clause, and an open point does.
+  const Remarks own =
+      read_remarks("sequence parallel; no TP overlap; grad and param sync overlapped");
+  EXPECT_EQ(own.sequence_parallel, true);
+  EXPECT_EQ(own.overlap_tp, false);
+  EXPECT_EQ(own.overlap_grad, true);
+  EXPECT_EQ(own.overlap_param, true);
+  EXPECT_EQ(read_remarks("overlap_grad_sync=False").overlap_grad, false);
+  EXPECT_EQ(read_remarks("no overlap of gradient reduce").overlap_tp, std::nullopt);
+  EXPECT_EQ(read_remarks("no overlap of gradient reduce").overlap_grad, false);
+  EXPECT_EQ(read_remarks("sequence parallel; no overlap").overlap_tp, false);
+  EXPECT_EQ(read_remarks("fused AdamW, its precision not stated").fused_optimizer, true);
+  EXPECT_EQ(read_remarks("DeepEP dispatch without overlap").overlap_expert, false);
+  EXPECT_EQ(read_remarks("EP communication overlap").overlap_expert, true);
+  EXPECT_EQ(read_remarks("1F1B overlap of the EP all-to-all").overlap_expert, true);
+  EXPECT_EQ(read_remarks("no all-to-all overlap").overlap_expert, false);
   EXPECT_EQ(read_remarks("A2A dispatcher").overlap_expert, std::nullopt);
   EXPECT_EQ(read_remarks("no overlap").overlap_param, false);
 }

@@ -114,6 +114,10 @@ TEST(Scenario, NemoBesideMegatronIsNemo) {
   EXPECT_EQ(stack("Megatron-Bridge b50da4c (nemo:26.08.00)"), "megatron-core-r26");
   EXPECT_EQ(stack("NeMo framework release 26.06"), "megatron-core-r26");
   EXPECT_EQ(stack("Megatron-Bridge (NeMo 26.04)"), nemo);
+  const std::string model = r.model_name;
+  r.model_name = "Qwen2.5 72B";  // nobody's recipe
+  EXPECT_EQ(stack("Megatron-Bridge (NeMo 26.04)"), "megatron-core-plain");
+  r.model_name = model;
   r.experts = 128;
   EXPECT_EQ(stack("NeMo framework release 26.06"), nemo);
   r.gpu = "GB200", r.precision = "MXFP8";

@@ -288,6 +288,15 @@ bool later_nemo(const Run& run, const std::string& words, const Accelerator& acc
          says_any(plain_words(run.precision), {"mxfp8", "fp8 mx", "nvfp4"});
 }
 
+// Whether NVIDIA tunes this model's runs (Megatron-Bridge, scripts/performance/configs; NeMo's
+// performance pages before it). Others are set up by who runs them, with Megatron-Core's defaults.
+bool has_recipe(const Run& run) {
+  const std::string model = plain_words(run.model_name);
+  if (run.experts.value_or(1) > 1) return true;
+  return model.find(" qwen") == std::string::npos && model.find(" gemma") == std::string::npos &&
+         model.find(" mistral") == std::string::npos;
+}
+
 // The stack that a name means, as a run describes it.
 const Stack* as_run(const Stack* stack, const Run& run, const std::string& words, bool single,
                     const Accelerator& accelerator, const Catalog& catalog) {
@@ -328,6 +337,9 @@ const Stack* as_run(const Stack* stack, const Run& run, const std::string& words
   }
   const bool later = later_nemo(run, words, accelerator);
   if (stack->name == "megatron-core" && later) return named(catalog, "megatron-core-r26");
+  if (stack->name == "megatron-core" && !has_recipe(run)) {
+    return named(catalog, "megatron-core-plain");
+  }
   // Megatron-Core by its own name is started by Megatron-LM's scripts, not by NeMo's recipes.
   if (stack->name == "megatron-core" && says_any(words, {"megatron core", "mcore"}) &&
       !says_any(words, {"nemo", "nvidia", "bridge"})) {

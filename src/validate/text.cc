@@ -59,6 +59,23 @@ std::string plain_words(std::string_view text) {
   return out;
 }
 
+std::string clause_words(std::string_view text) {
+  text = text.substr(0, kLongestCell);
+  std::string out = " |";
+  size_t from = 0;
+  for (size_t i = 0; i <= text.size(); ++i) {
+    const bool last = i == text.size();
+    const char c = last ? ';' : text[i];
+    const bool stop = c == ',' || c == '.' || c == ':';
+    const bool blank = i + 1 >= text.size() || text[i + 1] == ' ' || text[i + 1] == '\n';
+    if (c != ';' && c != '\n' && !(stop && blank)) continue;
+    const std::string clause = plain_words(text.substr(from, i - from));
+    if (clause.size() > 1) out += clause + "|";
+    from = i + 1;
+  }
+  return out + " ";
+}
+
 bool says(const std::string& words, std::string_view phrase) {
   return find_phrase(words, phrase) != std::string::npos;
 }
@@ -78,6 +95,7 @@ bool left_open(const std::string& words, size_t from) {
   std::string_view last;
   for (int i = 0; i < kNear && from < words.size(); ++i) {
     const std::string_view next = word_after(words, from);
+    if (next == "|") return false;
     if (next == "unknown" || next == "unstated") return true;
     if (last == "not" && one_of(next, kTold)) return true;
     last = next;
