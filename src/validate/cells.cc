@@ -69,12 +69,14 @@ std::optional<double> fraction_in(const std::string& cell) {
 // is never needed twice (get_remat_policy of its decoders). `minimal` is no more than selective.
 std::optional<RecomputeParts> saved_by_policy(const std::string& words) {
   const bool offloaded = says(words, "qkv proj offloaded");
-  if (!says(words, "save") && !offloaded) return {};
+  if (!says_any(words, {"save", "saves"}) && !offloaded) return {};
   RecomputeParts again;
   again.attention = !says(words, "with context");
   again.memory = 1;
   again.up = true;
-  if (says_any(words, {"except mlp", "except mlpwi"})) return again;
+  if (says_any(words,
+               {"except mlp", "except mlpwi", "qkv out proj", "saves attention projections"}))
+    return again;
   again.out = says(words, "qkv proj");
   again.qkv = says(words, "out proj");
   if (again.out == again.qkv) return {};
@@ -88,7 +90,8 @@ std::optional<RecomputeParts> named_parts(const std::string& words) {
   if (std::optional<RecomputeParts> saved = saved_by_policy(words)) return saved;
   RecomputeParts parts;
   bool named = false;
-  if (says_any(words, {"norm", "layernorm", "rmsnorm", "act", "moe act", "activation function"})) {
+  if (says_any(words, {"norm", "norms", "layernorm", "rmsnorm", "act", "moe act", "swiglu",
+                       "activation function"})) {
     parts.memory = 0.5;
     named = true;
   }
@@ -107,6 +110,17 @@ std::optional<RecomputeParts> named_parts(const std::string& words) {
   }
   if (!named) return {};
   return parts;
+}
+
+// `full on 10 of 80 layers`, `32 of 61 layers`.
+std::optional<double> share_of_layers(const std::string& words) {
+  const std::vector<std::string> all = split_any(words, " ");
+  for (size_t i = 1; i + 2 < all.size(); ++i) {
+    if (all[i] != "of" || all[i + 2] != "layers") continue;
+    const std::optional<double> some = cell_number(all[i - 1]), whole = cell_number(all[i + 1]);
+    if (some && whole && *some >= 0 && *whole > 0 && *some <= *whole) return *some / *whole;
+  }
+  return {};
 }
 
 // A rate in watts in front of `power cap`: `500W power cap`, `500 W power limit`.
@@ -275,10 +289,14 @@ PrecisionCell read_precision(const std::string& cell) {
   if (changed != std::string::npos) words.erase(0, changed);
   const bool only_possible = says_any(words, {"possible", "optional", "optionally"});
   int named = 0;
-  for (const std::string& word : split_any(words, " ")) {
+  const std::vector<std::string> all = split_any(words, " ");
+  for (size_t i = 0; i < all.size(); ++i) {
     const auto format = std::find_if(kFormats.begin(), kFormats.end(),
-                                     [&](const Format& f) { return word.starts_with(f.begin); });
+                                     [&](const Format& f) { return all[i].starts_with(f.begin); });
     if (format == kFormats.end()) continue;
+    // `fp32 (no TF32)`; `bf16, fp8 Adam moments`.
+    if (i > 0 && (all[i - 1] == "no" || all[i - 1] == "without")) continue;
+    if (i + 1 < all.size() && (all[i + 1] == "adam" || all[i + 1] == "moments")) continue;
     ++named;
     if (!out.precision) {
       out.precision = format->precision;
@@ -300,30 +318,37 @@ RecomputeCell read_recompute(const std::string& cell) {
     out.early_stop = early;
   }
   if (says_any(words, {"offloaded", "offload"})) out.offload_activations = 0.5;
-  const bool selective = says_any(
-      words, {"selective", "sac", "minimal", "save dot", "save qkv proj", "qkv proj offloaded",
-              "save out proj", "partial", "core attn", "dots saveable"});
+  // What is kept, by its name; what is not is computed again.
+  const bool saved =
+      says_any(words, {"dots saveable", "dots saved", "dots offloaded", "projection saved"});
+  const bool selective =
+      saved || says_any(words, {"selective", "sac", "minimal", "save dot", "save qkv proj",
+                                "qkv proj offloaded", "save out proj", "save qkv out proj", "saves",
+                                "partial", "core attn"});
   const bool denied = says_any(words, {"none", "no", "off", "false", "0", "disabled"});
+  // Whole layers, in so many words.
+  const bool whole =
+      says_any(words, {"yes", "true", "on", "1", "uniform", "all", "layer", "layers", "enabled"});
   if (says_any(words,
                {"every other layer", "every second layer", "alternate layers", "selective 2"})) {
     out.kind = Recompute::kFull;
     out.fraction = 0.5;
+  } else if (words.starts_with(" none ") || (denied && !selective && !says(words, "full"))) {
+    out.kind = Recompute::kNone;
   } else if (says(words, "full")) {
     out.kind = Recompute::kFull;
-  } else if (denied && !selective) {
-    out.kind = Recompute::kNone;
-  } else if (selective) {
+  } else if (selective || (!whole && named_parts(words))) {
     out.kind = Recompute::kSelective;
-    if (!says_any(words, {"op", "per op"})) out.parts = named_parts(words);
+    if (!saved && !says_any(words, {"op", "per op"})) out.parts = named_parts(words);
   } else {
     // Everything else that people write here (`yes`, `block`, `uniform`, a remat policy that keeps
     // little) recomputes whole layers.
     out.kind = Recompute::kFull;
-    out.guessed = !says_any(
-        words, {"yes", "true", "on", "1", "block", "uniform", "all", "layer", "layers", "enabled"});
+    out.guessed = !whole && !says(words, "block");
   }
   if (out.kind == Recompute::kFull && !out.fraction) {
-    out.fraction = fraction_in(cell);
+    out.fraction = share_of_layers(words);
+    if (!out.fraction) out.fraction = fraction_in(cell);
     // Megatron's `uniform` recomputes every layer, so many at a time.
     if (!out.fraction && !says(words, "uniform")) {
       const std::optional<double> n = number_before(words, "layers");
@@ -383,17 +408,23 @@ ShardingCell read_sharding(const std::string& cell) {
   const std::string words = plain_words(cell);
   if (words == " ") return out;
   if (says_any(words, {"fsdp", "fsdp1", "fsdp2", "fully sharded", "hsdp", "megatron fsdp",
-                       "hybrid shard", "full shard", "gemini", "fully shard", "simplefsdp"})) {
+                       "hybrid shard", "full shard", "gemini", "fully shard", "simplefsdp",
+                       "params and gradients sharded"})) {
     out.zero = 3;
     out.fsdp = true;
     out.by_module = true;
   }
   out.hybrid = says_any(words, {"hsdp", "hybrid shard", "hybrid", "mics", "hpz"});
   if (says_any(words, {"shard grad op", "not resharded", "no reshard", "no resharding",
-                       "without resharding", "never reshard"})) {
+                       "without resharding", "never reshard", "reshard after forward never"})) {
     out.zero = 2;
   }
-  if (says_any(words, {"distributed optimizer", "dist optimizer", "zero optimizer"})) {
+  // Megatron-FSDP's own words for what it shards.
+  if (says(words, "strategy optim")) out.zero = says(words, "optim grads") ? 2 : 1;
+  if (says(words, "optim grads params")) out.zero = 3;
+  if (says_any(words, {"optimizer state sharded", "os sharded"})) out.zero = 1;
+  const bool plain = says(words, "non distributed optimizer");
+  if (!plain && says_any(words, {"distributed optimizer", "dist optimizer", "zero optimizer"})) {
     out.zero = 1;
     out.distributed_optimizer = true;
   }

@@ -5,6 +5,28 @@
 namespace assay {
 namespace {
 
+// Cells as people wrote them, which had been misread.
+TEST(Cells, WhatIsSavedSharedOrDenied) {
+  EXPECT_EQ(read_recompute("none (selective recompute not yet enabled)").kind, Recompute::kNone);
+  EXPECT_EQ(read_recompute("full on 10 of 80 layers").fraction, 0.125);
+  EXPECT_EQ(read_recompute("full (32 of 61 layers)").layer_count, std::nullopt);
+  EXPECT_EQ(read_recompute("norms and SwiGLU").kind, Recompute::kSelective);
+  EXPECT_EQ(read_recompute("norms and SwiGLU").parts->memory, 0.5);
+  EXPECT_TRUE(read_recompute("mla_up_proj").parts->latent);
+  EXPECT_TRUE(read_recompute("checkpoint policy SAVE_QKV_OUT_PROJ").parts->up);
+  EXPECT_EQ(read_recompute("flash attention and dots saved").kind, Recompute::kSelective);
+  EXPECT_EQ(read_recompute("gradient checkpointing").kind, Recompute::kFull);
+  EXPECT_EQ(read_sharding("DDP, non-distributed optimizer").zero, 0);
+  EXPECT_EQ(read_sharding("Megatron FSDP data_parallel_sharding_strategy=optim").zero, 1);
+  EXPECT_EQ(read_sharding("Megatron FSDP data_parallel_sharding_strategy=optim_grads").zero, 2);
+  EXPECT_EQ(read_sharding("Megatron FSDP optim_grads_params (ZeRO-3)").zero, 3);
+  EXPECT_EQ(read_sharding("FSDP2 (fully_shard), reshard_after_forward never").zero, 2);
+  EXPECT_EQ(read_sharding("optimizer state sharded").zero, 1);
+  EXPECT_EQ(read_precision("fp32 (no TF32)").precision, Precision::kFp32);
+  EXPECT_EQ(read_precision("bf16, fp8 Adam moments, no master weights").precision,
+            Precision::kBf16);
+}
+
 TEST(Cells, Precision) {
   struct Row {
     const char* text;

@@ -86,6 +86,11 @@ std::optional<int64_t> port_count(const std::string& written) {
     const int64_t n = std::stoll(segment.substr(first, end - first));
     if (n >= 1 && n <= 256) return n;
   }
+  const std::string words = plain_words(segment);
+  for (const std::string_view port : {"hca", "hcas", "nics", "adapters"}) {
+    const std::optional<double> n = number_before(words, port);
+    if (n && *n >= 1 && *n <= 256) return static_cast<int64_t>(*n);
+  }
   return {};
 }
 
@@ -108,6 +113,7 @@ std::optional<FabricKind> named_kind(const std::string& words) {
   if (says_any(words, {"omni path", "omnipath", "opa"})) return FabricKind::kOmnipath;
   if (says_any(words, {"efa", "elastic fabric adapter"})) return FabricKind::kEfa;
   if (says_any(words, {"ici", "torus", "ocs"})) return FabricKind::kTorus;
+  if (says(words, "no infiniband")) return FabricKind::kTcp;
   if (says_any(words, {"infiniband", "ib", "hdr", "ndr", "xdr", "edr", "quantum"})) {
     return FabricKind::kInfiniband;
   }
@@ -151,6 +157,14 @@ std::string training_segment(const std::string& cell, bool* only_management) {
     if (score > best_score) {
       best_score = score;
       best = segment;
+    }
+  }
+  // `InfiniBand, 200Gb/s`: a rate or a number alone is that of the ports named beside it.
+  if (!best.empty() && !first_rate(best)) {
+    for (const std::string& segment : segments) {
+      const std::string words = plain_words(segment);
+      const bool other = about_management(words) || about_pcie(words) || named_kind(words);
+      if (!other && (first_rate(segment) || port_count(segment))) return best + " " + segment;
     }
   }
   return best;

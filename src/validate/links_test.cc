@@ -74,5 +74,14 @@ TEST(Links, HostileText) {
   }
 }
 
+// A rate after a comma, ports by another name, and what is not there.
+TEST(Links, RatesAndPortsBesideTheName) {
+  const LinkCell ib = read_link("InfiniBand, 200Gb/s");
+  EXPECT_EQ(ib.kind, FabricKind::kInfiniband);
+  EXPECT_EQ(ib.rate->v, 200 * kGbit);
+  EXPECT_EQ(read_link("InfiniBand, 4 HCA per node").ports, 4);
+  EXPECT_EQ(read_link("plain VPC Ethernet (no InfiniBand)").kind, FabricKind::kTcp);
+}
+
 }  // namespace
 }  // namespace assay
