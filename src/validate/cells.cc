@@ -54,75 +54,6 @@ bool fine_scaled(const std::string& words) {
               "subchannel", "per channel", "per block", "block", "tile", "tilewise"});
 }
 
-std::optional<double> fraction_in(const std::string& cell) {
-  const size_t slash = cell.find('/');
-  if (slash == std::string::npos || slash == 0) return {};
-  size_t first = slash;
-  while (first > 0 && cell[first - 1] >= '0' && cell[first - 1] <= '9') --first;
-  const std::optional<double> top = cell_number(cell.substr(first, slash - first));
-  const std::optional<double> bottom = cell_number(cell.substr(slash + 1));
-  if (!top || !bottom || *bottom <= 0 || *top < 0 || *top > *bottom) return {};
-  return *top / *bottom;
-}
-
-// What MaxText's policies leave to be computed again: they say what is saved, and a down-projection
-// is never needed twice (get_remat_policy of its decoders). `minimal` is no more than selective.
-std::optional<RecomputeParts> saved_by_policy(const std::string& words) {
-  const bool offloaded = says(words, "qkv proj offloaded");
-  if (!says_any(words, {"save", "saves"}) && !offloaded) return {};
-  RecomputeParts again;
-  again.attention = !says(words, "with context");
-  again.memory = 1;
-  again.up = true;
-  if (says_any(words,
-               {"except mlp", "except mlpwi", "qkv out proj", "saves attention projections"}))
-    return again;
-  again.out = says(words, "qkv proj");
-  again.qkv = says(words, "out proj");
-  if (again.out == again.qkv) return {};
-  return again;
-}
-
-// The parts of a layer that `selective: norm+act` names, as Megatron-Core's --recompute-modules
-// calls them: `mlp` is a dense one, `moe` all experts. Norms and activations are about half of the
-// traffic of a layer, an MLP's part with its norm somewhat more.
-std::optional<RecomputeParts> named_parts(const std::string& words) {
-  if (std::optional<RecomputeParts> saved = saved_by_policy(words)) return saved;
-  RecomputeParts parts;
-  bool named = false;
-  if (says_any(words, {"norm", "norms", "layernorm", "rmsnorm", "act", "moe act", "swiglu",
-                       "activation function"})) {
-    parts.memory = 0.5;
-    named = true;
-  }
-  if (says_any(words, {"mlp", "ffn"})) {
-    parts.up = parts.down = true;
-    named = true;
-  }
-  if (says_any(words, {"moe", "moe expert", "experts"}) && !says(words, "moe act")) {
-    parts.experts = true;
-    parts.memory = 0.6;
-    named = true;
-  }
-  if (says_any(words, {"mla up proj", "up proj"})) parts.latent = named = true;
-  if (says_any(words, {"core attn", "core attention", "attn", "attention"})) {
-    parts.attention = named = true;
-  }
-  if (!named) return {};
-  return parts;
-}
-
-// `full on 10 of 80 layers`, `32 of 61 layers`.
-std::optional<double> share_of_layers(const std::string& words) {
-  const std::vector<std::string> all = split_any(words, " ");
-  for (size_t i = 1; i + 2 < all.size(); ++i) {
-    if (all[i] != "of" || all[i + 2] != "layers") continue;
-    const std::optional<double> some = cell_number(all[i - 1]), whole = cell_number(all[i + 1]);
-    if (some && whole && *some >= 0 && *whole > 0 && *some <= *whole) return *some / *whole;
-  }
-  return {};
-}
-
 // A rate in watts in front of `power cap`: `500W power cap`, `500 W power limit`.
 std::optional<double> power_cap(const std::string& words) {
   for (const std::string_view phrase : {"power cap", "power limit", "tdp"}) {
@@ -135,24 +66,6 @@ std::optional<double> power_cap(const std::string& words) {
     if (watts && *watts >= 50 && *watts <= 5000) return watts;
   }
   return {};
-}
-
-std::optional<int64_t> count_after(const std::string& words,
-                                   std::initializer_list<std::string_view> phrases, double most) {
-  for (const std::string_view phrase : phrases) {
-    const std::optional<double> n = number_after(words, phrase);
-    if (n && *n >= 1 && *n <= most && std::floor(*n) == *n) return static_cast<int64_t>(*n);
-  }
-  return {};
-}
-
-std::optional<bool> claims_any(const std::string& words,
-                               std::initializer_list<std::string_view> phrases) {
-  std::optional<bool> said;
-  for (const std::string_view phrase : phrases) {
-    if (const std::optional<bool> one = claims(words, phrase)) said = said.value_or(true) && *one;
-  }
-  return said;
 }
 
 // Load of the busiest expert rank over the mean where tokens go where the router sends them and
@@ -296,7 +209,9 @@ PrecisionCell read_precision(const std::string& cell) {
     if (format == kFormats.end()) continue;
     // `fp32 (no TF32)`; `bf16, fp8 Adam moments`.
     if (i > 0 && (all[i - 1] == "no" || all[i - 1] == "without")) continue;
-    if (i + 1 < all.size() && (all[i + 1] == "adam" || all[i + 1] == "moments")) continue;
+    const std::string_view next = i + 1 < all.size() ? std::string_view(all[i + 1]) : "";
+    if (next == "adam" || next == "moments" || next == "not") continue;
+    if (next == "attention" && i + 2 == all.size()) continue;
     ++named;
     if (!out.precision) {
       out.precision = format->precision;
@@ -307,87 +222,6 @@ PrecisionCell read_precision(const std::string& cell) {
   if (out.precision == Precision::kFp8 && fine_scaled(words)) out.precision = Precision::kMxfp8;
   if (!out.precision && says(words, "16 mixed")) out.precision = Precision::kFp16;
   out.ambiguous = named > 1 && (only_possible || says(words, "or"));
-  return out;
-}
-
-RecomputeCell read_recompute(const std::string& cell) {
-  RecomputeCell out;
-  const std::string words = plain_words(cell);
-  if (words == " ") return out;
-  if (const std::optional<bool> early = claims_any(words, {"early stop", "earlystop"})) {
-    out.early_stop = early;
-  }
-  if (says_any(words, {"offloaded", "offload"})) out.offload_activations = 0.5;
-  // What is kept, by its name; what is not is computed again.
-  const bool saved =
-      says_any(words, {"dots saveable", "dots saved", "dots offloaded", "projection saved"});
-  const bool selective =
-      saved || says_any(words, {"selective", "sac", "minimal", "save dot", "save qkv proj",
-                                "qkv proj offloaded", "save out proj", "save qkv out proj", "saves",
-                                "partial", "core attn"});
-  const bool denied = says_any(words, {"none", "no", "off", "false", "0", "disabled"});
-  // Whole layers, in so many words.
-  const bool whole =
-      says_any(words, {"yes", "true", "on", "1", "uniform", "all", "layer", "layers", "enabled"});
-  if (says_any(words,
-               {"every other layer", "every second layer", "alternate layers", "selective 2"})) {
-    out.kind = Recompute::kFull;
-    out.fraction = 0.5;
-  } else if (words.starts_with(" none ") || (denied && !selective && !says(words, "full"))) {
-    out.kind = Recompute::kNone;
-  } else if (says(words, "full")) {
-    out.kind = Recompute::kFull;
-  } else if (selective || (!whole && named_parts(words))) {
-    out.kind = Recompute::kSelective;
-    if (!saved && !says_any(words, {"op", "per op"})) out.parts = named_parts(words);
-  } else {
-    // Everything else that people write here (`yes`, `block`, `uniform`, a remat policy that keeps
-    // little) recomputes whole layers.
-    out.kind = Recompute::kFull;
-    out.guessed = !whole && !says(words, "block");
-  }
-  if (out.kind == Recompute::kFull && !out.fraction) {
-    out.fraction = share_of_layers(words);
-    if (!out.fraction) out.fraction = fraction_in(cell);
-    // Megatron's `uniform` recomputes every layer, so many at a time.
-    if (!out.fraction && !says(words, "uniform")) {
-      const std::optional<double> n = number_before(words, "layers");
-      const std::optional<double> m = number_before(words, "layer");
-      const std::optional<int64_t> named =
-          count_after(words, {"num layers", "recompute num layers", "block", "layers"}, 1e5);
-      if (n && *n >= 1)
-        out.layer_count = static_cast<int64_t>(std::min(*n, 1e5));
-      else if (m && *m >= 1)
-        out.layer_count = static_cast<int64_t>(std::min(*m, 1e5));
-      else if (named)
-        out.layer_count = named;
-    }
-  }
-  return out;
-}
-
-std::optional<RecomputeParts> read_recompute_modules(const std::string& notes) {
-  for (const std::string& part : split_any(notes, ";")) {
-    const std::string words = plain_words(part);
-    if (says(words, "recompute modules") || (says(words, "modules") && says(words, "recomputed"))) {
-      return named_parts(words);
-    }
-  }
-  return {};
-}
-
-RecomputeCell read_recompute_notes(const std::string& notes) {
-  RecomputeCell out;
-  const std::string words = plain_words(notes);
-  const std::optional<bool> said =
-      claims_any(words, {"use checkpoint", "full activation checkpointing",
-                         "activation checkpointing", "gradient checkpointing",
-                         "activation recomputation", "full recompute", "activation recompute"});
-  if (!said) return out;
-  const bool selective =
-      says_any(words, {"selective activation checkpointing", "selective activation recomputation",
-                       "selective recompute"});
-  out.kind = !*said ? Recompute::kNone : selective ? Recompute::kSelective : Recompute::kFull;
   return out;
 }
 
@@ -406,7 +240,7 @@ bool inferred(const std::string& notes, std::string_view cell) {
 ShardingCell read_sharding(const std::string& cell) {
   ShardingCell out;
   const std::string words = plain_words(cell);
-  if (words == " ") return out;
+  if (unstated(words)) return out;
   if (says_any(words, {"fsdp", "fsdp1", "fsdp2", "fully sharded", "hsdp", "megatron fsdp",
                        "hybrid shard", "full shard", "gemini", "fully shard", "simplefsdp",
                        "params and gradients sharded"})) {
@@ -422,8 +256,12 @@ ShardingCell read_sharding(const std::string& cell) {
   // Megatron-FSDP's own words for what it shards.
   if (says(words, "strategy optim")) out.zero = says(words, "optim grads") ? 2 : 1;
   if (says(words, "optim grads params")) out.zero = 3;
-  if (says_any(words, {"optimizer state sharded", "os sharded"})) out.zero = 1;
-  const bool plain = says(words, "non distributed optimizer");
+  if (says_any(words, {"optimizer state sharded", "os sharded", "optimizer sharding",
+                       "shard optimizer", "weight update sharding", "distributedfusedadam"})) {
+    out.zero = 1;
+  }
+  if (cell.find("ZeRO++") != std::string::npos) out.zero = 3, out.fsdp = true;
+  const bool plain = says_any(words, {"non distributed optimizer", "distributed optimizer off"});
   if (!plain && says_any(words, {"distributed optimizer", "dist optimizer", "zero optimizer"})) {
     out.zero = 1;
     out.distributed_optimizer = true;
@@ -437,6 +275,8 @@ ShardingCell read_sharding(const std::string& cell) {
       out.fsdp = stage == 3;
     }
   }
+  if (!out.zero && says(words, "zero offload")) out.zero = 2;  // it is stage 2
+  if (!out.zero && (plain || without(words))) out.zero = 0;
   if (!out.zero && says_any(words, {"none", "no", "ddp", "dp", "data parallel", "no shard",
                                     "replicated", "ds 3d"})) {
     out.zero = 0;
@@ -453,24 +293,24 @@ ShardingCell read_sharding(const std::string& cell) {
 
 std::optional<bool> read_flash(const std::string& cell) {
   const std::string words = plain_words(cell);
-  if (words == " ") return {};
-  if (says_any(words, {"no", "off", "false", "0", "unfused", "eager", "math", "none", "naive",
-                       "disabled"})) {
-    return false;
-  }
-  return true;
+  if (unstated(words)) return {};
+  const bool softmax = says_any(words, {"fused softmax", "softmax fusion"});
+  const bool flash = words.find("flash") != std::string::npos;
+  return !(without(words) || words == " 0 " || (softmax && !flash) ||
+           says_any(words, {"no", "off", "false", "unfused", "eager", "math", "none", "naive",
+                            "disabled"}));
 }
 
 bool second_flash(const std::string& words) {
-  return says_any(words, {"fa2", "flash attention 2", "flashattention 2", "flashattention2",
+  return says_any(words, {"fa2", "fa 2", "flash attention 2", "flashattention 2", "flashattention2",
                           "flash attention2", "flash attn 2", "v2", "sdpa flash", "flash sdpa"});
 }
 
 // The first generation lived on as a Triton kernel; the second has one too.
 bool early_flash(const std::string& cell) {
   const std::string words = plain_words(cell);
-  return says_any(words, {"fa1", "flash attention 1", "flashattention 1", "flash attn 1", "v1",
-                          "flash v1"}) ||
+  return says_any(words, {"fa1", "fa 1", "flash attention 1", "flashattention 1", "flash attn 1",
+                          "v1", "flash v1"}) ||
          (says(words, "triton") && !second_flash(words));
 }
 
@@ -486,8 +326,9 @@ std::optional<AttentionKernel> read_attention_kernel(const std::string& cell) {
   if (says_any(words, {"efficient", "xformers"})) return AttentionKernel::kEarly;
   // Transformer Engine chooses by itself.
   if (says_any(words, {"te", "transformer engine"}) && !says_any(words, {"aiter", "ck"})) return {};
-  if (says_any(words, {"cudnn", "fa3", "fa4", "flash attention 3", "flash attention 4",
-                       "flashattention 3", "flashattention 4", "aiter", "ck"})) {
+  if (says_any(words,
+               {"cudnn", "fa3", "fa4", "fa 3", "fa 4", "flash attention 3", "flash attention 4",
+                "flashattention 3", "flashattention 4", "aiter", "ck"})) {
     return AttentionKernel::kVendor;
   }
   if (second_flash(words)) return AttentionKernel::kPortable;

@@ -16,6 +16,29 @@ TEST(Cells, WhatIsSavedSharedOrDenied) {
   EXPECT_TRUE(read_recompute("checkpoint policy SAVE_QKV_OUT_PROJ").parts->up);
   EXPECT_EQ(read_recompute("flash attention and dots saved").kind, Recompute::kSelective);
   EXPECT_EQ(read_recompute("gradient checkpointing").kind, Recompute::kFull);
+  EXPECT_EQ(read_recompute("N/A").kind, std::nullopt);
+  for (const char* text : {"not used", "w/o activation checkpointing", "without recomputation",
+                           "everything_saveable", "memory_budget 0.9"}) {
+    EXPECT_EQ(read_recompute(text).kind, Recompute::kNone) << text;
+  }
+  EXPECT_EQ(read_recompute("every 2nd layer").fraction, 0.5);
+  EXPECT_EQ(read_recompute("1 of every 4 layers").fraction, 0.25);
+  EXPECT_EQ(read_recompute("25 % of the layers").fraction, 0.25);
+  EXPECT_EQ(read_recompute("every 4 layers").layer_count, std::nullopt);
+  EXPECT_EQ(read_recompute("SelectiveAC(op)").kind, Recompute::kSelective);
+  EXPECT_EQ(read_recompute("dots_with_no_batch_dims_saveable").kind, Recompute::kSelective);
+  EXPECT_TRUE(read_recompute("activation checkpointing on MLP").parts->up);
+  EXPECT_EQ(read_sharding("w/o ZeRO").zero, 0);
+  EXPECT_EQ(read_sharding("ZeRO++").zero, 3);
+  EXPECT_EQ(read_sharding("ZeRO-Offload").zero, 2);
+  EXPECT_EQ(read_sharding("unknown").zero, std::nullopt);
+  EXPECT_EQ(read_flash("flash-attn 2.0.4"), true);
+  EXPECT_EQ(read_flash("not used"), false);
+  EXPECT_EQ(read_flash("fused softmax"), false);
+  EXPECT_EQ(read_flash("n/a"), std::nullopt);
+  EXPECT_EQ(read_attention_kernel("FA-3"), AttentionKernel::kVendor);
+  EXPECT_EQ(read_precision("bf16 (fp8 not used)").precision, Precision::kBf16);
+  EXPECT_EQ(read_precision("bf16 + fp8 attention").precision, Precision::kBf16);
   EXPECT_EQ(read_sharding("DDP, non-distributed optimizer").zero, 0);
   EXPECT_EQ(read_sharding("Megatron FSDP data_parallel_sharding_strategy=optim").zero, 1);
   EXPECT_EQ(read_sharding("Megatron FSDP data_parallel_sharding_strategy=optim_grads").zero, 2);

@@ -121,6 +121,26 @@ std::optional<bool> claims(const std::string& words, std::string_view phrase) {
   return !one_of(word_after(words, at + phrase.size() + 1), kDenyAfter);
 }
 
+std::optional<bool> claims_any(const std::string& words,
+                               std::initializer_list<std::string_view> phrases) {
+  std::optional<bool> said;
+  for (const std::string_view phrase : phrases) {
+    if (const std::optional<bool> one = claims(words, phrase)) said = said.value_or(true) && *one;
+  }
+  return said;
+}
+
+bool unstated(const std::string& words) {
+  return words == " " || words == " n a " || words == " na " || words == " unknown " ||
+         words == " not stated " || words == " not specified " || words == " not reported " ||
+         words == " unspecified " || words == " default ";
+}
+
+bool without(const std::string& words) {
+  return words.starts_with(" without ") || words.starts_with(" w o ") ||
+         says_any(words, {"not used", "not enabled", "unused"});
+}
+
 std::optional<double> number_after(const std::string& words, std::string_view phrase) {
   const size_t at = find_phrase(words, phrase);
   if (at == std::string::npos) return {};
@@ -132,6 +152,15 @@ std::optional<double> number_before(const std::string& words, std::string_view p
   while ((at = find_phrase(words, phrase, at)) != std::string::npos) {
     if (const std::optional<double> n = to_number(word_before(words, at))) return n;
     ++at;
+  }
+  return {};
+}
+
+std::optional<int64_t> count_after(const std::string& words,
+                                   std::initializer_list<std::string_view> phrases, double most) {
+  for (const std::string_view phrase : phrases) {
+    const std::optional<double> n = number_after(words, phrase);
+    if (n && *n >= 1 && *n <= most && std::floor(*n) == *n) return static_cast<int64_t>(*n);
   }
   return {};
 }

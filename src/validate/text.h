@@ -2,6 +2,8 @@
 // said or denied, and numbers in front of a unit. Inputs are untrusted; nothing here can fail.
 #pragma once
 
+#include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -24,9 +26,20 @@ std::optional<bool> claims(const std::string& words, std::string_view phrase);
 // a blank): neither a phrase nor a denial reaches beyond it.
 std::string clause_words(std::string_view text);
 
+// Of several phrases: denied where any of those mentioned is.
+std::optional<bool> claims_any(const std::string& words,
+                               std::initializer_list<std::string_view> phrases);
+
+// A cell that says that nothing is said (`N/A`, `not stated`), and one that says `without`.
+bool unstated(const std::string& words);
+bool without(const std::string& words);
+
 // The number that follows (`cpu offload layers 20`) or precedes (`500 w power cap`) a phrase.
 std::optional<double> number_after(const std::string& words, std::string_view phrase);
 std::optional<double> number_before(const std::string& words, std::string_view phrase);
+// A whole number of at least one and at most `most` behind the first phrase that has one.
+std::optional<int64_t> count_after(const std::string& words,
+                                   std::initializer_list<std::string_view> phrases, double most);
 
 // A whole cell as a number: blanks around it, thousands commas and a trailing word or parenthesis
 // are allowed (`1,024`, `80 GB`, `8 (per node)`). Nothing for text, NaN and infinities.

@@ -1,0 +1,183 @@
+// What a cell about recomputation means: none, parts of every layer, or some of the layers whole.
+#include "validate/cells.h"
+#include "validate/text.h"
+
+namespace assay {
+namespace {
+
+std::optional<double> fraction_in(const std::string& cell) {
+  const size_t slash = cell.find('/');
+  if (slash == std::string::npos || slash == 0) return {};
+  size_t first = slash;
+  while (first > 0 && cell[first - 1] >= '0' && cell[first - 1] <= '9') --first;
+  const std::optional<double> top = cell_number(cell.substr(first, slash - first));
+  const std::optional<double> bottom = cell_number(cell.substr(slash + 1));
+  if (!top || !bottom || *bottom <= 0 || *top < 0 || *top > *bottom) return {};
+  return *top / *bottom;
+}
+
+// What MaxText's policies leave to be computed again: they say what is saved, and a down-projection
+// is never needed twice (get_remat_policy of its decoders). `minimal` is no more than selective.
+std::optional<RecomputeParts> saved_by_policy(const std::string& words) {
+  const bool offloaded = says(words, "qkv proj offloaded");
+  if (!says_any(words, {"save", "saves"}) && !offloaded) return {};
+  RecomputeParts again;
+  again.attention = !says(words, "with context");
+  again.memory = 1;
+  again.up = true;
+  if (says_any(words,
+               {"except mlp", "except mlpwi", "qkv out proj", "saves attention projections"}))
+    return again;
+  again.out = says(words, "qkv proj");
+  again.qkv = says(words, "out proj");
+  if (again.out == again.qkv) return {};
+  return again;
+}
+
+// The parts of a layer that `selective: norm+act` names, as Megatron-Core's --recompute-modules
+// calls them: `mlp` is a dense one, `moe` all experts. Norms and activations are about half of the
+// traffic of a layer, an MLP's part with its norm somewhat more.
+std::optional<RecomputeParts> named_parts(const std::string& words) {
+  if (std::optional<RecomputeParts> saved = saved_by_policy(words)) return saved;
+  RecomputeParts parts;
+  bool named = false;
+  if (says_any(words, {"norm", "norms", "layernorm", "rmsnorm", "act", "moe act", "swiglu",
+                       "activation function"})) {
+    parts.memory = 0.5;
+    named = true;
+  }
+  if (says_any(words, {"mlp", "ffn"})) {
+    parts.up = parts.down = true;
+    named = true;
+  }
+  if (says_any(words, {"moe", "moe expert", "experts"}) && !says(words, "moe act")) {
+    parts.experts = true;
+    parts.memory = 0.6;
+    named = true;
+  }
+  if (says_any(words, {"mla up proj", "up proj"})) parts.latent = named = true;
+  if (says_any(words, {"core attn", "core attention", "attn", "attention"})) {
+    parts.attention = named = true;
+  }
+  if (!named) return {};
+  return parts;
+}
+
+// `full on 10 of 80 layers`, `1 of every 4 layers`, `every 2nd layer`, `50% of the layers`.
+std::optional<double> share_of_layers(const std::string& words) {
+  if (says_any(words, {"half of the layers", "half the layers", "every other layer",
+                       "every second layer", "alternate layers", "every 2nd layer"})) {
+    return 0.5;
+  }
+  if (says(words, "every 3rd layer")) return 1.0 / 3;
+  if (says(words, "every 4th layer")) return 0.25;
+  const std::vector<std::string> all = split_any(words, " ");
+  for (size_t i = 1; i + 1 < all.size(); ++i) {
+    if (all[i] != "of") continue;
+    const std::optional<double> some = cell_number(all[i - 1]);
+    const size_t at = i + 1 + (all[i + 1] == "every" || all[i + 1] == "the" ? 1 : 0);
+    if (!some || at >= all.size()) continue;
+    if (all[at] == "layers" && *some > 1 && *some <= 100) return *some / 100;
+    const std::optional<double> whole = cell_number(all[at]);
+    if (at + 1 < all.size() && all[at + 1] == "layers" && whole && *some <= *whole && *whole > 0)
+      return *some / *whole;
+  }
+  return {};
+}
+
+}  // namespace
+
+RecomputeCell read_recompute(const std::string& cell) {
+  RecomputeCell out;
+  const std::string words = plain_words(cell);
+  if (unstated(words)) return out;
+  if (const std::optional<bool> early = claims_any(words, {"early stop", "earlystop"})) {
+    out.early_stop = early;
+  }
+  if (says_any(words, {"offloaded", "offload"})) out.offload_activations = 0.5;
+  // What is kept, by its name; what is not is computed again.
+  const bool saved =
+      says_any(words, {"dots saveable", "dots saved", "dots offloaded", "projection saved",
+                       "checkpoint dots", "batch dims saveable"});
+  const bool selective =
+      saved || says_any(words, {"selective", "selectiveac", "ac op", "sac", "minimal", "save dot",
+                                "save qkv proj", "qkv proj offloaded", "save out proj",
+                                "save qkv out proj", "saves", "partial", "core attn"});
+  const bool denied = without(words) || words == " 0 " ||
+                      says_any(words, {"none", "no", "off", "false", "disabled", "0 layers",
+                                       "zero recompute", "everything saveable"});
+  // Whole layers, in so many words.
+  const bool whole =
+      words.ends_with(" on ") || words == " 1 " ||
+      says_any(words, {"yes", "true", "uniform", "all", "layer", "layers", "enabled"});
+  // The budget of PyTorch's compiler: at 0.75 and more it repeats what costs next to nothing.
+  if (says(words, "memory budget")) {
+    out.kind = Recompute::kNone;
+    return out;
+  }
+  out.fraction = share_of_layers(words);
+  if (out.fraction) {
+    out.kind = Recompute::kFull;
+  } else if (words.starts_with(" none ") || (denied && !selective && !says(words, "full"))) {
+    out.kind = Recompute::kNone;
+  } else if (says(words, "full")) {
+    out.kind = Recompute::kFull;
+  } else if (selective || (!whole && named_parts(words))) {
+    out.kind = Recompute::kSelective;
+    if (says(words, "selective 2")) {
+      out.kind = Recompute::kFull;
+      out.fraction = 0.5;
+    } else if (!saved && !says_any(words, {"op", "per op"})) {
+      out.parts = named_parts(words);
+    }
+  } else {
+    // Everything else that people write here (`yes`, `block`, `uniform`, a remat policy that keeps
+    // little) recomputes whole layers.
+    out.kind = Recompute::kFull;
+    out.guessed = !whole && !says(words, "block");
+  }
+  if (out.kind == Recompute::kFull && !out.fraction) {
+    out.fraction = fraction_in(cell);
+    // Megatron's `uniform` recomputes every layer, so many at a time, and so did its first way.
+    if (!out.fraction && !says_any(words, {"uniform", "every"})) {
+      const std::optional<double> n = number_before(words, "layers");
+      const std::optional<double> m = number_before(words, "layer");
+      const std::optional<int64_t> named =
+          count_after(words, {"num layers", "recompute num layers", "block", "layers"}, 1e5);
+      if (n && *n >= 1)
+        out.layer_count = static_cast<int64_t>(std::min(*n, 1e5));
+      else if (m && *m >= 1)
+        out.layer_count = static_cast<int64_t>(std::min(*m, 1e5));
+      else if (named)
+        out.layer_count = named;
+    }
+  }
+  return out;
+}
+
+std::optional<RecomputeParts> read_recompute_modules(const std::string& notes) {
+  for (const std::string& part : split_any(notes, ";")) {
+    const std::string words = plain_words(part);
+    if (says(words, "recompute modules") || (says(words, "modules") && says(words, "recomputed"))) {
+      return named_parts(words);
+    }
+  }
+  return {};
+}
+
+RecomputeCell read_recompute_notes(const std::string& notes) {
+  RecomputeCell out;
+  const std::string words = plain_words(notes);
+  const std::optional<bool> said =
+      claims_any(words, {"use checkpoint", "full activation checkpointing",
+                         "activation checkpointing", "gradient checkpointing",
+                         "activation recomputation", "full recompute", "activation recompute"});
+  if (!said) return out;
+  const bool selective =
+      says_any(words, {"selective activation checkpointing", "selective activation recomputation",
+                       "selective recompute"});
+  out.kind = !*said ? Recompute::kNone : selective ? Recompute::kSelective : Recompute::kFull;
+  return out;
+}
+
+}  // namespace assay
