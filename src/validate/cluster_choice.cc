@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/text.h"
 #include "validate/links.h"
 #include "validate/scenario.h"
 #include "validate/text.h"
@@ -66,6 +67,29 @@ const Node* reference_node(const Catalog& catalog, const Accelerator& a, int64_t
     if (!any) any = &n;
   }
   return any;
+}
+
+// A part without a node of its own (another memory, another bin) stands in those of its kin: the
+// same silicon and link, no package of which it is a die, and the name nearest to its own.
+const Node* kin_node(const Catalog& catalog, const Accelerator& a, int64_t per_node) {
+  const Node* best = nullptr;
+  size_t nearest = 0;
+  for (const Node& n : catalog.nodes) {
+    const Accelerator* kin = find_accelerator(catalog, n.accelerator);
+    if (!kin || n.nics == 0 || kin->vendor != a.vendor || kin->architecture != a.architecture ||
+        kin->scaleup_link != a.scaleup_link || kin->compute_units > 3 * a.compute_units / 2) {
+      continue;
+    }
+    const auto alike =
+        std::mismatch(a.name.begin(), a.name.end(), n.accelerator.begin(), n.accelerator.end());
+    const size_t common = static_cast<size_t>(alike.first - a.name.begin());
+    const size_t score = 2 * common + (n.accelerators == per_node ? 1 : 0);
+    if (score > nearest) {
+      best = &n;
+      nearest = score;
+    }
+  }
+  return best;
 }
 
 // Half of a two-die package, where the row counts dies: the named accelerator is never so many in a
@@ -224,11 +248,22 @@ void apply_scaleup(const Run& run, Accelerator& a) {
 constexpr std::string_view kUnmeasured = "generic";
 const std::vector<std::string_view> kSeveral = {"hetero", "heterogeneous", "mixed"};
 
+// `A100-40G` has 40 GB; `v4-128` is a slice of TPUs.
+std::string as_named(std::string gpu) {
+  for (size_t i = 1; i < gpu.size(); ++i) {
+    const bool last = i + 1 == gpu.size() || gpu[i + 1] == ' ' || gpu[i + 1] == ')';
+    if ((gpu[i] == 'G' || gpu[i] == 'g') && is_digit(gpu[i - 1]) && last) gpu.insert(i + 1, "B");
+  }
+  const bool slice = gpu.size() > 3 && gpu[0] == 'v' && is_digit(gpu[1]) && is_digit(gpu.back()) &&
+                     gpu.find('-') != std::string::npos;
+  return slice ? "TPU " + gpu.substr(0, gpu.find('-')) : gpu;
+}
+
 }  // namespace
 
 const Accelerator* choose_accelerator(const Run& run, const Catalog& catalog) {
   if (run.gpu.empty()) return nullptr;
-  const std::string gpu = without_count(run.gpu);
+  const std::string gpu = as_named(without_count(run.gpu));
   const std::string words = plain_words(gpu);
   if (says_any(words, kSeveral) || names_several(catalog, gpu)) return nullptr;
   const Accelerator* found = nullptr;
@@ -274,6 +309,7 @@ Cluster choose_cluster(const Run& run, const Accelerator& accelerator, const Cat
     reference = reference_node(catalog, accelerator, wanted, "aws");
   }
   if (!reference) reference = reference_node(catalog, accelerator, wanted);
+  if (!reference) reference = kin_node(catalog, accelerator, wanted);
   if (reference) cluster.node = *reference;
   if (!reference) {
     cluster.node.nic_bandwidth = Bandwidth(100 * kGbit);
