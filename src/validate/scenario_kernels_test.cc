@@ -201,5 +201,32 @@ TEST(Scenario, PartsAreWeighedByTheModel) {
   EXPECT_TRUE(mapped(r).setting.stack.selective_experts);
 }
 
+// Another memory or bin of a part stands in the nodes of its kin.
+TEST(Scenario, PartsWithoutANodeOfTheirOwn) {
+  TrainingRun r = base();
+  r.inter_link = "";
+  const auto nics = [&](const char* gpu) {
+    r.gpu = gpu;
+    const Node node = mapped(r).setting.cluster.node;
+    return node.nic_bandwidth.v * static_cast<double>(node.nics);
+  };
+  EXPECT_EQ(nics("Ascend 910B3"), nics("Ascend 910B"));
+  EXPECT_EQ(nics("GH200 144GB HBM3e"), nics("GH200"));
+}
+
+TEST(Scenario, AcceleratorsAsPeopleAbbreviateThem) {
+  TrainingRun r = base();
+  r.gpu_mem_gb = std::nullopt;
+  const auto named = [&](const char* gpu) {
+    r.gpu = gpu;
+    const Accelerator* a = choose_accelerator(r, catalog());
+    return a ? a->name : "";
+  };
+  EXPECT_EQ(named("A100-40G"), "a100-sxm4-40gb");
+  EXPECT_EQ(named("V100-16G"), "v100-sxm2-16gb");
+  EXPECT_EQ(named("v4-128"), "tpu-v4");
+  EXPECT_EQ(named("Grace Hopper"), "gh200-96gb");
+}
+
 }  // namespace
 }  // namespace assay
