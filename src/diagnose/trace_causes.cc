@@ -32,9 +32,9 @@ constexpr double kWorthInDoubt = 0.04;
 
 // A step that waits for the device more often than this cannot be captured into graphs as it is.
 constexpr int kHeldOften = 2;
-// What holds the host is told before kernels that gain up to this much more: it is the surer
-// repair.
-constexpr double kAlike = 0.97;
+// Share of the kernels' gain from which what holds the host is told first, as the surer repair;
+// assumed.
+constexpr double kHoldsFirst = 0.97;
 // A repair of kernels whose gain is the device's to less than this share mostly saves launches.
 constexpr double kMostlyDevice = 0.5;
 
@@ -358,7 +358,7 @@ bool only_written(const Priced& p) {
 }
 
 // What is taken out later counts only what is left to it. So the larger of the two kinds goes
-// first: a hold that gives back more by itself than any kernels do, or that stands in their way.
+// first: a hold that gives back as much by itself as any kernels do, or that stands in their way.
 bool holds_weigh_more(const Hunt& h) {
   Seconds kernels, holds;
   bool launches = false, allocates = false, written = false, syncs = false;
@@ -371,7 +371,7 @@ bool holds_weigh_more(const Hunt& h) {
     written = written || only_written(p);
     syncs = syncs || p.cause == Cause::kHostSync;
   }
-  return kernels.v > 0 && (holds > kernels * kAlike || (launches && allocates) ||
+  return kernels.v > 0 && (holds > kernels * kHoldsFirst || (launches && allocates) ||
                            (written && syncs && held_often(h)));
 }
 

@@ -91,7 +91,8 @@ void read_overlaps(const std::string& words, Remarks& out) {
   out.overlap_tp =
       claims_any(words, {"asynctp", "async tp", "async tensor parallel", "tp comm overlap",
                          "tp dp comm overlap", "tp overlap", "ub overlap", "overlap tp"});
-  if (!out.overlap_tp && says(words, "vanilla tp")) out.overlap_tp = false;
+  if (!out.overlap_tp && says_any(words, {"vanilla tp", "tp not asynchronous"}))
+    out.overlap_tp = false;
   out.overlap_grad = claims_any(
       words,
       {"overlap grad reduce", "grad reduce overlap", "grad bucket overlap", "gradient bucketing",
@@ -112,8 +113,9 @@ void read_overlaps(const std::string& words, Remarks& out) {
               "expert parallel communication overlap", "overlapped expert communication",
               "expert communication overlap"});
   if (says(words, "dispatch without overlap")) out.overlap_expert = false;
-  const bool none = says_any(words, {"| no overlap |", "no overlap flags", "| without overlap |",
-                                     "no comm overlap", "no communication overlap"});
+  const bool none =
+      says_any(words, {"| no overlap |", "no overlap flags", "| no overlap tp",
+                       "| without overlap |", "no comm overlap", "no communication overlap"});
   if (none) {
     out.overlap_tp = out.overlap_grad = out.overlap_param = out.overlap_expert = false;
   }
@@ -208,9 +210,11 @@ PrecisionCell read_precision(const std::string& cell) {
                                      [&](const Format& f) { return all[i].starts_with(f.begin); });
     if (format == kFormats.end()) continue;
     // `fp32 (no TF32)`; `bf16, fp8 Adam moments`.
-    if (i > 0 && (all[i - 1] == "no" || all[i - 1] == "without")) continue;
+    if (i > 0 && (all[i - 1] == "no" || all[i - 1] == "without" || all[i - 1] == "not")) continue;
     const std::string_view next = i + 1 < all.size() ? std::string_view(all[i + 1]) : "";
-    if (next == "adam" || next == "moments" || next == "not") continue;
+    if (next == "adam" || next == "moments") continue;
+    if (next == "not" && i + 2 < all.size() && (all[i + 2] == "used" || all[i + 2] == "enabled"))
+      continue;
     if (next == "attention" && i + 2 == all.size()) continue;
     ++named;
     if (!out.precision) {
@@ -256,12 +260,13 @@ ShardingCell read_sharding(const std::string& cell) {
   // Megatron-FSDP's own words for what it shards.
   if (says(words, "strategy optim")) out.zero = says(words, "optim grads") ? 2 : 1;
   if (says(words, "optim grads params")) out.zero = 3;
-  if (says_any(words, {"optimizer state sharded", "os sharded", "optimizer sharding",
+  if (!out.zero &&
+      says_any(words, {"optimizer state sharded", "os sharded", "optimizer sharding",
                        "shard optimizer", "weight update sharding", "distributedfusedadam"})) {
     out.zero = 1;
   }
   if (cell.find("ZeRO++") != std::string::npos) out.zero = 3, out.fsdp = true;
-  const bool plain = says_any(words, {"non distributed optimizer", "distributed optimizer off"});
+  const bool plain = claims(words, "distributed optimizer") == false;
   if (!plain && says_any(words, {"distributed optimizer", "dist optimizer", "zero optimizer"})) {
     out.zero = 1;
     out.distributed_optimizer = true;

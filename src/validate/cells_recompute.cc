@@ -1,4 +1,5 @@
 // What a cell about recomputation means: none, parts of every layer, or some of the layers whole.
+#include "base/text.h"
 #include "validate/cells.h"
 #include "validate/text.h"
 
@@ -63,7 +64,20 @@ std::optional<RecomputeParts> named_parts(const std::string& words) {
   return parts;
 }
 
-// `full on 10 of 80 layers`, `1 of every 4 layers`, `every 2nd layer`, `50% of the layers`.
+// `50% of the layers`, `12.5 % of layers`.
+std::optional<double> percent_in(const std::string& cell) {
+  const size_t sign = cell.find('%');
+  if (sign == std::string::npos || !says(plain_words(cell), "layers")) return {};
+  size_t end = sign;
+  while (end > 0 && cell[end - 1] == ' ') --end;
+  size_t first = end;
+  while (first > 0 && (is_digit(cell[first - 1]) || cell[first - 1] == '.')) --first;
+  const std::optional<double> share = cell_number(cell.substr(first, end - first));
+  if (!share || *share < 0 || *share > 100) return {};
+  return *share / 100;
+}
+
+// `full on 10 of 80 layers`, `1 of every 4 layers`, `every 2nd layer`.
 std::optional<double> share_of_layers(const std::string& words) {
   if (says_any(words, {"half of the layers", "half the layers", "every other layer",
                        "every second layer", "alternate layers", "every 2nd layer"})) {
@@ -77,7 +91,6 @@ std::optional<double> share_of_layers(const std::string& words) {
     const std::optional<double> some = cell_number(all[i - 1]);
     const size_t at = i + 1 + (all[i + 1] == "every" || all[i + 1] == "the" ? 1 : 0);
     if (!some || at >= all.size()) continue;
-    if (all[at] == "layers" && *some > 1 && *some <= 100) return *some / 100;
     const std::optional<double> whole = cell_number(all[at]);
     if (at + 1 < all.size() && all[at + 1] == "layers" && whole && *some <= *whole && *whole > 0)
       return *some / *whole;
@@ -94,7 +107,7 @@ RecomputeCell read_recompute(const std::string& cell) {
   if (const std::optional<bool> early = claims_any(words, {"early stop", "earlystop"})) {
     out.early_stop = early;
   }
-  if (says_any(words, {"offloaded", "offload"})) out.offload_activations = 0.5;
+  if (claims_any(words, {"offloaded", "offload"}).value_or(false)) out.offload_activations = 0.5;
   // What is kept, by its name; what is not is computed again.
   const bool saved =
       says_any(words, {"dots saveable", "dots saved", "dots offloaded", "projection saved",
@@ -116,6 +129,8 @@ RecomputeCell read_recompute(const std::string& cell) {
     return out;
   }
   out.fraction = share_of_layers(words);
+  if (!out.fraction) out.fraction = percent_in(cell);
+  if (!out.fraction && !selective) out.fraction = fraction_in(cell);
   if (out.fraction) {
     out.kind = Recompute::kFull;
   } else if (words.starts_with(" none ") || (denied && !selective && !says(words, "full"))) {
@@ -137,7 +152,6 @@ RecomputeCell read_recompute(const std::string& cell) {
     out.guessed = !whole && !says(words, "block");
   }
   if (out.kind == Recompute::kFull && !out.fraction) {
-    out.fraction = fraction_in(cell);
     // Megatron's `uniform` recomputes every layer, so many at a time, and so did its first way.
     if (!out.fraction && !says_any(words, {"uniform", "every"})) {
       const std::optional<double> n = number_before(words, "layers");

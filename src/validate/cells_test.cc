@@ -25,10 +25,15 @@ TEST(Cells, WhatIsSavedSharedOrDenied) {
   EXPECT_EQ(read_recompute("1 of every 4 layers").fraction, 0.25);
   EXPECT_EQ(read_recompute("25 % of the layers").fraction, 0.25);
   EXPECT_EQ(read_recompute("every 4 layers").layer_count, std::nullopt);
+  EXPECT_EQ(read_recompute("1/4 of the layers").fraction, 0.25);
+  EXPECT_EQ(read_recompute("12.5% of the layers").fraction, 0.125);
+  EXPECT_EQ(read_recompute("full, no offload").offload_activations, 0);
   EXPECT_EQ(read_recompute("SelectiveAC(op)").kind, Recompute::kSelective);
   EXPECT_EQ(read_recompute("dots_with_no_batch_dims_saveable").kind, Recompute::kSelective);
   EXPECT_TRUE(read_recompute("activation checkpointing on MLP").parts->up);
   EXPECT_EQ(read_sharding("w/o ZeRO").zero, 0);
+  EXPECT_EQ(read_sharding("use_distributed_optimizer=False").zero, 0);
+  EXPECT_EQ(read_sharding("FSDP: shard optimizer, gradients and parameters").zero, 3);
   EXPECT_EQ(read_sharding("ZeRO++").zero, 3);
   EXPECT_EQ(read_sharding("ZeRO-Offload").zero, 2);
   EXPECT_EQ(read_sharding("unknown").zero, std::nullopt);
@@ -38,6 +43,7 @@ TEST(Cells, WhatIsSavedSharedOrDenied) {
   EXPECT_EQ(read_flash("n/a"), std::nullopt);
   EXPECT_EQ(read_attention_kernel("FA-3"), AttentionKernel::kVendor);
   EXPECT_EQ(read_precision("bf16 (fp8 not used)").precision, Precision::kBf16);
+  EXPECT_EQ(read_precision("bf16, not fp8").precision, Precision::kBf16);
   EXPECT_EQ(read_precision("bf16 + fp8 attention").precision, Precision::kBf16);
   EXPECT_EQ(read_sharding("DDP, non-distributed optimizer").zero, 0);
   EXPECT_EQ(read_sharding("Megatron FSDP data_parallel_sharding_strategy=optim").zero, 1);
@@ -294,6 +300,10 @@ TEST(Cells, RemarksOnOverlap) {
   EXPECT_EQ(read_remarks("no overlap of gradient reduce").overlap_grad, false);
   EXPECT_EQ(read_remarks("sequence parallel; no overlap").overlap_tp, false);
   EXPECT_EQ(read_remarks("fused AdamW, its precision not stated").fused_optimizer, true);
+  EXPECT_EQ(read_remarks("torch.compile: off; sequence parallel: no").compiled, false);
+  EXPECT_EQ(read_remarks("torch.compile: off; sequence parallel: no").sequence_parallel, false);
+  EXPECT_EQ(read_remarks("micro batch size: 2").micro_batch, 2);
+  EXPECT_EQ(read_remarks("torch.compile not specified").compiled, std::nullopt);
   EXPECT_EQ(read_remarks("DeepEP dispatch without overlap").overlap_expert, false);
   EXPECT_EQ(read_remarks("EP communication overlap").overlap_expert, true);
   EXPECT_EQ(read_remarks("1F1B overlap of the EP all-to-all").overlap_expert, true);

@@ -77,7 +77,8 @@ const Node* kin_node(const Catalog& catalog, const Accelerator& a, int64_t per_n
   for (const Node& n : catalog.nodes) {
     const Accelerator* kin = find_accelerator(catalog, n.accelerator);
     if (!kin || n.nics == 0 || kin->vendor != a.vendor || kin->architecture != a.architecture ||
-        kin->scaleup_link != a.scaleup_link || kin->compute_units > 3 * a.compute_units / 2) {
+        kin->scaleup_link != a.scaleup_link || kin->compute_units > 3 * a.compute_units / 2 ||
+        a.compute_units > 3 * kin->compute_units / 2) {
       continue;
     }
     const auto alike =
@@ -251,11 +252,12 @@ const std::vector<std::string_view> kSeveral = {"hetero", "heterogeneous", "mixe
 // `A100-40G` has 40 GB; `v4-128` is a slice of TPUs.
 std::string as_named(std::string gpu) {
   for (size_t i = 1; i < gpu.size(); ++i) {
-    const bool last = i + 1 == gpu.size() || gpu[i + 1] == ' ' || gpu[i + 1] == ')';
+    const bool last =
+        i + 1 == gpu.size() || std::string_view(" ),/").find(gpu[i + 1]) != std::string_view::npos;
     if ((gpu[i] == 'G' || gpu[i] == 'g') && is_digit(gpu[i - 1]) && last) gpu.insert(i + 1, "B");
   }
-  const bool slice = gpu.size() > 3 && gpu[0] == 'v' && is_digit(gpu[1]) && is_digit(gpu.back()) &&
-                     gpu.find('-') != std::string::npos;
+  const bool slice = gpu.size() > 3 && gpu[0] == 'v' && is_digit(gpu[1]) && !is_digit(gpu[2]) &&
+                     is_digit(gpu.back()) && gpu.find('-') != std::string::npos;
   return slice ? "TPU " + gpu.substr(0, gpu.find('-')) : gpu;
 }
 

@@ -1,5 +1,7 @@
 #include "validate/links.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <vector>
@@ -87,9 +89,11 @@ std::optional<int64_t> port_count(const std::string& written) {
     if (n >= 1 && n <= 256) return n;
   }
   const std::string words = plain_words(segment);
+  // `4 HCA per node`; `ConnectX-7 NICs` has a name in front.
   for (const std::string_view port : {"hca", "hcas", "nics", "adapters"}) {
     const std::optional<double> n = number_before(words, port);
-    if (n && *n >= 1 && *n <= 256) return static_cast<int64_t>(*n);
+    if (n && *n >= 1 && *n <= 256 && words.starts_with(" " + fmt::format("{:.0f}", *n) + " "))
+      return static_cast<int64_t>(*n);
   }
   return {};
 }
@@ -113,7 +117,9 @@ std::optional<FabricKind> named_kind(const std::string& words) {
   if (says_any(words, {"omni path", "omnipath", "opa"})) return FabricKind::kOmnipath;
   if (says_any(words, {"efa", "elastic fabric adapter"})) return FabricKind::kEfa;
   if (says_any(words, {"ici", "torus", "ocs"})) return FabricKind::kTorus;
-  if (says(words, "no infiniband")) return FabricKind::kTcp;
+  if (says(words, "no infiniband")) {
+    return says_any(words, {"roce", "rdma"}) ? FabricKind::kRoce : FabricKind::kTcp;
+  }
   if (says_any(words, {"infiniband", "ib", "hdr", "ndr", "xdr", "edr", "quantum"})) {
     return FabricKind::kInfiniband;
   }
@@ -160,11 +166,17 @@ std::string training_segment(const std::string& cell, bool* only_management) {
     }
   }
   // `InfiniBand, 200Gb/s`: a rate or a number alone is that of the ports named beside it.
-  if (!best.empty() && !first_rate(best)) {
-    for (const std::string& segment : segments) {
-      const std::string words = plain_words(segment);
-      const bool other = about_management(words) || about_pcie(words) || named_kind(words);
-      if (!other && (first_rate(segment) || port_count(segment))) return best + " " + segment;
+  for (const std::string& segment : segments) {
+    const std::string words = plain_words(segment);
+    const bool other = about_management(words) || about_pcie(words) || named_kind(words) ||
+                       says_any(words, {"nvlink", "nvswitch", "xgmi", "intra"});
+    if (other || best.empty() || segment == best) continue;
+    const bool rate = first_rate(segment) && !first_rate(best);
+    const bool ports = port_count(segment) && !port_count(best);
+    if (ports) {
+      best = segment + " " + best;
+    } else if (rate) {
+      best += " " + segment;
     }
   }
   return best;

@@ -81,6 +81,11 @@ TEST(Links, RatesAndPortsBesideTheName) {
   EXPECT_EQ(ib.rate->v, 200 * kGbit);
   EXPECT_EQ(read_link("InfiniBand, 4 HCA per node").ports, 4);
   EXPECT_EQ(read_link("plain VPC Ethernet (no InfiniBand)").kind, FabricKind::kTcp);
+  EXPECT_EQ(read_link("RoCE (no InfiniBand)").kind, FabricKind::kRoce);
+  EXPECT_EQ(read_link("ConnectX-7 NICs").ports, std::nullopt);
+  EXPECT_EQ(read_link("InfiniBand NDR, NVLink 900 GB/s").rate->v, 400 * kGbit);
+  EXPECT_EQ(read_link("InfiniBand, 8 NICs, 200Gb/s").ports, 8);
+  EXPECT_EQ(read_link("InfiniBand, 8 NICs, 200Gb/s").rate->v, 200 * kGbit);
 }
 
 }  // namespace

@@ -182,7 +182,8 @@ bool operator_prefers_vendor(const Run& run, int year, const Setting& s) {
   if (s.kernels.operator_since == 0) return false;
   // torchtitan itself puts cuDNN first on Blackwell (pytorch/torchtitan pull 1196, May 2025).
   const bool blackwell = s.cluster.accelerator.architecture.starts_with("blackwell");
-  if (blackwell && says(plain_words(run.framework), "torchtitan")) return run.date >= "2025-05";
+  const bool titan = says(plain_words(run.framework), "torchtitan");
+  if (blackwell && titan && run.date >= "2025-05") return true;
   if (const auto minor = pytorch_minor(free_text(run))) return *minor >= kOperatorRelease;
   return (year > 0 ? year : kUndated) >= s.kernels.operator_since;
 }

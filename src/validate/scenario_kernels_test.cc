@@ -29,6 +29,7 @@ TEST(Scenario, AttentionKernelsByNameReleaseAndDate) {
   EXPECT_EQ(kernel("", "torchtitan FSDP2", "2025-06"), AttentionKernel::kOperator);
   EXPECT_EQ(kernel("SDPA", "torchtitan (PyTorch 2.9)", "2025-11"), AttentionKernel::kOperator);
   EXPECT_EQ(kernel("SDPA", "torchtitan (PyTorch 2.6)", "2025-03"), AttentionKernel::kPortable);
+  EXPECT_EQ(kernel("SDPA", "torchtitan (PyTorch 2.11)", ""), AttentionKernel::kOperator);
   EXPECT_EQ(kernel("SDPA", "PyTorch 2.9 FSDP2", "2025-11"), AttentionKernel::kPortable);
   EXPECT_EQ(kernel("FlexAttention", "PyTorch 2.11 FSDP2", "2026-06"), AttentionKernel::kOperator);
 }
@@ -225,6 +226,7 @@ TEST(Scenario, AcceleratorsAsPeopleAbbreviateThem) {
   EXPECT_EQ(named("A100-40G"), "a100-sxm4-40gb");
   EXPECT_EQ(named("V100-16G"), "v100-sxm2-16gb");
   EXPECT_EQ(named("v4-128"), "tpu-v4");
+  EXPECT_EQ(named("v100-sxm3-32gb"), named("V100-SXM3-32GB"));
   EXPECT_EQ(named("Grace Hopper"), "gh200-96gb");
 }
 

@@ -272,6 +272,18 @@ int nemo_release(const std::string& words) {
   return 0;
 }
 
+// By the cell, or by the name: `Qwen3-235B-A22B`.
+bool has_experts(const Run& run) {
+  if (run.experts.value_or(1) > 1) return true;
+  for (const std::string& word : split_any(plain_words(run.model_name), " ")) {
+    if (word.size() >= 3 && word.front() == 'a' && word.back() == 'b' &&
+        word.find_first_not_of("0123456789", 1) == word.size() - 1) {
+      return true;
+    }
+  }
+  return false;
+}
+
 // NeMo's containers of mid 2026 on run another stack, which MLPerf's round of that time had
 // already; so does a run that says what sets it apart. With experts its recipes do so in
 // block-scaled formats alone, on Blackwell (Megatron-Bridge, scripts/performance/configs:
@@ -283,7 +295,7 @@ bool later_nemo(const Run& run, const std::string& words, const Accelerator& acc
   if (says_any(told, {"mlperf training v6", "mlperf v6"}) && !says(words, "megatron lm"))
     return true;
   if (nemo_release(words) < kLaterNemo) return false;
-  if (run.experts.value_or(1) <= 1) return true;
+  if (!has_experts(run)) return true;
   return accelerator.architecture.starts_with("blackwell") &&
          says_any(plain_words(run.precision), {"mxfp8", "fp8 mx", "nvfp4"});
 }
@@ -292,7 +304,7 @@ bool later_nemo(const Run& run, const std::string& words, const Accelerator& acc
 // performance pages before it). Others are set up by who runs them, with Megatron-Core's defaults.
 bool has_recipe(const Run& run) {
   const std::string model = plain_words(run.model_name);
-  if (run.experts.value_or(1) > 1) return true;
+  if (has_experts(run)) return true;
   return model.find(" qwen") == std::string::npos && model.find(" gemma") == std::string::npos &&
          model.find(" mistral") == std::string::npos;
 }

@@ -66,7 +66,7 @@ std::string clause_words(std::string_view text) {
   for (size_t i = 0; i <= text.size(); ++i) {
     const bool last = i == text.size();
     const char c = last ? ';' : text[i];
-    const bool stop = c == ',' || c == '.' || c == ':';
+    const bool stop = c == ',' || c == '.';
     const bool blank = i + 1 >= text.size() || text[i + 1] == ' ' || text[i + 1] == '\n';
     if (c != ';' && c != '\n' && !(stop && blank)) continue;
     const std::string clause = plain_words(text.substr(from, i - from));
@@ -87,11 +87,13 @@ bool says_any(const std::string& words, const std::vector<std::string_view>& phr
 
 namespace {
 
+constexpr std::array<std::string_view, 10> kTold = {"shown",     "stated",  "said",      "given",
+                                                    "named",     "known",   "mentioned", "told",
+                                                    "specified", "reported"};
+
 // Whether the next few words say that something is not told: `compile of this row not shown`.
 bool left_open(const std::string& words, size_t from) {
   constexpr int kNear = 6;
-  static constexpr std::array<std::string_view, 8> kTold = {"shown", "stated", "said",      "given",
-                                                            "named", "known",  "mentioned", "told"};
   std::string_view last;
   for (int i = 0; i < kNear && from < words.size(); ++i) {
     const std::string_view next = word_after(words, from);
@@ -131,8 +133,8 @@ std::optional<bool> claims_any(const std::string& words,
 }
 
 bool unstated(const std::string& words) {
+  if (words.starts_with(" not ") && one_of(word_after(words, 4), kTold)) return true;
   return words == " " || words == " n a " || words == " na " || words == " unknown " ||
-         words == " not stated " || words == " not specified " || words == " not reported " ||
          words == " unspecified " || words == " default ";
 }
 

@@ -22,8 +22,8 @@ bool says_any(const std::string& words, const std::vector<std::string_view>& phr
 
 // Like `says`, but `no x`, `without x`, `x off`, `x=false` count as denied. Nothing: not mentioned.
 std::optional<bool> claims(const std::string& words, std::string_view phrase);
-// As plain_words, with ` | ` at both ends and where a clause ends (`;`, and `,`, `.` or `:` before
-// a blank): neither a phrase nor a denial reaches beyond it.
+// As plain_words, with ` | ` at both ends and where a clause ends (`;`, and `,` or `.` before a
+// blank): neither a phrase nor a denial reaches beyond it.
 std::string clause_words(std::string_view text);
 
 // Of several phrases: denied where any of those mentioned is.

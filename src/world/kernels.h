@@ -19,7 +19,9 @@ struct Kernels {
   double attention_half_forward = 250;
   double attention_half_backward = 800;
   double attention_vendor_half = 420;
-  double attention_wide_backward = 0.86;  // vendor kernel, heads above 128: of its rate at 128
+  // Vendor kernel, backward, heads above 128: of its rate at 128 (test/data/h200_wide_heads.csv,
+  // 0.88 at 192 and 0.79 at 256; GB200 0.86 to 0.97 at 192).
+  double attention_wide_backward = 0.86;
   // First year whose runs through PyTorch's operator are taken to meet the vendor's kernel; zero:
   // the operator has the portable one first.
   int64_t operator_since = 0;
