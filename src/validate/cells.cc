@@ -91,7 +91,8 @@ void read_overlaps(const std::string& words, Remarks& out) {
   out.overlap_tp =
       claims_any(words, {"asynctp", "async tp", "async tensor parallel", "tp comm overlap",
                          "tp dp comm overlap", "tp overlap", "ub overlap", "overlap tp"});
-  if (!out.overlap_tp && says_any(words, {"vanilla tp", "tp not asynchronous"}))
+  if (!out.overlap_tp &&
+      says_any(words, {"vanilla tp", "tp not asynchronous", "| not asynchronous |"}))
     out.overlap_tp = false;
   out.overlap_grad = claims_any(
       words,

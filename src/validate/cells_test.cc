@@ -305,6 +305,8 @@ TEST(Cells, RemarksOnOverlap) {
   EXPECT_EQ(read_remarks("micro batch size: 2").micro_batch, 2);
   EXPECT_EQ(read_remarks("torch.compile not specified").compiled, std::nullopt);
   EXPECT_EQ(read_remarks("DeepEP dispatch without overlap").overlap_expert, false);
+  EXPECT_EQ(read_remarks("TP with reduce-scatter, not asynchronous").overlap_tp, false);
+  EXPECT_EQ(read_remarks("checkpoints are not asynchronous here").overlap_tp, std::nullopt);
   EXPECT_EQ(read_remarks("EP communication overlap").overlap_expert, true);
   EXPECT_EQ(read_remarks("1F1B overlap of the EP all-to-all").overlap_expert, true);
   EXPECT_EQ(read_remarks("no all-to-all overlap").overlap_expert, false);
