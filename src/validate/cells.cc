@@ -65,6 +65,18 @@ std::optional<double> power_cap(const std::string& words) {
     const std::optional<double> watts = cell_number(head.substr(head.rfind(' ') + 1));
     if (watts && *watts >= 50 && *watts <= 5000) return watts;
   }
+  // `power capped at 500 W`, `TDP 550W`.
+  for (const std::string_view phrase :
+       {"power capped at", "power capped to", "power cap", "power limit", "tdp"}) {
+    const size_t at = words.find(" " + std::string(phrase) + " ");
+    if (at == std::string::npos) continue;
+    const std::string rest = words.substr(at + phrase.size() + 2);
+    std::string first = rest.substr(0, rest.find(' '));
+    const bool unit = first.ends_with('w') || rest.find(" w ") == first.size();
+    if (first.ends_with('w')) first.pop_back();
+    const std::optional<double> watts = cell_number(first);
+    if (unit && watts && *watts >= 50 && *watts <= 5000) return watts;
+  }
   return {};
 }
 
@@ -90,23 +102,25 @@ std::optional<double> capacity_factor(std::string_view text) {
 void read_overlaps(const std::string& words, Remarks& out) {
   out.overlap_tp =
       claims_any(words, {"asynctp", "async tp", "async tensor parallel", "tp comm overlap",
-                         "tp dp comm overlap", "tp overlap", "ub overlap", "overlap tp"});
+                         "tp dp comm overlap", "tp overlap", "ub overlap", "overlap tp",
+                         "tensor parallel communication overlap", "tensor parallel overlap"});
   if (!out.overlap_tp &&
       says_any(words, {"vanilla tp", "tp not asynchronous", "| not asynchronous |"}))
     out.overlap_tp = false;
   out.overlap_grad = claims_any(
       words,
       {"overlap grad reduce", "grad reduce overlap", "grad bucket overlap", "gradient bucketing",
-       "dp comm overlap", "overlap grad", "overlap comm", "grad overlap", "overlap grad sync",
-       "gradient reduce overlapped", "grad reduce overlapped", "grad and param sync overlapped",
+       "dp comm overlap", "overlap grad", "overlap comm", "grad overlap", "dp overlap",
+       "gradient all reduce overlapped", "overlap grad sync", "gradient reduce overlapped",
+       "grad reduce overlapped", "grad and param sync overlapped",
        "gradient reduce and parameter gather overlapped", "overlapped gradient all reduce",
        "overlapped grad reduce", "overlap of gradient reduce"});
   out.overlap_param = claims_any(
-      words,
-      {"overlap param gather", "param gather overlap", "dp comm overlap", "overlap param",
-       "fsdp prefetch", "overlap param sync", "grad and param sync overlapped",
-       "parameter gather overlapped", "overlap grad reduce and param gather",
-       "overlapped grad reduce param gather", "overlap grad param", "overlap of param gather"});
+      words, {"overlap param gather", "param gather overlap", "dp comm overlap", "overlap param",
+              "fsdp prefetch", "overlap param sync", "grad and param sync overlapped",
+              "parameter gather overlapped", "param all gather overlapped",
+              "overlap grad reduce and param gather", "overlapped grad reduce param gather",
+              "overlap grad param", "overlap of param gather"});
   out.overlap_expert = claims_any(
       words, {"a2a overlap", "overlap a2a", "ep overlap", "dualpipe",
               "overlap moe expert parallel comm", "all to all overlap", "all to all overlapped",
@@ -114,9 +128,9 @@ void read_overlaps(const std::string& words, Remarks& out) {
               "expert parallel communication overlap", "overlapped expert communication",
               "expert communication overlap"});
   if (says(words, "dispatch without overlap")) out.overlap_expert = false;
-  const bool none =
-      says_any(words, {"| no overlap |", "no overlap flags", "| no overlap tp",
-                       "| without overlap |", "no comm overlap", "no communication overlap"});
+  const bool none = says_any(
+      words, {"| no overlap |", "no overlap flags", "compute overlap disabled", "| no overlap tp",
+              "| without overlap |", "no comm overlap", "no communication overlap"});
   if (none) {
     out.overlap_tp = out.overlap_grad = out.overlap_param = out.overlap_expert = false;
   }
@@ -173,24 +187,27 @@ void read_state_bytes(const std::string& words, Remarks& out) {
 }
 
 bool offloads_parameters(const std::string& words) {
-  return says_any(words, {"parameter offload", "param offload", "parameters offload",
-                          "offload param", "offload parameters", "offload of parameters",
-                          "offload params", "parameters offloaded", "offload model"});
+  return says_any(words,
+                  {"parameter offload", "param offload", "parameters offload", "offload param",
+                   "offload parameters", "offload of parameters", "offload params",
+                   "parameters offloaded", "params offloaded", "offload model"});
 }
 
 void read_offloads(const std::string& words, Remarks& out) {
   if (offloads_parameters(words)) out.offload_parameters = 1;
   out.offload_layers = count_after(
       words, {"cpu offload layers", "offload layers", "cpu offloading num layers"}, 1e5);
-  if (says_any(words, {"activation offload", "activation offloading", "offload activations",
-                       "activations offloaded", "activation cpu offload"})) {
+  if (says_any(words,
+               {"activation offload", "activation offloading", "offload activations",
+                "activations offloaded", "activation cpu offload", "activation cpu offloading"})) {
     out.offload_activations = 1;
   }
-  if (says_any(words, {"optimizer offload", "offload optimizer", "optimizer cpu offload",
-                       "cpu offloaded adamw", "cpu offloaded adam", "cpu offloaded optimizer",
-                       "cpu optimizer", "cpu adam", "deepspeedcpuadam", "zero offload",
-                       "optimizer offloaded", "offloaded optimizer", "adam offload",
-                       "adamw offload", "adam offloaded", "adamw offloaded", "cpu adamw"})) {
+  if (says_any(words,
+               {"optimizer offload", "offload optimizer", "optimizer cpu offload",
+                "cpu offloaded adamw", "cpu offloaded adam", "cpu offloaded optimizer",
+                "cpu optimizer", "cpu adam", "deepspeedcpuadam", "zero offload",
+                "optimizer offloaded", "offloaded optimizer", "adam offload", "adamw offload",
+                "offload of optimizer", "adam offloaded", "adamw offloaded", "cpu adamw"})) {
     out.offload_optimizer = 1;
   }
 }
@@ -395,7 +412,8 @@ Remarks read_remarks(const std::string& text) {
   if (says_any(words, {"ulysses", "cp comm type a2a", "cp a2a", "deepspeed ulysses"})) {
     out.context = ContextKind::kAllToAll;
   }
-  out.sequence_parallel = claims_any(words, {"sequence parallel", "sequence parallelism"});
+  out.sequence_parallel =
+      claims_any(words, {"sequence parallel", "sequence parallelism", "sp enabled"});
   read_offloads(words, out);
   if (says_any(words, {"force balanced", "forced balance", "force balance", "balanced routing",
                        "tokendrop", "token drop", "drop and pad"})) {

@@ -308,6 +308,12 @@ TEST(Cells, RemarksOnOverlap) {
   EXPECT_EQ(read_remarks("TP with reduce-scatter, not asynchronous").overlap_tp, false);
   EXPECT_EQ(read_remarks("checkpoints are not asynchronous here").overlap_tp, std::nullopt);
   EXPECT_EQ(read_remarks("EP communication overlap").overlap_expert, true);
+  EXPECT_EQ(read_remarks("gradient all-reduce overlapped with backward").overlap_grad, true);
+  EXPECT_EQ(read_remarks("comm/compute overlap disabled").overlap_tp, false);
+  EXPECT_EQ(read_remarks("CPU offload of optimizer states").offload_optimizer, 1);
+  for (const char* text : {"power capped at 500 W", "TDP 500W", "GPU power limit 500 W"})
+    EXPECT_EQ(read_remarks(text).power_cap_w, 500) << text;
+  EXPECT_EQ(read_remarks("power limit not stated").power_cap_w, std::nullopt);
   EXPECT_EQ(read_remarks("1F1B overlap of the EP all-to-all").overlap_expert, true);
   EXPECT_EQ(read_remarks("no all-to-all overlap").overlap_expert, false);
   EXPECT_EQ(read_remarks("A2A dispatcher").overlap_expert, std::nullopt);
