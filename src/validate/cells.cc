@@ -54,28 +54,30 @@ bool fine_scaled(const std::string& words) {
               "subchannel", "per channel", "per block", "block", "tile", "tilewise"});
 }
 
-// A rate in watts in front of `power cap`: `500W power cap`, `500 W power limit`.
+// `500` and `500w`, of an accelerator.
+std::optional<double> watts_of(std::string word) {
+  if (word.ends_with('w')) word.pop_back();
+  const std::optional<double> watts = cell_number(word);
+  return watts && *watts >= 50 && *watts <= 5000 ? watts : std::nullopt;
+}
+
+// `500W power cap`, `500 W power limit`, `power capped at 500 W`, `TDP 550W`: watts on either side.
 std::optional<double> power_cap(const std::string& words) {
-  for (const std::string_view phrase : {"power cap", "power limit", "tdp"}) {
-    const size_t at = words.find(" " + std::string(phrase) + " ");
-    if (at == std::string::npos || at == 0) continue;
-    std::string head = words.substr(0, at);
-    if (head.ends_with(" w")) head.resize(head.size() - 2);
-    if (head.ends_with("w")) head.resize(head.size() - 1);
-    const std::optional<double> watts = cell_number(head.substr(head.rfind(' ') + 1));
-    if (watts && *watts >= 50 && *watts <= 5000) return watts;
-  }
-  // `power capped at 500 W`, `TDP 550W`.
+  const std::vector<std::string> all = split_any(words, " ");
+  const auto unit = [&](size_t i) { return i < all.size() && all[i] == "w"; };
   for (const std::string_view phrase :
        {"power capped at", "power capped to", "power cap", "power limit", "tdp"}) {
-    const size_t at = words.find(" " + std::string(phrase) + " ");
-    if (at == std::string::npos) continue;
-    const std::string rest = words.substr(at + phrase.size() + 2);
-    std::string first = rest.substr(0, rest.find(' '));
-    const bool unit = first.ends_with('w') || rest.find(" w ") == first.size();
-    if (first.ends_with('w')) first.pop_back();
-    const std::optional<double> watts = cell_number(first);
-    if (unit && watts && *watts >= 50 && *watts <= 5000) return watts;
+    const std::vector<std::string> said = split_any(phrase, " ");
+    const auto found = std::search(all.begin(), all.end(), said.begin(), said.end());
+    if (found == all.end()) continue;
+    const size_t at = static_cast<size_t>(found - all.begin()), next = at + said.size();
+    const size_t before = at - (at > 0 && unit(at - 1) ? 1 : 0);
+    if (before > 0) {
+      if (const std::optional<double> watts = watts_of(all[before - 1])) return watts;
+    }
+    if (next < all.size() && (all[next].ends_with('w') || unit(next + 1))) {
+      if (const std::optional<double> watts = watts_of(all[next])) return watts;
+    }
   }
   return {};
 }

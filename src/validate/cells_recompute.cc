@@ -80,7 +80,8 @@ std::optional<double> percent_in(const std::string& cell) {
 // `full on 10 of 80 layers`, `1 of every 4 layers`, `every 2nd layer`.
 std::optional<double> share_of_layers(const std::string& words) {
   if (says_any(words, {"half of the layers", "half the layers", "every other layer",
-                       "every second layer", "alternate layers", "every 2nd layer"})) {
+                       "every second layer", "alternate layers", "every 2nd layer",
+                       "selective 2"})) {  // the last is torchtitan's
     return 0.5;
   }
   if (says(words, "every 3rd layer")) return 1.0 / 3;
@@ -96,6 +97,17 @@ std::optional<double> share_of_layers(const std::string& words) {
       return *some / *whole;
   }
   return {};
+}
+
+// `block, 10 layers`, `recompute_num_layers 4`. Megatron's `uniform` recomputes every layer, so
+// many at a time, and so did its first way, every so many.
+std::optional<int64_t> layers_named(const std::string& words) {
+  if (says_any(words, {"uniform", "every"})) return {};
+  for (const std::string_view unit : {"layers", "layer"}) {
+    const std::optional<double> n = number_before(words, unit);
+    if (n && *n >= 1) return static_cast<int64_t>(std::min(*n, 1e5));
+  }
+  return count_after(words, {"num layers", "recompute num layers", "block", "layers"}, 1e5);
 }
 
 }  // namespace
@@ -123,11 +135,12 @@ RecomputeCell read_recompute(const std::string& cell) {
   const bool whole =
       words.ends_with(" on ") || words == " 1 " ||
       says_any(words, {"yes", "true", "uniform", "all", "layer", "layers", "enabled"});
-  // The budget of PyTorch's compiler: at 0.75 and more it repeats what costs next to nothing.
+  // The budget of PyTorch's compiler. Nobody wrote less than 0.75 of it: taken for none.
   if (says(words, "memory budget")) {
     out.kind = Recompute::kNone;
     return out;
   }
+  const std::optional<RecomputeParts> parts = named_parts(words);
   out.fraction = share_of_layers(words);
   if (!out.fraction) out.fraction = percent_in(cell);
   if (!out.fraction && !selective) out.fraction = fraction_in(cell);
@@ -137,35 +150,16 @@ RecomputeCell read_recompute(const std::string& cell) {
     out.kind = Recompute::kNone;
   } else if (says(words, "full")) {
     out.kind = Recompute::kFull;
-  } else if (selective || (!whole && named_parts(words))) {
+  } else if (selective || (!whole && parts)) {
     out.kind = Recompute::kSelective;
-    if (says(words, "selective 2")) {
-      out.kind = Recompute::kFull;
-      out.fraction = 0.5;
-    } else if (!saved && !says_any(words, {"op", "per op"})) {
-      out.parts = named_parts(words);
-    }
+    if (!saved && !says_any(words, {"op", "per op"})) out.parts = parts;
   } else {
     // Everything else that people write here (`yes`, `block`, `uniform`, a remat policy that keeps
     // little) recomputes whole layers.
     out.kind = Recompute::kFull;
     out.guessed = !whole && !says(words, "block");
   }
-  if (out.kind == Recompute::kFull && !out.fraction) {
-    // Megatron's `uniform` recomputes every layer, so many at a time, and so did its first way.
-    if (!out.fraction && !says_any(words, {"uniform", "every"})) {
-      const std::optional<double> n = number_before(words, "layers");
-      const std::optional<double> m = number_before(words, "layer");
-      const std::optional<int64_t> named =
-          count_after(words, {"num layers", "recompute num layers", "block", "layers"}, 1e5);
-      if (n && *n >= 1)
-        out.layer_count = static_cast<int64_t>(std::min(*n, 1e5));
-      else if (m && *m >= 1)
-        out.layer_count = static_cast<int64_t>(std::min(*m, 1e5));
-      else if (named)
-        out.layer_count = named;
-    }
-  }
+  if (out.kind == Recompute::kFull && !out.fraction) out.layer_count = layers_named(words);
   return out;
 }
 

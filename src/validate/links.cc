@@ -1,7 +1,5 @@
 #include "validate/links.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <vector>
@@ -88,14 +86,12 @@ std::optional<int64_t> port_count(const std::string& written) {
     const int64_t n = std::stoll(segment.substr(first, end - first));
     if (n >= 1 && n <= 256) return n;
   }
-  const std::string words = plain_words(segment);
   // `4 HCA per node`; `ConnectX-7 NICs` has a name in front.
-  for (const std::string_view port : {"hca", "hcas", "nics", "adapters"}) {
-    const std::optional<double> n = number_before(words, port);
-    if (n && *n >= 1 && *n <= 256 && words.starts_with(" " + fmt::format("{:.0f}", *n) + " "))
-      return static_cast<int64_t>(*n);
-  }
-  return {};
+  const std::string words = plain_words(segment);
+  if (!says_any(words, {"hca", "hcas", "nics", "adapters"})) return {};
+  const std::optional<double> n = cell_number(split_any(words, " ").front());
+  if (!n || *n < 1 || *n > 256) return {};
+  return static_cast<int64_t>(*n);
 }
 
 // What a named generation of port runs at, in Gb/s, where no rate is written. Vendor data sheets.

@@ -347,10 +347,9 @@ const Stack* as_run(const Stack* stack, const Run& run, const std::string& words
   if (stack->name == "megatron-lm" && says(words, "nemo") && !says(words, "megatron lm")) {
     return named(catalog, "megatron-core");
   }
-  const bool later = later_nemo(run, words, accelerator);
-  if (stack->name == "megatron-core" && later) return named(catalog, "megatron-core-r26");
-  if (stack->name == "megatron-core" && !has_recipe(run)) {
-    return named(catalog, "megatron-core-plain");
+  if (stack->name == "megatron-core") {
+    if (later_nemo(run, words, accelerator)) return named(catalog, "megatron-core-r26");
+    if (!has_recipe(run)) return named(catalog, "megatron-core-plain");
   }
   // Megatron-Core by its own name is started by Megatron-LM's scripts, not by NeMo's recipes.
   if (stack->name == "megatron-core" && says_any(words, {"megatron core", "mcore"}) &&

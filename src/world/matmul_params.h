@@ -65,7 +65,7 @@ void fields(T& m, V&& visit) {
   visit("aligned_element", m.aligned_element, kShare, "operand rows of odd length, of the rate");
   visit("aligned_output", m.aligned_output, kShare, "only output rows of odd length, of the rate");
   visit("aligned_batched", m.aligned_batched, kShare, "a batch of misaligned products, over one");
-  visit("grouped_portable", m.grouped_portable, kShare, "PyTorch's grouped kernel over it");
+  visit("grouped_portable", m.grouped_portable, kShare, "PyTorch's grouped over the library's");
   visit("transposed_one", m.transposed_one, kShare, "tf32, one operand transposed, of the rate");
   visit("transposed_both", m.transposed_both, kShare, "tf32, both operands transposed");
 }

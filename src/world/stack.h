@@ -89,7 +89,7 @@ struct Stack {
   double weight_comm_bytes = 2;
   double gather_copy = 0;         // zero 3: bytes moved per parameter gathered, beside the wire
   double scatter_copy = 0;        // zero 3: bytes moved per gradient reduced, beside the wire
-  double bucket_copy = 0;         // zero 0: the same, over the bytes on the wire
+  double bucket_copy = 0;         // zero 0: bytes moved per byte of gradient on the wire
   bool scatter_gradients = true;  // zero 1 and 2: each rank gets its part, not the whole sum
   bool pair_tree = true;          // an all-reduce between two nodes may run as a tree
   // Sequence parallel: keeps its part of a layer's input and gathers it once more for the weights'
