@@ -8,6 +8,8 @@
 #include "base/csv.h"
 #include "cli/commands.h"
 #include "cli/progress.h"
+#include "plan/study.h"
+#include "report/plan_report.h"
 
 namespace assay {
 namespace {
@@ -49,6 +51,49 @@ void add_useless(const CsvTable& table, const ValidateReport& report, Diagnostic
       "seq_len";
 }
 
+// One row of the table as `plan` shows it.
+int show_row(const Context& context, const CsvTable& table, const std::string& id) {
+  const std::vector<Run> runs = read_runs(table);
+  const auto named = [&](const Run& r) { return r.id == id; };
+  const auto on_line = [&](const Run& r) { return std::to_string(r.line) == id; };
+  auto found = std::find_if(runs.begin(), runs.end(), named);
+  if (found == runs.end()) found = std::find_if(runs.begin(), runs.end(), on_line);
+  if (found == runs.end()) {
+    std::vector<std::string> ids;
+    for (const Run& r : runs) ids.push_back(r.id);
+    const std::string near = nearest(id, ids);
+    return reject(context, UsageError{fmt::format("no row `{}` in {}", sanitize(id, 60),
+                                                  sanitize(table.file, 60)),
+                                      near.empty() ? "give its id, or its line in the file"
+                                                   : fmt::format("did you mean `{}`?", near)});
+  }
+  const Case chosen{*found, to_scenario(*found, catalog())};
+  tl::expected<Description, Refusal> description = describe_case(chosen);
+  if (!description) {
+    Diagnostic d;
+    d.at = table.place(table.rows[static_cast<size_t>(found - runs.begin())],
+                       description.error().column);
+    d.at.file = sanitize(table.file);
+    d.message = description.error().reason;
+    d.help = description.error().fix;
+    return reject(context, Diagnostics{d});
+  }
+  const RowResult row = predict_case(chosen);
+  Progress progress(context, "validate");
+  StudyOptions options;
+  options.progress = progress.callback();
+  options.ran = row.measured_s.has_value();
+  PlanResult result = study(std::move(*description), catalog(), options);
+  result.measured = MeasuredRun{row.id,
+                                table.file,
+                                row.line,
+                                row.measured_s.value_or(0),
+                                row.measured_mem_gb.value_or(0),
+                                row.predicted_mem_gb.value_or(0)};
+  return deliver(context, plan_text(result, context.style, context.stamp),
+                 plan_json(result, context.stamp), result.fits ? kYes : kNo);
+}
+
 int run(const Context& context, const Arguments& args) {
   if (args.operands.size() != 1) {
     return reject(context,
@@ -56,6 +101,7 @@ int run(const Context& context, const Arguments& args) {
   }
   const Result<CsvTable> table = read_csv(args.operands[0]);
   if (!table) return fail(context, {table.error()});
+  if (args.has("row")) return show_row(context, *table, args.get("row"));
   ValidateReport report;
   {
     Progress progress(context, "validate");
@@ -93,8 +139,13 @@ Command validate_command() {
       "default. Every row is reported: ok, oom, incomplete or unsupported, with the reason. "
       "-v tells where refused rows stand and what would mend them; --json has all of them.\n"
       "Exit code 2 when not one row can be predicted.",
-      {},
-      {"assay validate data/training_runs.csv", "assay validate runs.csv --json > report.json"},
+      {{"row", 0, "ID", "one run as `plan` shows it: how its row is read, where its time goes",
+        "By its id, or by its line in the file. The screen and the document are those of `assay "
+        "plan`; with -o FILE, `explain` and "
+        "`compare` go on from it."}},
+      {"assay validate data/training_runs.csv",
+       "assay validate data/training_runs.csv --row torchtitan-h100-0001",
+       "assay validate runs.csv --json > report.json"},
       run};
 }
 

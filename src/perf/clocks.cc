@@ -7,6 +7,10 @@
 // other. If burst clocks (f = 1) are within the budget they are held; else f is where both sides
 // meet, found by Newton's method.
 //
+// Parts of one kind differ: for the same work at the same clock some draw more, and the one that
+// draws the most holds the lowest clock. All others wait for it in the next collective, so the step
+// runs at the clock of the worst of n parts.
+//
 // Heat enters twice. Leakage: under the cap, every kelvin of warmer coolant costs 0.11 % of speed
 // (measured on the H200 at 55-59 C junction, data/figures/models.yaml). And a cooler that is
 // designed to hold the limit at a rise of 52 K reaches the slow-down temperature, 87 C on NVIDIA's
@@ -24,7 +28,11 @@ constexpr double kReferenceCoolant = 25;    // C, at which the constants were fi
 constexpr double kSpeedPerKelvin = 0.0011;  // lost per kelvin, only under the cap
 constexpr double kSlowdown = 87;            // C, junction (data/figures/accelerators.csv)
 constexpr double kRiseAtLimit = 52;         // K, junction over coolant at the power limit
-constexpr int kClockSteps = 4;              // from 1, four Newton steps leave less than 1e-6
+// Standard deviation of the draw among parts of a kind. Under the cap speed goes with its 2.4th
+// root: 1.5 % among 48 B200 in six nodes, 1.6 % among 129 V100, 0.1 % where no cap binds
+// (test/data/public_parts.csv, docs/models/clocks.md).
+constexpr double kDrawSpread = 0.035;
+constexpr int kClockSteps = 4;  // from 1, four Newton steps leave less than 1e-6
 constexpr double kLeastClock = 0.3;
 // Attention draws with the share of the peak that it reaches, and this much at none: eight cases of
 // two kernels held on one H200 at 0.25 to 0.69 of it (test/data/h200_waits.csv).
@@ -57,7 +65,25 @@ double solve_clock(const Draw& d, double budget) {
   return f;
 }
 
+// What the mean part draws, which does the same work at its own clock and waits for the worst one.
+double mean_draw(Draw d, double cores, double worst_clock, double waiting) {
+  if (worst_clock >= 1) return (cores + d.rest) / (d.work + d.other);
+  if (cores >= d.cores) return 1;  // it is the worst one
+  d.cores = cores;
+  const double own = solve_clock(d, 1);
+  const double time = d.work / worst_clock + d.other;
+  const double wait = d.work * (1 / worst_clock - 1 / own);
+  const double busy = own < 1 ? time - wait : cores + d.rest;  // under the cap it draws all of it
+  return (busy + wait * waiting) / time;
+}
+
 }  // namespace
+
+double worst_draw(int64_t n) {
+  if (n <= 1) return 1;
+  // The expected largest of n normal deviates, within 5 % from 4 to 65,536.
+  return 1 + kDrawSpread * 0.64 * std::pow(std::log2(static_cast<double>(n)), 0.7);
+}
 
 HeldClock held_clock(const Setting& s, Precision precision, const PassCost& p, double total) {
   const Kernels& k = s.kernels;
@@ -75,13 +101,14 @@ HeldClock held_clock(const Setting& s, Precision precision, const PassCost& p, d
   // counts 2.
   const double scale = peak(a, precision) / peak(a, Precision::kBf16);
   const double at_peak = p.attention_peak.v * scale * (3.5 / 3);
-  d.cores = unit * (p.matmul.v * k.power_matmul * share +
-                    k.power_attention * (kAttentionBase * attention + at_peak));
+  const double mean = unit * (p.matmul.v * k.power_matmul * share +
+                              k.power_attention * (kAttentionBase * attention + at_peak));
+  d.cores = mean * worst_draw(s.accelerators);
   d.rest = unit * (memory * k.power_memory + idle * k.power_idle_wait);
   d.exponent = k.power_exponent - 1;
   HeldClock c;
   c.cool = c.clock = solve_clock(d, 1);
-  c.draw = c.clock < 1 ? 1 : (d.cores + d.rest) / (d.work + d.other);
+  c.draw = mean_draw(d, mean, c.clock, unit * k.power_idle_wait);
   const double coolant = s.cluster.inlet_c;
   if (coolant == kReferenceCoolant) return c;
   const double left = std::clamp((kSlowdown - coolant) / kRiseAtLimit, 0.0, 1.0);

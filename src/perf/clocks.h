@@ -12,6 +12,10 @@ struct HeldClock {
   double draw = 0;   // mean power drawn above idle, of (tdp - idle)
 };
 
+// What the part that draws the most of `n` draws for the same work, over the mean of them: it holds
+// the lowest clock, and the others wait for it.
+double worst_draw(int64_t n);
+
 // For device kernels `p` (forward and backward together) out of `total` seconds.
 HeldClock held_clock(const Setting&, Precision, const PassCost& p, double total);
 

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "perf/clocks.h"
 #include "perf/layer.h"
 #include "perf/memory.h"
 #include "perf/predict.h"
@@ -133,6 +134,9 @@ Inputs clock_inputs(const Subject& u) {
           given("power limit", a.tdp.v, "W", "cluster.accelerator.tdp"),
           given("idle power", a.idle.v, "W", "cluster.accelerator.idle"),
           given("draw of matmuls", u.s.kernels.power_matmul, "units", "kernels.power_matmul"),
+          leaf("draw of the worst part", worst_draw(u.s.accelerators), "of the mean",
+               "1 + 0.035 x the largest of N normal deviates, N the accelerators", 'c',
+               "docs/models/clocks.md"),
           given("unit of draw", u.s.kernels.power_unit, "W per TFLOPS", "kernels.power_unit"),
           given("cooling supply", u.s.cluster.inlet_c, "C", "cluster.inlet_c")};
 }

@@ -274,7 +274,7 @@ void apply_recompute(const Stack& st, const Plan& p, LayerCost& c, Bytes input) 
   const double f = p.recompute_layers;
   if (p.recompute == Recompute::kFull) {
     c.again = c.forward * f;
-    if (p.early_stop) skip_closing(c, f);
+    if (p.early_stop || p.compiled) skip_closing(c, f);  // a compiler drops what nobody needs
     c.working = c.saved * (f > 0 ? 1.0 : 0.0);
     c.saved = c.saved * (1 - f) + input * f;
   } else if (p.recompute == Recompute::kSelective) {

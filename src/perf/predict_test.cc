@@ -251,7 +251,7 @@ TEST(Oversubscription, ReachesWhatLeavesTheLeaf) {
   EXPECT_GT(slower("megatron-core", stages), 1.01);
   Plan copies = find_stack(catalog(), "pytorch-fsdp2")->defaults;
   copies.sharding_group = 256;
-  EXPECT_GT(slower("pytorch-fsdp2", copies), 1.05);
+  EXPECT_GT(slower("pytorch-fsdp2", copies), 1.04);
 }
 
 // Beside a pipeline sharded gradients add up whole and are reduced once: more micro-batches send no

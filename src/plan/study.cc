@@ -90,12 +90,12 @@ void fill_miss(PlanResult& r, const Catalog& known, const StudyOptions& options)
   }
 }
 
-void predict_stated(PlanResult& r, Predictor& predictor) {
+void predict_stated(PlanResult& r, Predictor& predictor, bool ran) {
   r.plan = r.description.plan;
   r.impossible = predictor.impossible(r.plan);
   if (r.impossible) return;
   r.prediction = predictor.predict(r.plan);
-  r.fits = r.prediction.memory.fits();
+  r.fits = ran || r.prediction.memory.fits();
   if (!r.fits) r.miss = Miss{r.plan, r.prediction.memory, r.prediction.dp};
 }
 
@@ -131,7 +131,7 @@ PlanResult study(Description description, const Catalog& known, const StudyOptio
   if (r.searched) {
     search_best(r, predictor, options);
   } else {
-    predict_stated(r, predictor);
+    predict_stated(r, predictor, options.ran);
   }
   if (r.fits) {
     fill_found(r, options);

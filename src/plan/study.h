@@ -16,8 +16,18 @@ struct LedgerLine {
   char mark = 'c';
 };
 
+// A run of just this plan that somebody measured.
+struct MeasuredRun {
+  std::string id, file;
+  int line = 0;
+  double step_s = 0;     // zero: not stated
+  double memory_gb = 0;  // peak of one device, as its table counts it; zero: not stated
+  double predicted_memory_gb = 0;
+};
+
 struct PlanResult {
   Description description;
+  std::optional<MeasuredRun> measured;
   bool searched = false;  // false: the plan was stated and is only predicted
   SearchResult search;    // counts, the best plans; empty where the plan was stated
   bool fits = false;
@@ -41,6 +51,7 @@ struct PlanResult {
 
 struct StudyOptions {
   bool what_ifs = true;  // levers and fixes
+  bool ran = false;      // somebody ran the stated plan: it fits, whatever is predicted
   std::function<void(double)> progress;
 };
 

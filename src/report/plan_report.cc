@@ -7,6 +7,7 @@
 
 #include "perf/memory.h"
 #include "perf/range.h"
+#include "report/measured.h"
 #include "report/result_json.h"
 
 namespace assay {
@@ -48,7 +49,8 @@ std::string figure_row(int width, const std::string& a, const std::string& value
 std::string heading(const PlanResult& r, const Style& style) {
   const Description& d = r.description;
   const int width = style.width;
-  std::string out = wrap("Plan   " + workload_line(d.setting), width, 7) + "\n";
+  std::string out =
+      measured_text(r, style) + wrap("Plan   " + workload_line(d.setting), width, 7) + "\n";
   out += wrap("On     " + cluster_line(d.setting), width, 7) + "\n";
   out += "With   " + d.stack_name + "\n";
   if (r.searched) {
@@ -63,6 +65,8 @@ std::string heading(const PlanResult& r, const Style& style) {
     }
     if (style.timing) tried += fmt::format(", in {}", seconds(r.elapsed_s));
     out += wrap(tried, width, 7) + "\n";
+  } else if (r.measured) {
+    out += "Tried  the plan that was run\n";
   } else {
     out += "Tried  the stated plan only; drop its tp, pp or micro_batch to search\n";
   }
@@ -250,7 +254,8 @@ std::string assumptions(const PlanResult& r, const Style& style) {
   if (!style.verbose || assumed.empty()) return "";
   std::string out = "\nAssumed, because nothing was stated\n";
   for (const Assumption& a : assumed) {
-    out += wrap(fmt::format("  {} = {}  ({})", a.path, a.value, a.why), style.width, 4) + "\n";
+    const std::string what = a.path.empty() ? a.value : fmt::format("{} = {}", a.path, a.value);
+    out += wrap(fmt::format("  {}  ({})", what, a.why), style.width, 4) + "\n";
   }
   return out;
 }
@@ -303,6 +308,18 @@ std::string record_text(const PlanResult& r, const Style& style) {
          "\n";
 }
 
+std::string next_commands(const PlanResult& r, const Stamp& stamp, int width) {
+  std::string job = stamp.inputs + stamp.settings;
+  if (r.measured) {
+    if (stamp.saved.empty())
+      return "Next:  the same with -o row.json: explain, compare, scale go on\n";
+    job = stamp.saved;
+  }
+  const std::string result = stamp.saved.empty() ? job + stamp.gpus : stamp.saved;
+  return command_lines(fmt::format("Next:  assay explain {} mfu", result), width, 9) + "\n" +
+         command_lines(fmt::format("       assay scale {} --gpus 16..8192", job), width, 9) + "\n";
+}
+
 std::string found_text(const PlanResult& r, const Style& style, const Stamp& stamp,
                        const PlanOutlook& outlook) {
   std::string out = heading(r, style) + best_plan(r, style) + "\n" + figures(r, style.width);
@@ -330,14 +347,7 @@ std::string found_text(const PlanResult& r, const Style& style, const Stamp& sta
            "\n";
   }
   out += assumptions(r, style) + legend(r, style, stamp);
-  if (!style.quiet) {
-    const std::string job = stamp.inputs + stamp.settings;
-    const std::string result = stamp.saved.empty() ? job + stamp.gpus : stamp.saved;
-    out += command_lines(fmt::format("Next:  assay explain {} mfu", result), style.width, 9) + "\n";
-    out +=
-        command_lines(fmt::format("       assay scale {} --gpus 16..8192", job), style.width, 9) +
-        "\n";
-  }
+  if (!style.quiet) out += next_commands(r, stamp, style.width);
   return out + "\n" + bold(wrap(verdict(r, outlook), style.width), style) + "\n";
 }
 
@@ -537,6 +547,7 @@ std::string plan_json(const PlanResult& r, const Stamp& stamp, const PlanOutlook
   Json doc = start_document("assay.plan/1", stamp);
   doc["names"] = {
       {"workload", d.workload_name}, {"cluster", d.cluster_name}, {"stack", d.stack_name}};
+  if (r.measured) doc["row"] = measured_json(*r.measured);
   doc["fits"] = r.fits;
   doc["searched"] = r.searched;
   doc["stated"] = d.plan_keys;

@@ -19,6 +19,8 @@ struct PrecisionCell {
 // `bf16`, `FP8-CS`, `fp8 rowwise`, `Autocast:BF16+FP32Optimizer`, `bf16 (int8 matmul possible)`:
 // the narrowest format named is the one that matmuls run in, unless it is only possible.
 PrecisionCell read_precision(const std::string& cell);
+// The same from free notes, where only explicit statements count (`trained in fp16`).
+std::optional<Precision> read_precision_notes(const std::string& notes);
 
 // Parts of a layer that run again. Matmuls count by their width, so their share is the model's.
 struct RecomputeParts {
@@ -55,7 +57,10 @@ struct ShardingCell {
   bool distributed_optimizer = false;  // Megatron's word for ZeRO-1
   double offload_optimizer = 0, offload_parameters = 0;
 };
-ShardingCell read_sharding(const std::string& cell);
+// `framework`: the text is a framework's name, where only what is named outright counts.
+ShardingCell read_sharding(const std::string& cell, bool framework = false);
+// Whether weights that FSDP gathered for a forward pass stay so until the backward one.
+bool keeps_gathered(const std::string& text);
 
 // `yes (cuDNN/TE)`, `SDPA`, `FA3`, `no`.
 std::optional<bool> read_flash(const std::string& cell);
@@ -88,12 +93,15 @@ struct Remarks {
   // Bytes per parameter that differ from the stack's: 16-bit training, 8-bit optimizer, ...
   std::optional<double> weight_bytes, gradient_bytes, optimizer_bytes, gradient_comm_bytes,
       weight_comm_bytes;
+  std::optional<double> moment_bytes;       // of the optimizer, where Adam has 8
   std::optional<double> base_weight_bytes;  // of the frozen weights under LoRA
   std::optional<bool> gradients_resident;   // false: the optimizer steps inside the backward pass
   std::optional<int64_t> experts_whole;     // replicated on every rank that holds them
   bool fused_norms = false;                 // a norm saves its input and its result only
   bool fused_loss = false;                  // logits are never held whole (Liger, chunked loss)
 };
+// `words` as text.h has them: whether weights are kept on the host.
+bool offloads_parameters(const std::string& words);
 // `text` is everything free that the row holds: remarks, notes, the framework's and precision's
 // words.
 Remarks read_remarks(const std::string& text);

@@ -67,7 +67,9 @@ std::optional<RecomputeParts> named_parts(const std::string& words) {
 // `50% of the layers`, `12.5 % of layers`.
 std::optional<double> percent_in(const std::string& cell) {
   const size_t sign = cell.find('%');
-  if (sign == std::string::npos || !says(plain_words(cell), "layers")) return {};
+  const std::string words = plain_words(cell);
+  const bool alone = trimmed_cell(cell).size() == sign + 1;  // `25%`
+  if (sign == std::string::npos || !(alone || says_any(words, {"layers", "blocks"}))) return {};
   size_t end = sign;
   while (end > 0 && cell[end - 1] == ' ') --end;
   size_t first = end;
@@ -80,15 +82,16 @@ std::optional<double> percent_in(const std::string& cell) {
 // `full on 10 of 80 layers`, `1 of every 4 layers`, `every 2nd layer`.
 std::optional<double> share_of_layers(const std::string& words) {
   if (says_any(words, {"half of the layers", "half the layers", "every other layer",
-                       "every second layer", "alternate layers", "every 2nd layer",
-                       "selective 2"})) {  // the last is torchtitan's
-    return 0.5;
+                       "every second layer", "alternate layers", "every 2nd layer", "selective 2",
+                       "selective ac option 2", "every 2 layers", "selective ac 2"})) {
+    return 0.5;  // of them `selective 2` is torchtitan's
   }
-  if (says(words, "every 3rd layer")) return 1.0 / 3;
-  if (says(words, "every 4th layer")) return 0.25;
+  if (const auto n = count_after(words, {"ac freq"}, 1000)) return 1.0 / static_cast<double>(*n);
+  if (says_any(words, {"every 3rd layer", "every third layer", "every 3 layers"})) return 1.0 / 3;
+  if (says_any(words, {"every 4th layer", "every fourth layer", "every 4 layers"})) return 0.25;
   const std::vector<std::string> all = split_any(words, " ");
   for (size_t i = 1; i + 1 < all.size(); ++i) {
-    if (all[i] != "of") continue;
+    if (all[i] != "of" && all[i] != "in") continue;
     const std::optional<double> some = cell_number(all[i - 1]);
     const size_t at = i + 1 + (all[i + 1] == "every" || all[i + 1] == "the" ? 1 : 0);
     if (!some || at >= all.size()) continue;
@@ -110,16 +113,33 @@ std::optional<int64_t> layers_named(const std::string& words) {
   return count_after(words, {"num layers", "recompute num layers", "block", "layers"}, 1e5);
 }
 
+// Whether the cell says that nothing is computed again. A switch of something else in it that is
+// off (`use_reentrant=False`, `no offload`) does not.
+bool denies_recompute(const std::string& words, const std::string& clauses) {
+  if (without(words) || words == " 0 " || says_any(words, {"none", "not needed", "0 layers"}))
+    return true;
+  if (says_any(words, {"zero recompute", "everything saveable"})) return true;
+  for (const std::string_view no : {" | no | ", " | off | ", " | false | "}) {
+    if (clauses.starts_with(no)) return true;
+  }
+  const std::optional<bool> said =
+      claims_any(clauses, {"gradient checkpointing", "activation checkpointing", "recompute",
+                           "remat", "recomputation", "checkpointing", "activation recomputation"});
+  if (said) return !*said;
+  for (const std::string_view yes : {" yes ", " true ", " on ", " enabled ", " all "}) {
+    if (words.starts_with(yes)) return false;
+  }
+  return says_any(words, {"no", "off", "false", "disabled"});
+}
+
 }  // namespace
 
 RecomputeCell read_recompute(const std::string& cell) {
   RecomputeCell out;
-  const std::string words = plain_words(cell);
+  const std::string words = plain_words(cell), clauses = clause_words(cell);
   if (unstated(words)) return out;
-  if (const std::optional<bool> early = claims_any(words, {"early stop", "earlystop"})) {
-    out.early_stop = early;
-  }
-  if (claims_any(words, {"offloaded", "offload"}).value_or(false)) out.offload_activations = 0.5;
+  out.early_stop = claims_any(clauses, {"early stop", "earlystop"});
+  if (affirms(clauses, {"offloaded", "offload"})) out.offload_activations = 0.5;
   // What is kept, by its name; what is not is computed again.
   const bool saved =
       says_any(words, {"dots saveable", "dots saved", "dots offloaded", "projection saved",
@@ -128,12 +148,12 @@ RecomputeCell read_recompute(const std::string& cell) {
       saved || says_any(words, {"selective", "selectiveac", "ac op", "sac", "minimal", "save dot",
                                 "save qkv proj", "qkv proj offloaded", "save out proj",
                                 "save qkv out proj", "saves", "partial", "core attn"});
-  const bool denied = without(words) || words == " 0 " ||
-                      says_any(words, {"none", "no", "off", "false", "disabled", "0 layers",
-                                       "zero recompute", "everything saveable"});
+  const bool denied = denies_recompute(words, clauses);
+  const bool full =
+      claims_any(clauses, {"full", "full recompute", "full recomputation"}).value_or(false);
   // Whole layers, in so many words.
   const bool whole =
-      words.ends_with(" on ") || words == " 1 " ||
+      words.ends_with(" on ") || words == " 1 " || words.starts_with(" on ") ||
       says_any(words, {"yes", "true", "uniform", "all", "layer", "layers", "enabled"});
   // The budget of PyTorch's compiler. Nobody wrote less than 0.75 of it: taken for none.
   if (says(words, "memory budget")) {
@@ -146,11 +166,11 @@ RecomputeCell read_recompute(const std::string& cell) {
   if (!out.fraction && !selective) out.fraction = fraction_in(cell);
   if (out.fraction) {
     out.kind = Recompute::kFull;
-  } else if (words.starts_with(" none ") || (denied && !selective && !says(words, "full"))) {
+  } else if (words.starts_with(" none ") || (denied && !selective && !full)) {
     out.kind = Recompute::kNone;
-  } else if (says(words, "full")) {
+  } else if (full) {
     out.kind = Recompute::kFull;
-  } else if (selective || (!whole && parts)) {
+  } else if (selective || (parts && (!whole || says(words, "only")))) {
     out.kind = Recompute::kSelective;
     if (!saved && !says_any(words, {"op", "per op"})) out.parts = parts;
   } else {
@@ -175,16 +195,21 @@ std::optional<RecomputeParts> read_recompute_modules(const std::string& notes) {
 
 RecomputeCell read_recompute_notes(const std::string& notes) {
   RecomputeCell out;
-  const std::string words = plain_words(notes);
+  const std::string words = clause_words(notes);
+  // Megatron's flag without a granularity is the selective one.
+  if (affirms(words, {"selective activation checkpointing", "selective activation recomputation",
+                      "selective recompute", "selective activation recompute",
+                      "recompute activations", "selective recomputation"})) {
+    out.kind = Recompute::kSelective;
+    return out;
+  }
   const std::optional<bool> said =
-      claims_any(words, {"use checkpoint", "full activation checkpointing",
-                         "activation checkpointing", "gradient checkpointing",
+      claims_any(words, {"use checkpoint true", "full activation checkpointing",
+                         "rematerialization", "activation checkpointing", "gradient checkpointing",
                          "activation recomputation", "full recompute", "activation recompute"});
-  if (!said) return out;
-  const bool selective =
-      says_any(words, {"selective activation checkpointing", "selective activation recomputation",
-                       "selective recompute"});
-  out.kind = !*said ? Recompute::kNone : selective ? Recompute::kSelective : Recompute::kFull;
+  const bool none = says_any(words, {"recompute none", "no recompute", "no recomputation",
+                                     "use checkpoint false", "recomputation none"});
+  if (said || none) out.kind = said.value_or(false) ? Recompute::kFull : Recompute::kNone;
   return out;
 }
 

@@ -1,4 +1,5 @@
 #include "validate/cells.h"
+#include "validate/text.h"
 
 #include <gtest/gtest.h>
 
@@ -273,11 +274,88 @@ TEST(Cells, RemarksOnCompilationAndGraphs) {
   EXPECT_EQ(read_remarks("").cuda_graphs, std::nullopt);
 }
 
+// A denial reaches what it is about, and nothing else.
+TEST(Cells, DenialsByClause) {
+  const auto compiled = [](const char* text) { return read_remarks(text).compiled; };
+  for (const char* text :
+       {"torch.compile (no cudagraphs)", "torch.compile/no CUDA graphs", "torch.compile not eager",
+        "compile: no graph breaks", "torch.compile (0 graph breaks)", "compile=1 cuda_graph=0"}) {
+    EXPECT_EQ(compiled(text), true) << text;
+  }
+  for (const char* text :
+       {"torch.compile (disabled due to graph breaks)", "torch.compile (not supported)",
+        "torch.compile (turned off)", "did not use torch.compile", "torch.compile was not used",
+        "w/o torch.compile and no CUDA graphs", "COMPILE=0 FOO=1", "uncompiled"}) {
+    EXPECT_EQ(compiled(text), false) << text;
+  }
+  EXPECT_EQ(compiled("NCCL compiled from source"), std::nullopt);
+  for (const char* text :
+       {"yes, no dropout", "FA2 not FA3", "yes (not FA3)", "SDPA (math backend off)",
+        "FlashAttention-3 (no cuDNN)", "Sage attention no; FA2 yes"}) {
+    EXPECT_EQ(read_flash(text), true) << text;
+  }
+  for (const char* text :
+       {"use_flash_attention_2=False", "FlashAttention-2: disabled", "Flash Attention 2 off",
+        "No. FlashAttention requires Ampere", "no; V100 lacks FlashAttention",
+        "TE unfused attention", "flash attention (FA2) not used",
+        "NVTE_FLASH_ATTN=0 NVTE_FUSED_ATTN=0", "vanilla"}) {
+    EXPECT_EQ(read_flash(text), false) << text;
+  }
+  for (const char* text :
+       {"no activation recompute", "recompute_activations=False",
+        "activation checkpointing mode: off", "activation checkpointing (disabled by default)",
+        "No, activation checkpointing would fit"}) {
+    EXPECT_EQ(read_recompute(text).kind, Recompute::kNone) << text;
+  }
+  for (const char* text : {"gradient_checkpointing=True (use_reentrant=False)", "yes (no offload)",
+                           "all layers, no early stop"}) {
+    EXPECT_EQ(read_recompute(text).kind, Recompute::kFull) << text;
+  }
+  EXPECT_EQ(read_recompute("selective, no full recompute").kind, Recompute::kSelective);
+}
+
+TEST(Cells, DeniedFormatsAndShards) {
+  for (const char* text : {"BF16 not FP8", "bf16 never fp16", "BF16; FP8 disabled", "bf16 w/o fp8",
+                           "bf16 all layers, fp32 router", "bf16 with fp8 communication",
+                           "BF16 rather than FP8", "fp8 (disabled due to instability), bf16"}) {
+    EXPECT_EQ(read_precision(text).precision, Precision::kBf16) << text;
+  }
+  EXPECT_EQ(read_precision("bf16 optimizer, fp32 master").precision, Precision::kBf16);
+  EXPECT_EQ(read_precision("full precision").precision, Precision::kFp32);
+  EXPECT_EQ(read_precision("FP-16").precision, Precision::kFp16);
+  EXPECT_EQ(read_precision_notes("training in half the time"), std::nullopt);
+  EXPECT_EQ(read_precision_notes("trained in fp16 with loss scaling"), Precision::kFp16);
+  for (const char* text : {"FSDP not DDP", "FSDP2 not FSDP1", "ZeRO-3, no offload"}) {
+    EXPECT_EQ(read_sharding(text).zero, 3) << text;
+    EXPECT_EQ(read_sharding(text).offload_optimizer, 0) << text;
+  }
+  for (const char* text : {"FSDP off, DDP", "FSDP (not used on one node)", "FSDP disabled"}) {
+    EXPECT_EQ(read_sharding(text).zero, 0) << text;
+  }
+  EXPECT_EQ(read_sharding("ZeRO stage 1 (not stage 3)").zero, 1);
+  const ShardingCell states =
+      read_sharding("ZeRO-3, offload_optimizer_device: cpu, offload_param_device: none");
+  EXPECT_EQ(states.offload_optimizer, 1);
+  EXPECT_EQ(states.offload_parameters, 0);
+}
+
+TEST(Cells, AsidesThatNeverEnd) {
+  std::string text;
+  while (text.size() < 4096) text += "(a ";
+  EXPECT_LT(clause_words(text).size(), 2 * text.size());
+  EXPECT_EQ(read_remarks(text).compiled, std::nullopt);
+}
+
 TEST(Cells, RemarksOnTheOptimizer) {
   EXPECT_EQ(read_remarks("own measurement; AdamW fused, bf16 state").fused_optimizer, true);
   EXPECT_EQ(read_remarks("NVIDIA Apex LAMB").fused_optimizer, true);
   EXPECT_EQ(read_remarks("AdamW").fused_optimizer, std::nullopt);
-  EXPECT_EQ(read_remarks("weights in bf16, plain SGD").optimizer_bytes, 0);
+  EXPECT_EQ(read_remarks("weights in bf16, plain SGD").moment_bytes, 0);
+  EXPECT_EQ(read_remarks("Muon for matrices, AdamW for embeddings").moment_bytes, 4);
+  EXPECT_EQ(read_remarks("lion optimizer not used").moment_bytes, std::nullopt);
+  EXPECT_EQ(read_remarks("batch 1024 limited to 8 GPUs").power_cap_w, std::nullopt);
+  EXPECT_EQ(read_remarks("GPUs limited to 300W").power_cap_w, 300);
+  EXPECT_EQ(read_remarks("host CPU power limit 350 W").power_cap_w, std::nullopt);
 }
 
 TEST(Cells, RemarksOnOverlap) {

@@ -230,6 +230,7 @@ void apply_link(const Run& run, const Accelerator& a, const Catalog& catalog, bo
   }
   cluster.fabric = fabric_of(catalog, kind, cluster.node.nic_bandwidth, cluster.node.nics);
   apply_rack(catalog, reference, run.accelerators.value_or(1), cluster.fabric);
+  if (link.oversubscription > 1) cluster.fabric.oversubscription = link.oversubscription;
   if (many_nodes && !stated) {
     assumed.push_back(fmt::format("network {} x {} Gb/s {}", cluster.node.nics,
                                   port_name(cluster.node.nic_bandwidth), cluster.fabric.name));

@@ -16,10 +16,16 @@ struct Unit {
   double bytes_per_s;
 };
 constexpr std::array kUnits = {
-    Unit{"Tbps", 1000 * kGbit}, Unit{"Tb/s", 1000 * kGbit}, Unit{"TB/s", 1e12}, Unit{"Gbps", kGbit},
-    Unit{"Gbit", kGbit},        Unit{"Gb/", kGbit},         Unit{"Gbe", kGbit}, Unit{"GbE", kGbit},
-    Unit{"GBE", kGbit},         Unit{"GB/", 1e9},           Unit{"GBps", 1e9},  Unit{"Gb ", kGbit},
-    Unit{"GBASE", kGbit},       Unit{"Gig", kGbit},         Unit{"G ", kGbit},
+    Unit{"Tbps", 1000 * kGbit},  Unit{"Tb/s", 1000 * kGbit},
+    Unit{"TB/s", 1e12},          Unit{"Gbps", kGbit},
+    Unit{"Gbit", kGbit},         Unit{"Gb/", kGbit},
+    Unit{"Gbe", kGbit},          Unit{"GbE", kGbit},
+    Unit{"GBE", kGbit},          Unit{"GB/", 1e9},
+    Unit{"GBps", 1e9},           Unit{"Gb ", kGbit},
+    Unit{"GBASE", kGbit},        Unit{"Gig", kGbit},
+    Unit{"G ", kGbit},           Unit{"gbps", kGbit},
+    Unit{"gbit", kGbit},         Unit{"gbe", kGbit},
+    Unit{"GiB/", 1.073741824e9},
 };
 
 std::optional<double> rate_at(const std::string& text, size_t at, size_t* end) {
@@ -68,6 +74,21 @@ bool one_port(const std::string& segment) {
   return says_any(words, {"qdr", "fdr", "edr", "hdr", "ndr", "xdr"});
 }
 
+// `200 Gb/s HDR x 4`, `HDR100 x2`: behind the port, at the end.
+std::optional<int64_t> count_behind(const std::string& segment) {
+  if (says_any(plain_words(segment), {"nodes", "switch", "switches", "spine", "leaf"})) return {};
+  size_t end = segment.find_last_not_of(" )");
+  end = end == std::string::npos ? 0 : end + 1;
+  size_t first = end;
+  while (first > 0 && is_digit(segment[first - 1])) --first;
+  size_t sign = first;
+  while (sign > 0 && segment[sign - 1] == ' ') --sign;
+  if (first == end || end - first > 2 || sign < 2) return {};
+  if (segment[sign - 1] != 'x' || segment[sign - 2] != ' ') return {};
+  const int64_t n = std::stoll(segment.substr(first, end - first));
+  return n >= 1 && n <= 32 ? std::optional(n) : std::nullopt;
+}
+
 // `8x`, `8 x `, `8 *`, in front of a port's name or rate.
 std::optional<int64_t> port_count(const std::string& written) {
   if (one_port(written)) return 1;
@@ -82,13 +103,18 @@ std::optional<int64_t> port_count(const std::string& written) {
     size_t first = end;
     while (first > 0 && is_digit(segment[first - 1])) --first;
     if (first == end || end - first > 4) continue;
-    if (first > 0 && segment[first - 1] != ' ' && segment[first - 1] != ':') continue;
+    if (first > 0 && segment.find_first_of(" :(", first - 1) != first - 1) continue;
     const int64_t n = std::stoll(segment.substr(first, end - first));
     if (n >= 1 && n <= 256) return n;
   }
+  if (const std::optional<int64_t> n = count_behind(segment)) return n;
+  if (says(plain_words(segment), "dual rail")) return 2;
   // `4 HCA per node`; `ConnectX-7 NICs` has a name in front.
   const std::string words = plain_words(segment);
-  if (!says_any(words, {"hca", "hcas", "nics", "adapters"})) return {};
+  const bool fabric = says_any(words, {"nodes", "switch", "switches", "spine", "leaf", "qm9700"});
+  if (const auto n = number_before(words, "ports"); !fabric && n && *n >= 1 && *n <= 16)
+    return static_cast<int64_t>(*n);
+  if (!says_any(words, {"hca", "hcas", "nics", "adapters", "rails"})) return {};
   const std::optional<double> n = cell_number(split_any(words, " ").front());
   if (!n || *n < 1 || *n > 256) return {};
   return static_cast<int64_t>(*n);
@@ -100,6 +126,7 @@ struct Generation {
   double gbit;
 };
 constexpr std::array kGenerations = {
+    Generation{"ndr200", 200},     Generation{"hdr100", 100},       Generation{"ndr400", 400},
     Generation{"xdr", 800},        Generation{"ndr", 400},          Generation{"hdr", 200},
     Generation{"edr", 100},        Generation{"connectx 8", 800},   Generation{"cx8", 800},
     Generation{"connectx 7", 400}, Generation{"cx7", 400},          Generation{"bluefield 3", 400},
@@ -111,12 +138,14 @@ constexpr std::array kGenerations = {
 std::optional<FabricKind> named_kind(const std::string& words) {
   if (says_any(words, {"slingshot"})) return FabricKind::kSlingshot;
   if (says_any(words, {"omni path", "omnipath", "opa"})) return FabricKind::kOmnipath;
-  if (says_any(words, {"efa", "elastic fabric adapter"})) return FabricKind::kEfa;
+  if (says_any(words, {"efa", "efav2", "efav3", "elastic fabric adapter"})) return FabricKind::kEfa;
+  if (says_any(words, {"tcpx", "tcpxo"})) return FabricKind::kTcp;
   if (says_any(words, {"ici", "torus", "ocs"})) return FabricKind::kTorus;
   if (says(words, "no infiniband")) {
     return says_any(words, {"roce", "rdma"}) ? FabricKind::kRoce : FabricKind::kTcp;
   }
-  if (says_any(words, {"infiniband", "ib", "hdr", "ndr", "xdr", "edr", "quantum"})) {
+  if (says_any(words, {"infiniband", "ib", "hdr", "ndr", "xdr", "edr", "quantum", "ndr200",
+                       "hdr100", "ndr400"})) {
     return FabricKind::kInfiniband;
   }
   if (says_any(words, {"roce", "rocev2", "roce2", "roce v2", "rdma", "spectrum", "gpudirect"})) {
@@ -191,6 +220,25 @@ LinkCell::Per uncounted(const std::string& words, const LinkCell& link) {
   return rdma && !plain_ethernet ? LinkCell::Per::kAccelerator : LinkCell::Per::kPort;
 }
 
+// `2:1 oversubscribed`, `oversubscription 3:1`; `1:1 (non-oversubscribed)` is 1.
+double oversubscription(const std::string& cell) {
+  const std::string words = plain_words(cell);
+  const size_t at = words.find(" oversubscri");
+  if (at == std::string::npos) return 1;
+  for (const std::string_view no : {" no", " non", " not", " without"}) {
+    if (std::string_view(words).substr(0, at).ends_with(no)) return 1;
+  }
+  for (size_t colon = cell.find(":1"); colon != std::string::npos;
+       colon = cell.find(":1", colon + 1)) {
+    size_t first = colon;
+    while (first > 0 && (is_digit(cell[first - 1]) || cell[first - 1] == '.')) --first;
+    const std::optional<double> n =
+        cell_number(std::string_view(cell).substr(first, colon - first));
+    if (n && *n > 1 && *n <= 64) return *n;
+  }
+  return 1;
+}
+
 }  // namespace
 
 LinkCell read_link(const std::string& cell) {
@@ -198,7 +246,10 @@ LinkCell read_link(const std::string& cell) {
   const std::string whole = cell.substr(0, 1024);
   const std::string all_words = plain_words(whole);
   if (says_any(all_words, {"none", "n a"}) || all_words == " ") return out;
-  const std::string segment = training_segment(whole, &out.management);
+  std::string segment = training_segment(whole, &out.management);
+  // `800 Gb/s per node (2x CX-7)`: the bracket explains the sum.
+  const std::string head = segment.substr(0, segment.find('('));
+  if (says(plain_words(head), "per node") && first_rate(head) && !port_count(head)) segment = head;
   const std::string words = plain_words(segment);
   out.kind = named_kind(words);
   if (out.management || segment.empty()) return out;
@@ -213,6 +264,7 @@ LinkCell read_link(const std::string& cell) {
   } else if (!out.ports) {
     out.per = uncounted(words, out);
   }
+  out.oversubscription = oversubscription(whole);
   return out;
 }
 
@@ -230,9 +282,10 @@ std::optional<Bandwidth> node_bandwidth(const LinkCell& link, int64_t accelerato
 }
 
 bool pcie_only(const std::string& intra_link) {
-  const std::string words = plain_words(intra_link);
-  return says_any(words, {"pcie", "pci", "pcie4", "pcie5"}) &&
-         !says_any(words, {"nvlink", "xgmi", "bridge", "infinity fabric", "nvswitch"});
+  const std::string words = clause_words(intra_link);
+  if (claims(words, "nvlink") == false) return says_any(words, {"pcie", "pci", "pcie4", "pcie5"});
+  return affirms(words, {"pcie", "pci", "pcie4", "pcie5"}) &&
+         !affirms(words, {"nvlink", "xgmi", "bridge", "infinity fabric", "nvswitch"});
 }
 
 std::optional<int64_t> scaleup_links(const std::string& intra_link) {

@@ -18,8 +18,9 @@ struct LinkCell {
   std::optional<Bandwidth> rate;   // of one port, or of the whole node; one direction
   std::optional<int64_t> ports;    // per node, where counted
   enum class Per { kPort, kAccelerator, kNode } per = Per::kPort;
-  bool stated_per = false;  // `per GPU` is written; else `per` is how such links usually are
-  bool management = false;  // it only names a management or storage network
+  double oversubscription = 1;  // `2:1` is 2
+  bool stated_per = false;      // `per GPU` is written; else `per` is how such links usually are
+  bool management = false;      // it only names a management or storage network
 };
 LinkCell read_link(const std::string& cell);
 

@@ -88,5 +88,15 @@ TEST(Links, RatesAndPortsBesideTheName) {
   EXPECT_EQ(read_link("InfiniBand, 8 NICs, 200Gb/s").rate->v, 200 * kGbit);
 }
 
+TEST(Links, OversubscriptionAndPortsOfTheFabric) {
+  EXPECT_EQ(read_link("InfiniBand NDR, 2:1 oversubscribed").oversubscription, 2);
+  EXPECT_EQ(read_link("ConnectX-7 NDR 400 Gb/s, 1:1 non-oversubscribed").oversubscription, 1);
+  EXPECT_EQ(read_link("200 Gb/s HDR x 4").ports, 4);
+  EXPECT_EQ(read_link("EFA (32x100 Gbps)").ports, 32);
+  EXPECT_EQ(read_link("InfiniBand NDR 400 Gb/s (16 nodes x 8)").ports, std::nullopt);
+  EXPECT_EQ(read_link("Ethernet 400 Gb/s, 64 ports per switch").ports, std::nullopt);
+  EXPECT_EQ(read_link("800 Gb/s per node (2x CX-7)").per, LinkCell::Per::kNode);
+}
+
 }  // namespace
 }  // namespace assay

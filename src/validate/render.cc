@@ -118,15 +118,17 @@ std::string strings(const std::vector<std::string>& list) {
 }
 
 std::string row_json(const RowResult& r) {
-  return fmt::format(R"({{"id":{},"status":"{}","reason":{},"line":{},"column":{},"fix":{},)"
-                     R"("measured_s":{},"predicted_s":{},"low_s":{},"high_s":{},)"
-                     R"("measured_mem_gb":{},"predicted_mem_gb":{},"assumed":{}}})",
-                     quoted(r.id), enum_names(RunStatus{})[static_cast<size_t>(r.status)],
-                     r.reason.empty() ? "null" : quoted(r.reason), r.line,
-                     r.column.empty() ? "null" : quoted(r.column),
-                     r.fix.empty() ? "null" : quoted(r.fix), number(r.measured_s),
-                     number(r.predicted_s), number(r.low_s), number(r.high_s),
-                     number(r.measured_mem_gb), number(r.predicted_mem_gb), strings(r.assumed));
+  return fmt::format(
+      R"({{"id":{},"status":"{}","reason":{},"line":{},"column":{},"fix":{},)"
+      R"("accelerator":{},"stack":{},"measured_s":{},"predicted_s":{},"low_s":{},"high_s":{},)"
+      R"("measured_mem_gb":{},"predicted_mem_gb":{},"assumed":{}}})",
+      quoted(r.id), enum_names(RunStatus{})[static_cast<size_t>(r.status)],
+      r.reason.empty() ? "null" : quoted(r.reason), r.line,
+      r.column.empty() ? "null" : quoted(r.column), r.fix.empty() ? "null" : quoted(r.fix),
+      r.accelerator.empty() ? "null" : quoted(r.accelerator),
+      r.stack.empty() ? "null" : quoted(r.stack), number(r.measured_s), number(r.predicted_s),
+      number(r.low_s), number(r.high_s), number(r.measured_mem_gb), number(r.predicted_mem_gb),
+      strings(r.assumed));
 }
 
 std::string group_json(const GroupStats& g) {

@@ -9,6 +9,7 @@
 
 #include "perf/layer.h"
 #include "perf/predict.h"
+#include "validate/scenario_recompute.h"
 #include "validate/text.h"
 
 namespace assay {
@@ -45,6 +46,7 @@ bool single(Precision p) { return p == Precision::kFp32 || p == Precision::kTf32
 
 void apply_precision(const Run& run, Scenario& s) {
   PrecisionCell cell = read_precision(run.precision);
+  if (!cell.precision) cell.precision = read_precision_notes(run.notes);
   // Where the row's own notes say that the precision was inferred, a stack whose code trains in
   // single precision knows better.
   if (single(s.plan.precision) && inferred(run.notes, "precision")) cell = PrecisionCell{};
@@ -78,60 +80,9 @@ void apply_precision(const Run& run, Scenario& s) {
   }
 }
 
-// Matmuls from the compressed form of latent attention, of those of its layer (DeepSeek-V3: 0.1).
-constexpr double kLatentShare = 0.1;
-
-// Share of a layer's matmul work that `parts` repeat. Beside experts few layers have an MLP of
-// their own: its parts count nothing there, and experts are counted apart.
-double matmuls_again(const RecomputeParts& parts, const Model& m) {
-  const double h = static_cast<double>(m.hidden), ffn = static_cast<double>(m.ffn);
-  const double q = static_cast<double>(m.heads) * head_dim(m);
-  const double kv = static_cast<double>(m.kv_heads > 0 ? m.kv_heads : m.heads) * head_dim(m);
-  const double qkv = h * (q + 2 * kv), out = q * h, down = h * ffn;
-  const double up = m.gated_mlp ? 2 * down : down;
-  const double mlp = (parts.up ? up : 0) + (parts.down ? down : 0);
-  const double again = (parts.qkv ? qkv : 0) + (parts.out ? out : 0) + (m.experts > 0 ? 0 : mlp);
-  const double all = qkv + out + up + down;
-  return std::min(1.0, (all > 0 ? again / all : 0) + (parts.latent ? kLatentShare : 0));
-}
-
-void apply_recompute(const Run& run, Scenario& s) {
-  RecomputeCell cell = read_recompute(run.recompute);
-  if (!cell.kind) cell = read_recompute_notes(run.notes);
-  if (!cell.kind) {
-    s.assumed.push_back(fmt::format(
-        "recompute {}", enum_names(Recompute{})[static_cast<size_t>(s.plan.recompute)]));
-    return;
-  }
-  s.recompute_stated = true;
-  if (cell.guessed) s.assumed.push_back("recompute full: its cell names no other");
-  s.plan.recompute = *cell.kind;
-  s.plan.recompute_layers = cell.fraction.value_or(1);
-  if (cell.layer_count) {
-    const int64_t stage = std::max<int64_t>(1, s.setting.workload.model.layers / s.plan.pp);
-    const int64_t of = *cell.layer_count <= stage ? stage : s.setting.workload.model.layers;
-    s.plan.recompute_layers =
-        std::min(1.0, static_cast<double>(*cell.layer_count) / static_cast<double>(of));
-  }
-  const int year = year_of(run.date);
-  if (year > 0 && year < s.setting.stack.stops_early_since) s.plan.early_stop = false;
-  if (cell.early_stop) s.plan.early_stop = *cell.early_stop;
-  if (cell.offload_activations > 0) s.plan.offload_activations = cell.offload_activations;
-  if (s.plan.recompute == Recompute::kSelective && !cell.parts) {
-    cell.parts = read_recompute_modules(run.notes);
-  }
-  if (cell.parts) {
-    Stack& stack = s.setting.stack;
-    stack.selective_matmul = matmuls_again(*cell.parts, s.setting.workload.model);
-    stack.selective_attention = cell.parts->attention ? 1 : 0;
-    stack.selective_memory = cell.parts->memory;
-    stack.selective_experts = cell.parts->experts;
-  }
-}
-
 void apply_sharding(const Run& run, bool resembles, Scenario& s) {
   ShardingCell cell = read_sharding(run.zero);
-  if (!cell.zero) cell = read_sharding(run.framework);
+  if (!cell.zero) cell = read_sharding(run.framework, true);
   if (cell.zero) {
     s.plan.zero = *cell.zero;
     // Beside a pipeline FSDP keeps the weights gathered from a step's first micro-batch to its last
@@ -156,11 +107,19 @@ void apply_sharding(const Run& run, bool resembles, Scenario& s) {
       s.plan.zero = std::min<int64_t>(s.plan.zero, 1);
     s.assumed.push_back(fmt::format("ZeRO-{}", s.plan.zero));
   }
+  if (s.plan.zero == 3 && s.setting.stack.sharding == "fsdp" &&
+      (keeps_gathered(run.overlap_notes) || keeps_gathered(run.notes))) {
+    s.plan.zero = 2;
+  }
   s.plan.offload_optimizer = std::max(s.plan.offload_optimizer, cell.offload_optimizer);
   s.plan.offload_parameters = std::max(s.plan.offload_parameters, cell.offload_parameters);
   const int64_t all = s.plan.dp * s.plan.cp;
   int64_t group = run.sharding_group.value_or(0);
-  if (group == 0 && cell.hybrid) group = s.setting.cluster.node.accelerators;
+  if (group == 0 && cell.hybrid) {
+    group =
+        count_after(plain_words(run.zero), {"dp shard", "shard", "shard size", "partition"}, 1e6)
+            .value_or(s.setting.cluster.node.accelerators);
+  }
   const bool part = group > 1 && group < s.plan.dp && all % group == 0;
   s.plan.sharding_group = s.plan.zero >= 1 && part ? group : 0;
 }
@@ -183,7 +142,7 @@ bool operator_prefers_vendor(const Run& run, int year, const Setting& s) {
   // torchtitan itself puts cuDNN first on Blackwell (pytorch/torchtitan pull 1196, May 2025).
   const bool blackwell = s.cluster.accelerator.architecture.starts_with("blackwell");
   const bool titan = says(plain_words(run.framework), "torchtitan");
-  if (blackwell && titan && run.date >= "2025-05") return true;
+  if (blackwell && titan && dated_from(run.date, "2025-05")) return true;
   if (const auto minor = pytorch_minor(free_text(run))) return *minor >= kOperatorRelease;
   return (year > 0 ? year : kUndated) >= s.kernels.operator_since;
 }
@@ -193,7 +152,7 @@ bool operator_prefers_vendor(const Run& run, int year, const Setting& s) {
 // runs).
 bool engine_prefers_flash(const Run& run, const Setting& s) {
   if (s.kernels.operator_since == 0 || s.stack.sharding != "3d") return false;
-  return run.date >= "2024-01" && run.date < "2024-07";
+  return dated_from(run.date, "2024-01") && !dated_from(run.date, "2024-07");
 }
 
 void apply_attention(const Run& run, Scenario& s) {
@@ -279,8 +238,19 @@ void apply_remarks(const Remarks& r, Scenario& s) {
   if (r.gradient_comm_bytes) reduce_gradients_in(*r.gradient_comm_bytes, stack);
   set_if(stack.gradient_bytes, r.gradient_bytes);
   set_if(stack.gradient_bytes_fp16, r.gradient_bytes);
-  set_if(stack.optimizer_bytes, r.optimizer_bytes);
-  set_if(stack.optimizer_bytes_fp16, r.optimizer_bytes);
+  if (r.moment_bytes) {
+    constexpr double kAdam = 8;  // bytes of both moments in 32 bits
+    for (double* bytes : {&stack.optimizer_bytes, &stack.optimizer_bytes_fp16}) {
+      *bytes = std::max(0.0, *bytes - kAdam + *r.moment_bytes);
+    }
+  }
+  if (r.optimizer_bytes && r.moment_bytes) {
+    // All in 16 bits, and less than Adam's moments of it.
+    stack.optimizer_bytes = stack.optimizer_bytes_fp16 = *r.optimizer_bytes * *r.moment_bytes / 8;
+  } else {
+    set_if(stack.optimizer_bytes, r.optimizer_bytes);
+    set_if(stack.optimizer_bytes_fp16, r.optimizer_bytes);
+  }
   set_if(stack.weight_comm_bytes, r.weight_comm_bytes);
   set_if(stack.gradients_resident, r.gradients_resident);
   if (r.gradients_resident == false) stack.gradient_bytes = stack.gradient_bytes_fp16 = 0;
@@ -351,7 +321,14 @@ tl::expected<void, Refusal> apply_degrees(const Run& run, Scenario& s) {
     p.vpp = 2;
     s.assumed.push_back("2 model chunks per stage");
   }
-  const double chunk = s.setting.stack.chunk_layers;
+  // `interleaved 1F1B with VPP=4`, `2 virtual stages`, `non-interleaved`.
+  const std::string told = clause_words(run.overlap_notes + " ; " + run.notes);
+  const bool remarked = !run.vpp && run.vpp_text.empty() && p.pp > 1;
+  if (remarked) p.vpp = count_after(told, {"vpp", "vpp size", "virtual pipeline"}, 64).value_or(1);
+  if (const auto stages = number_before(told, "virtual stages"); remarked && stages && *stages < 64)
+    p.vpp = std::max<int64_t>(1, static_cast<int64_t>(*stages));
+  const bool plain = claims(told, "interleaved") == false;
+  const double chunk = remarked && (plain || p.vpp > 1) ? 0 : s.setting.stack.chunk_layers;
   const int64_t layers = s.setting.workload.model.layers;
   const int64_t most = (layers + p.pp - 1) / p.pp;  // of a stage; the first and last may have fewer
   if (!run.vpp && run.vpp_text.empty() && p.pp > 1 && chunk > 0 && most * p.pp <= layers + 2) {
@@ -363,7 +340,7 @@ tl::expected<void, Refusal> apply_degrees(const Run& run, Scenario& s) {
   const int64_t experts = s.setting.workload.model.experts;
   if (experts == 0) p.ep = 1;
   // A library that carries tokens to experts is named: they are spread as far as they go.
-  if (experts > 0 && !run.ep && says_any(plain_words(free_text(run)), {"deepep", "hybridep"})) {
+  if (experts > 0 && !run.ep && affirms(clause_words(free_text(run)), {"deepep", "hybridep"})) {
     const int64_t ranks = n / p.pp;
     p.ep = std::gcd(experts, ranks);
     s.assumed.push_back(fmt::format("ep {}", p.ep));
@@ -454,7 +431,7 @@ void fit_recompute(const Run& run, Scenario& s) {
 // stated, and a whole copy needs far more memory than there is however much is recomputed, weights
 // were sharded.
 void fit_sharding(const Run& run, Scenario& s) {
-  if (read_sharding(run.zero).zero || read_sharding(run.framework).zero) return;
+  if (read_sharding(run.zero).zero || read_sharding(run.framework, true).zero) return;
   if (s.plan.zero > 0 || s.plan.dp == 1 || s.setting.stack.sharding != "fsdp") return;
   if (!run.measured_s() || run.ran_out_of_memory() || !run.micro_batch) return;
   if (s.setting.workload.model.experts > 0) return;

@@ -75,5 +75,7 @@ Cluster choose_cluster(const Run&, const Accelerator&, const Catalog&,
                        std::vector<std::string>& assumed);
 MemoryCounter choose_counter(const Run&);
 int year_of(const std::string& date);  // zero: none is named
+// Whether a date is of `first` (`2025-09`) or later; of other forms (`May 2024`) only by its year.
+bool dated_from(const std::string& date, std::string_view first);
 
 }  // namespace assay

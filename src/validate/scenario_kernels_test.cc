@@ -148,8 +148,11 @@ TEST(Scenario, RecomputeStoppedEarlyOnlySinceItCould) {
   EXPECT_TRUE(stops("PyTorch FSDP", ""));
   EXPECT_FALSE(stops("HF Trainer + FSDP", "2025"));
   EXPECT_TRUE(stops("HF Trainer + FSDP", "2026-06"));
+  EXPECT_TRUE(stops("torchtitan (FSDP2)", "2025-06"));
+  EXPECT_FALSE(stops("torchtitan (FSDP2)", "2025-09"));
   r.recompute = "full (early_stop)";
   EXPECT_TRUE(stops("HF Trainer + FSDP", "2025"));
+  EXPECT_TRUE(stops("torchtitan (FSDP2)", "2026-01"));
 }
 
 TEST(Scenario, Fsdp2ExplainedAsZeroIsFsdp) {

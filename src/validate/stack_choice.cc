@@ -39,6 +39,7 @@ constexpr std::array kKnownNames = {
     KnownName{"galvatron", "3d"},
     KnownName{"patrickstar", "zero"},
     KnownName{"tencentpretrain", "zero"},
+    KnownName{"zero bubble", "3d"},
     KnownName{"megatron", "3d"},
     KnownName{"mcore", "3d"},
     KnownName{"nemo", "3d"},
@@ -165,7 +166,7 @@ const Stack* member(const Catalog& catalog, const Run& run, const std::string& w
     const bool by_name = known_sharding(words) == "3d";
     if (!stack) stack = named(catalog, by_name ? "megatron-lm" : "megatron-like");
   } else if (sharding == "fsdp") {
-    const bool second = says_any(words, {"fsdp2", "torchtitan", "torchtune"}) ||
+    const bool second = says_any(words, {"fsdp2", "torchtitan", "torchtune", "fully shard"}) ||
                         says(plain_words(run.zero), "fsdp2");
     stack = named(catalog, second ? "pytorch-fsdp2" : "pytorch-fsdp");
   }
@@ -206,10 +207,14 @@ bool on_deepspeed(const std::string& words, const std::string& zero_words, const
 
 // Front ends to Hugging Face's model code, the most particular first: a text that names one often
 // names the libraries beneath it too.
-constexpr std::array<std::string_view, 15> kFrontEnds = {
-    "unsloth",    "llama factory", "llamafactory", "axolotl", "ms swift",
-    "swift",      "xtuner",        "sfttrainer",   "trl",     "transformers",
-    "accelerate", "hugging face",  "huggingface",  "peft",    "hf"};
+constexpr std::array<std::string_view, 21> kFrontEnds = {
+    "unsloth",       "llama factory", "llamafactory",
+    "axolotl",       "ms swift",      "swift",
+    "xtuner",        "sfttrainer",    "trl",
+    "openrlhf",      "fastchat",      "verl",
+    "open instruct", "llama recipes", "llama cookbook",
+    "transformers",  "accelerate",    "hugging face",
+    "huggingface",   "peft",          "hf"};
 
 // The front end that the framework's text names. Its code moves more memory than the engine that
 // shards it, and it says what is recomputed; Liger replaces just those kernels that move the most.
@@ -232,6 +237,8 @@ const Stack* longest_alias(const std::string& words, const Catalog& catalog, Cou
     names.push_back(s.name);
     for (const std::string& name : names) {
       const std::string phrase(trimmed_cell(plain_words(name)));
+      // `zero bubble` and `zero copy` are not DeepSpeed's.
+      if (phrase == "zero" && says_any(words, {"zero bubble", "zero copy"})) continue;
       if (!phrase.empty() && phrase.size() > length && says(words, phrase) && counts(s, phrase)) {
         best = &s;
         length = phrase.size();
@@ -245,7 +252,8 @@ const Stack* longest_alias(const std::string& words, const Catalog& catalog, Cou
 bool names_engine(const Stack& s, const std::string& phrase) {
   if (!s.name.starts_with("pytorch-")) return false;
   const std::string first = phrase.substr(0, phrase.find(' '));
-  return first == "pytorch" || first == "torch" || first == "fsdp" || first == "fsdp2";
+  return first == "pytorch" || first == "torch" || first == "fsdp" || first == "fsdp2" ||
+         first == "lightning";
 }
 
 // The stack that the words name: a framework's own name before that of the engine beneath it. Front
@@ -253,7 +261,14 @@ bool names_engine(const Stack& s, const std::string& phrase) {
 const Stack* by_alias(const std::string& words, const Catalog& catalog) {
   const Stack* any =
       longest_alias(words, catalog, [](const Stack&, const std::string&) { return true; });
-  if (!any || !any->name.starts_with("pytorch-") || front_end(words, catalog)) return any;
+  if (!any) return nullptr;
+  // In whatever order they stand: `DeepSpeed/Megatron`, `swift megatron sft`.
+  if (says_any(words, {"megatron", "megatronlm"})) {
+    if (says(words, "deepspeed") && (any->name == "deepspeed-zero" || any->name == "megatron-lm"))
+      return find_stack(catalog, "megatron-deepspeed");
+    if (says(words, "swift")) return named(catalog, "megatron-swift");
+  }
+  if (!any->name.starts_with("pytorch-") || front_end(words, catalog)) return any;
   const Stack* own = longest_alias(words, catalog, [](const Stack& s, const std::string& phrase) {
     return !names_engine(s, phrase);
   });
@@ -265,11 +280,42 @@ int nemo_release(const std::string& words) {
   const std::vector<std::string> all = split_any(words, " ");
   for (size_t i = 0; i + 2 < all.size(); ++i) {
     if (all[i] != "nemo" && all[i] != "release") continue;
-    const std::optional<double> year = cell_number(all[i + 1]), month = cell_number(all[i + 2]);
+    const size_t at = i + (all[i + 1] == "framework" || all[i + 1] == "container" ? 1 : 0);
+    if (at + 2 >= all.size()) continue;
+    std::string first = all[at + 1];
+    if (first.starts_with('v')) first.erase(0, 1);
+    const std::optional<double> year = cell_number(first), month = cell_number(all[at + 2]);
     if (year && month && *year >= 20 && *year < 100 && *month >= 1 && *month <= 12)
       return static_cast<int>(*year) * 100 + static_cast<int>(*month);
   }
   return 0;
+}
+
+// Where a model's weights or tokenizer come from, and the image that all runs in, are not the
+// framework; nor is what is denied or only compared with.
+std::string framework_words(const std::string& cell) {
+  std::string words = " ";
+  for (const std::string& part : clauses_of(clause_words(cell))) {
+    const size_t count = split_any(part, " ").size();
+    const bool off = part.ends_with(" off ") || part.ends_with(" disabled ");
+    const bool no =
+        part.starts_with(" no ") || part.starts_with(" not ") || part.starts_with(" without ");
+    if (!no && !(off && count <= 3)) words += part.substr(1);
+  }
+  for (const std::string_view versus : {" vs ", " versus ", " compared with ", " compared to "}) {
+    const size_t at = words.find(versus);
+    if (at != std::string::npos && at > 0) words.resize(at + 1);
+  }
+  for (const std::string_view aside :
+       {" from hugging face ", " from huggingface ", " from hf ", " hf transformers tokenizer ",
+        " hugging face checkpoints ", " huggingface checkpoints ", " hf checkpoints ",
+        " hf checkpoint ", " hugging face weights ", " hf weights ", " hf tokenizer ",
+        " hugging face tokenizer ", " transformers tokenizer ", " transformers modeling backend ",
+        " hugging face datasets ", " hf datasets ", " nvcr io nvidia pytorch "}) {
+    const size_t at = words.find(aside);
+    if (at != std::string::npos) words = words.substr(0, at + 1) + words.substr(at + aside.size());
+  }
+  return words;
 }
 
 // By the cell, or by the name: `Qwen3-235B-A22B`.
@@ -321,7 +367,8 @@ const Stack* as_run(const Stack* stack, const Run& run, const std::string& words
   if (engine || stack->name == "transformers" || stack->name == "trl") {
     const Stack* front = front_end(words, catalog);
     // An engine that shards casts the weights itself.
-    const bool sharded = read_sharding(run.zero + " " + run.framework).zero.value_or(0) > 0;
+    const bool sharded = (read_sharding(run.zero).zero.value_or(0) > 0 ||
+                          read_sharding(run.framework, true).zero.value_or(0) > 0);
     // TRL has PEFT hold what bitsandbytes does not quantise in 32 bits, and runs it under autocast.
     const bool upcast = front && front->name == "trl" && says_any(cells, {"bitsandbytes", "bnb"});
     if (front && (upcast || (front->name == "transformers" && mixed)) && !sharded) {
@@ -339,7 +386,7 @@ const Stack* as_run(const Stack* stack, const Run& run, const std::string& words
   }
   // DeepEP takes over most of what torchtitan does to routed tokens.
   if (stack->name == "pytorch-fsdp2" &&
-      says_any(plain_words(run.framework + " ; " + run.overlap_notes), {"deepep", "hybridep"})) {
+      affirms(clause_words(run.framework + " ; " + run.overlap_notes), {"deepep", "hybridep"})) {
     return named(catalog, "pytorch-fsdp2-deepep");
   }
   // NeMo is often named beside the Megatron that it runs on; Megatron-LM in NeMo's container is not
@@ -370,11 +417,19 @@ int year_of(const std::string& date) {
   return 0;
 }
 
+bool dated_from(const std::string& date, std::string_view first) {
+  if (date.size() > 4 && date.starts_with("20") && date[4] == '-') return date >= first;
+  return year_of(date) > year_of(std::string(first));
+}
+
 StackChoice choose_stack(const Run& run, const Accelerator& accelerator, const Catalog& catalog) {
   StackChoice out;
-  const std::string words = plain_words(run.framework);
+  // A name that is nothing but asides is taken as it stands.
+  std::string words = framework_words(run.framework);
+  if (!by_alias(words, catalog) && known_sharding(words).empty())
+    words = plain_words(run.framework);
   ShardingCell sharding = read_sharding(run.zero);
-  if (!sharding.zero) sharding = read_sharding(run.framework);
+  if (!sharding.zero) sharding = read_sharding(run.framework, true);
   const bool single = run.accelerators.value_or(1) == 1;
   const int year = year_of(run.date + " " + run.framework);
   const Stack* stack = by_alias(words, catalog);

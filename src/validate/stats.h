@@ -15,7 +15,7 @@ constexpr size_t kLeastRowsPerSource = 5;
 
 // What came out for one row. Absent figures stay absent.
 struct RowResult {
-  std::string id, source, accelerator;
+  std::string id, source, accelerator, stack;  // the latter two as read
   RunStatus status = RunStatus::kOk;
   std::string reason;
   int line = 0;             // of the file

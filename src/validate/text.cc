@@ -59,21 +59,107 @@ std::string plain_words(std::string_view text) {
   return out;
 }
 
-std::string clause_words(std::string_view text) {
-  text = text.substr(0, kLongestCell);
+// --- what is said and what is denied ------------------------------------------------------------
+//
+// A phrase is denied by words near it, within its clause: before it (`no x`, `did not use the x`,
+// `no y or x`, `rather than x`) or behind it (`x off`, `x=0`, `x was not used`). A denial of
+// something else must not reach it: `x (no y)`, `x/no y` and `x; no y` are two clauses, while
+// `x (off)` and `x (disabled for now)` answer. `not` behind a phrase denies it only where nothing
+// but a participle follows: `bf16 not fp8` says bf16.
+namespace {
+
+constexpr std::array<std::string_view, 6> kNo = {"no", "without", "not", "non", "never", "wo"};
+constexpr std::array<std::string_view, 6> kOff = {"off",      "false",  "disabled",
+                                                  "disables", "unused", "absent"};
+constexpr std::array<std::string_view, 7> kVerbs = {"is",   "was",    "are",     "were",
+                                                    "been", "turned", "switched"};
+constexpr std::array<std::string_view, 20> kUsed = {
+    "used",    "enabled",    "supported", "available",   "needed",   "turned",   "set",
+    "applied", "active",     "on",        "possible",    "required", "yet",      "overlapped",
+    "present", "compatible", "run",       "implemented", "in",       "installed"};
+
+// Whether an aside denies something of its own: `(no graphs)`, `(FP8 off)`; `(off)`, `(not used)`
+// and `(disabled for now)` answer what stands before them.
+bool denies_apart(std::string_view aside) {
+  const std::vector<std::string> all = split_any(plain_words(aside), " ");
+  if (all.size() < 2) return false;
+  if (all[0] == "not") return !one_of(all[1], kUsed);
+  if (one_of(all[0], kNo)) return true;
+  if (one_of(all[0], kOff) || one_of(all[0], kVerbs)) return false;
+  return std::any_of(all.begin(), all.end(), [](const std::string& word) {
+    return one_of(word, kOff) || one_of(word, kNo);
+  });
+}
+
+// What is in brackets from `open` on; behind a stroke, up to the next mark. Nothing where it does
+// not end soon.
+std::string_view aside_at(std::string_view text, size_t open) {
+  constexpr size_t kLongest = 160;
+  const bool bracket = text[open] == '(';
+  const std::string_view near = text.substr(open + 1, kLongest);
+  size_t end = near.find_first_of(bracket ? ")" : ",;()/");
+  if (end == std::string_view::npos) end = bracket ? 0 : near.size();
+  return near.substr(0, end);
+}
+
+// `w/o` in full, and switches in words: `x=0` is `x off`.
+std::string spelled_out(std::string_view text) {
+  std::string out;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const std::string_view rest = text.substr(i);
+    const bool word = i > 0 && (is_letter(text[i - 1]) || is_digit(text[i - 1]));
+    const auto ends = [&](size_t n) { return n >= rest.size() || !is_letter(rest[n]); };
+    if (!word && rest.size() > 2 && lower(rest[0]) == 'w' && rest[1] == '/' &&
+        lower(rest[2]) == 'o' && ends(3)) {
+      out += "without";
+      i += 2;
+    } else if (rest.starts_with("=0") && ends(2) &&
+               !(rest.size() > 2 && (is_digit(rest[2]) || rest[2] == '.'))) {
+      out += " off";
+      i += 1;
+    } else if (lower(rest.size() > 1 ? rest[1] : ' ') == 'n' && rest[0] == '=' &&
+               plain_words(rest.substr(1, 4)) == " none " && ends(5)) {
+      out += " off";
+      i += 4;
+    } else {
+      out += text[i];
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string clause_words(std::string_view written) {
+  const std::string text = spelled_out(written.substr(0, kLongestCell));
   std::string out = " |";
-  size_t from = 0;
+  size_t from = 0, until = 0;  // `until`: the end of an aside of its own
   for (size_t i = 0; i <= text.size(); ++i) {
     const bool last = i == text.size();
     const char c = last ? ';' : text[i];
     const bool stop = c == ',' || c == '.';
     const bool blank = i + 1 >= text.size() || text[i + 1] == ' ' || text[i + 1] == '\n';
-    if (c != ';' && c != '\n' && !(stop && blank)) continue;
-    const std::string clause = plain_words(text.substr(from, i - from));
+    bool ends = c == ';' || c == '\n' || (stop && blank) || (c == ')' && i == until);
+    if (!ends && (c == '(' || c == '/')) {
+      const std::string_view aside = aside_at(text, i);
+      // Behind a stroke a denial comes first: `FP8/BF16 off` has one thing that is off.
+      const std::string head = plain_words(aside.substr(0, 12));
+      ends = denies_apart(aside) &&
+             (c == '(' || head.starts_with(" no ") || head.starts_with(" without "));
+      if (ends) until = i + 1 + aside.size();
+    }
+    if (!ends) continue;
+    const std::string clause = plain_words(std::string_view(text).substr(from, i - from));
     if (clause.size() > 1) out += clause + "|";
     from = i + 1;
   }
   return out + " ";
+}
+
+std::vector<std::string> clauses_of(const std::string& words) {
+  std::vector<std::string> out;
+  for (const std::string& clause : split_any(words, "|")) out.push_back(" " + clause + " ");
+  return out;
 }
 
 bool says(const std::string& words, std::string_view phrase) {
@@ -106,21 +192,76 @@ bool left_open(const std::string& words, size_t from) {
   return false;
 }
 
+bool denied_before(const std::string& words, size_t at) {
+  static constexpr std::array<std::string_view, 16> kBetween = {
+      "use",  "using",      "any",      "the",  "a",     "explicit", "with", "yet",
+      "need", "activation", "gradient", "full", "layer", "tp",       "dp",   "cpu"};
+  constexpr int kFar = 4;
+  bool listed = false;  // beyond an `or`, whatever is listed
+  for (int i = 0; i < kFar; ++i) {
+    const std::string_view word = word_before(words, at);
+    if (word.empty() || word == "|") return false;
+    at -= word.size() + 1;
+    const std::string_view earlier = word_before(words, at);
+    if (one_of(word, kNo) || word == "disable" || word == "disabled" || word == "disables")
+      return true;
+    // `w/o x` becomes the words `w o x`.
+    if ((word == "o" && earlier == "w") || (word == "than" && earlier == "rather") ||
+        (word == "of" && earlier == "instead")) {
+      return true;
+    }
+    if (word == "or" || word == "nor") listed = true;
+    if (!listed && !one_of(word, kBetween)) return false;
+  }
+  return false;
+}
+
+// What may stand between a phrase and its denial: `x was turned off`, `FlashAttention 2: no`.
+bool passed_over(std::string_view word) {
+  static constexpr std::array<std::string_view, 15> kNouns = {
+      "set",     "to",   "device", "mode",      "granularity", "enable", "activations", "attention",
+      "backend", "impl", "kernel", "optimizer", "schedule",    "bridge", "attn"};
+  if (one_of(word, kVerbs) || one_of(word, kNouns)) return true;
+  // A release: `2`, `v2`, `fa2`.
+  if (word.starts_with("fa")) word.remove_prefix(2);
+  if (word.starts_with("v")) word.remove_prefix(1);
+  return word.size() == 1 && word[0] >= '1' && word[0] <= '9';
+}
+
+bool denied_after(const std::string& words, size_t from) {
+  std::string_view word = word_after(words, from);
+  for (int i = 0; i < 3 && passed_over(word); ++i) {
+    from += word.size() + 1;
+    word = word_after(words, from);
+  }
+  if (one_of(word, kOff)) return true;
+  const std::string_view next = word_after(words, from + word.size() + 1);
+  const bool ends = next.empty() || next == "|";
+  if (word == "not" || word == "never") return ends || one_of(next, kUsed);
+  // `compile: no graph breaks` denies the breaks.
+  return ends && (word == "no" || word == "none" || word == "0");
+}
+
 }  // namespace
 
+bool denied_at(const std::string& words, size_t space, size_t length) {
+  return denied_before(words, space) || denied_after(words, space + length + 1);
+}
+
 std::optional<bool> claims(const std::string& words, std::string_view phrase) {
-  static constexpr std::array<std::string_view, 7> kDenyBefore = {
-      "no", "without", "not", "non", "disable", "disabled", "wo"};
-  static constexpr std::array<std::string_view, 7> kDenyAfter = {"off", "false",    "0",  "none",
-                                                                 "no",  "disabled", "not"};
-  const size_t at = find_phrase(words, phrase);
-  if (at == std::string::npos) return {};
-  if (left_open(words, at + phrase.size() + 1)) return {};
-  const std::string_view before = word_before(words, at);
-  if (one_of(before, kDenyBefore)) return false;
-  // `w/o x` becomes the words `w o x`.
-  if (before == "o" && word_before(words, at - before.size() - 1) == "w") return false;
-  return !one_of(word_after(words, at + phrase.size() + 1), kDenyAfter);
+  std::optional<bool> said;
+  for (size_t at = find_phrase(words, phrase); at != std::string::npos;
+       at = find_phrase(words, phrase, at + 1)) {
+    if (left_open(words, at + phrase.size() + 1)) continue;
+    const bool is = !denied_at(words, at, phrase.size());
+    said = said.value_or(false) || is;
+  }
+  return said;
+}
+
+bool affirms(const std::string& words, std::initializer_list<std::string_view> phrases) {
+  return std::any_of(phrases.begin(), phrases.end(),
+                     [&](std::string_view p) { return claims(words, p).value_or(false); });
 }
 
 std::optional<bool> claims_any(const std::string& words,

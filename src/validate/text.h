@@ -20,11 +20,19 @@ std::string plain_words(std::string_view text);
 bool says(const std::string& words, std::string_view phrase);
 bool says_any(const std::string& words, const std::vector<std::string_view>& phrases);
 
-// Like `says`, but `no x`, `without x`, `x off`, `x=false` count as denied. Nothing: not mentioned.
+// Like `says`, but `no x`, `did not use x`, `x off`, `x=false` count as denied; of several places
+// one that affirms decides. Nothing: not mentioned.
 std::optional<bool> claims(const std::string& words, std::string_view phrase);
-// As plain_words, with ` | ` at both ends and where a clause ends (`;`, and `,` or `.` before a
-// blank): neither a phrase nor a denial reaches beyond it.
+// Whether any of the phrases stands there without being denied.
+bool affirms(const std::string& words, std::initializer_list<std::string_view> phrases);
+// Whether the `length` letters behind the blank at `space` are denied.
+bool denied_at(const std::string& words, size_t space, size_t length);
+// As plain_words, with ` | ` at both ends and where a clause ends (`;`, a new line, `,` or `.`
+// before a blank, an aside in brackets or behind a stroke that denies something of its own):
+// neither a phrase nor a denial reaches beyond it.
 std::string clause_words(std::string_view text);
+// The clauses of such words, each as plain_words has it.
+std::vector<std::string> clauses_of(const std::string& words);
 
 // Of several phrases: denied where any of those mentioned is.
 std::optional<bool> claims_any(const std::string& words,

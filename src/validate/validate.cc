@@ -64,6 +64,22 @@ std::string column_of(const std::string& setting) {
   return "";
 }
 
+// The nearest possible plan; what is still wrong with it, if anything.
+std::optional<Impossible> bring_near(const Predictor& predictor, Plan& plan,
+                                     std::vector<std::string>& assumed) {
+  std::optional<Impossible> problem = predictor.impossible(plan);
+  for (int tries = 0; problem && tries < 4; ++tries) {
+    if (!repair(*problem, predictor.setting(), plan)) break;
+    assumed.push_back(fmt::format("{} changed: {}", problem->setting, problem->reason));
+    problem = predictor.impossible(plan);
+  }
+  return problem;
+}
+
+Refusal refusal_of(const Impossible& problem) {
+  return {RunStatus::kUnsupported, problem.reason, column_of(problem.setting), problem.fix};
+}
+
 void set_times(const Run& run, const Scenario& s, const Prediction& p, RowResult& out) {
   if (!std::isfinite(p.step.v) || p.step.v <= 0) {
     out.status = RunStatus::kUnsupported;
@@ -146,24 +162,39 @@ RowResult predict_case(const Case& c) {
   const Scenario& s = *c.scenario;
   out.kind = s.kind;
   out.accelerator = s.setting.cluster.accelerator.name;
+  out.stack = s.setting.stack.name;
   out.assumed = s.assumed;
   Predictor predictor(s.setting);
   Plan plan = s.plan;
-  std::optional<Impossible> problem = predictor.impossible(plan);
-  for (int tries = 0; problem && tries < 4; ++tries) {
-    if (!repair(*problem, predictor.setting(), plan)) break;
-    out.assumed.push_back(fmt::format("{} changed: {}", problem->setting, problem->reason));
-    problem = predictor.impossible(plan);
-  }
-  if (problem) {
-    out.status = RunStatus::kUnsupported;
-    out.reason = problem->reason;
-    out.column = column_of(problem->setting);
-    out.fix = problem->fix;
+  if (const auto problem = bring_near(predictor, plan, out.assumed)) {
+    const Refusal refusal = refusal_of(*problem);
+    out.status = refusal.status;
+    out.reason = refusal.reason;
+    out.column = refusal.column;
+    out.fix = refusal.fix;
     return out;
   }
   set_times(c.run, s, predictor.predict(plan), out);
   return out;
+}
+
+tl::expected<Description, Refusal> describe_case(const Case& c) {
+  if (!c.scenario) return tl::unexpected(c.scenario.error());
+  const Scenario& s = *c.scenario;
+  std::vector<std::string> assumed = s.assumed;
+  Description d;
+  d.setting = s.setting;
+  d.has_workload = true;
+  d.plan = s.plan;
+  if (const auto problem = bring_near(Predictor(s.setting), d.plan, assumed))
+    return tl::unexpected(refusal_of(*problem));
+  d.plan_keys = {"tp", "pp", "micro_batch"};
+  for (std::string& text : assumed)
+    d.assumed.push_back({"", std::move(text), "not as such in the row"});
+  d.workload_name = s.setting.workload.model.name;
+  d.cluster_name = s.setting.cluster.name;
+  d.stack_name = s.setting.stack.name;
+  return d;
 }
 
 ValidateReport run_validate(const std::vector<Case>& cases,

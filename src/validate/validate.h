@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "validate/stats.h"
+#include "world/describe.h"
 
 namespace assay {
 
@@ -22,6 +23,10 @@ std::vector<Case> read_cases(const CsvTable&, const Catalog&);
 // proves that a run fitted, so a predicted misfit is then only a remark; without one the row is
 // `oom`.
 RowResult predict_case(const Case&);
+
+// A row as somebody would have described it to `plan`, its plan stated: all other commands work on
+// that. What the row leaves open stands in `assumed`, without a path.
+tl::expected<Description, Refusal> describe_case(const Case&);
 
 struct ValidateReport {
   std::string file;

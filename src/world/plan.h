@@ -72,7 +72,8 @@ void fields(T& p, V&& visit) {
   visit("sharding_group", p.sharding_group, Limits{0, 1e6}, "ranks one copy is sharded over");
   visit("recompute", p.recompute, kAny, "activation recomputation");
   visit("recompute_layers", p.recompute_layers, kFraction, "fraction of layers recomputed");
-  visit("early_stop", p.early_stop, kAny, "recompute only up to the last needed tensor");
+  visit("early_stop", p.early_stop, kAny,
+        "recompute only up to the last needed tensor, as compiled code always does");
   visit("precision", p.precision, kAny, "matrix arithmetic");
   visit("offload_optimizer", p.offload_optimizer, kFraction, "optimizer state kept on the host");
   visit("offload_parameters", p.offload_parameters, kFraction, "weights kept on the host (zero 3)");

@@ -1,0 +1,77 @@
+// What a row says about recomputation, laid over the stack's defaults.
+#include "validate/scenario_recompute.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "perf/layer.h"
+#include "validate/text.h"
+
+namespace assay {
+namespace {
+
+// Matmuls from the compressed form of latent attention, of those of its layer (DeepSeek-V3: 0.1).
+constexpr double kLatentShare = 0.1;
+
+// Share of a layer's matmul work that `parts` repeat. Beside experts few layers have an MLP of
+// their own: its parts count nothing there, and experts are counted apart.
+double matmuls_again(const RecomputeParts& parts, const Model& m) {
+  const double h = static_cast<double>(m.hidden), ffn = static_cast<double>(m.ffn);
+  const double q = static_cast<double>(m.heads) * head_dim(m);
+  const double kv = static_cast<double>(m.kv_heads > 0 ? m.kv_heads : m.heads) * head_dim(m);
+  const double qkv = h * (q + 2 * kv), out = q * h, down = h * ffn;
+  const double up = m.gated_mlp ? 2 * down : down;
+  const double mlp = (parts.up ? up : 0) + (parts.down ? down : 0);
+  const double again = (parts.qkv ? qkv : 0) + (parts.out ? out : 0) + (m.experts > 0 ? 0 : mlp);
+  const double all = qkv + out + up + down;
+  return std::min(1.0, (all > 0 ? again / all : 0) + (parts.latent ? kLatentShare : 0));
+}
+
+// Whether a checkpointed block stops at the last tensor that is needed. torchtitan asks for the
+// whole block since September 2025 (pytorch/torchtitan pull 1580); PyTorch's own default is to
+// stop.
+bool stops_early(const Run& run, const Scenario& s) {
+  const int year = year_of(run.date);
+  if (year > 0 && year < s.setting.stack.stops_early_since) return false;
+  if (says(plain_words(run.framework), "torchtitan") && dated_from(run.date, "2025-09"))
+    return false;
+  return s.plan.early_stop;
+}
+
+}  // namespace
+
+void apply_recompute(const Run& run, Scenario& s) {
+  RecomputeCell cell = read_recompute(run.recompute);
+  if (!cell.kind) cell = read_recompute_notes(run.notes);
+  if (!cell.kind) cell = read_recompute_notes(run.overlap_notes);
+  if (!cell.kind) {
+    s.assumed.push_back(fmt::format(
+        "recompute {}", enum_names(Recompute{})[static_cast<size_t>(s.plan.recompute)]));
+    return;
+  }
+  s.recompute_stated = true;
+  if (cell.guessed) s.assumed.push_back("recompute full: its cell names no other");
+  s.plan.recompute = *cell.kind;
+  s.plan.recompute_layers = cell.fraction.value_or(1);
+  if (cell.layer_count) {
+    const int64_t stage = std::max<int64_t>(1, s.setting.workload.model.layers / s.plan.pp);
+    const int64_t of = *cell.layer_count <= stage ? stage : s.setting.workload.model.layers;
+    s.plan.recompute_layers =
+        std::min(1.0, static_cast<double>(*cell.layer_count) / static_cast<double>(of));
+  }
+  s.plan.early_stop = cell.early_stop.value_or(stops_early(run, s));
+  if (cell.offload_activations > 0) s.plan.offload_activations = cell.offload_activations;
+  if (s.plan.recompute == Recompute::kSelective && !cell.parts) {
+    cell.parts = read_recompute_modules(run.notes);
+  }
+  if (cell.parts) {
+    Stack& stack = s.setting.stack;
+    stack.selective_matmul = matmuls_again(*cell.parts, s.setting.workload.model);
+    stack.selective_attention = cell.parts->attention ? 1 : 0;
+    stack.selective_memory = cell.parts->memory;
+    stack.selective_experts = cell.parts->experts;
+  }
+}
+
+}  // namespace assay
