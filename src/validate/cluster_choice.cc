@@ -18,15 +18,21 @@ const Accelerator* contained(const Catalog& catalog, const std::string& text) {
   const std::string words = plain_words(text);
   const Accelerator* best = nullptr;
   size_t length = 0;
+  // A model's number says more than words, however many: `GB300 Grace Blackwell Ultra`.
+  constexpr size_t kNumbered = 1000;
   for (const Accelerator& a : catalog.accelerators) {
     std::vector<std::string> names = a.aliases;
     names.push_back(a.name);
     for (const std::string& name : names) {
       const std::string phrase(trimmed_cell(plain_words(name)));
-      if (phrase.size() > length && says(words, phrase)) {
-        best = &a;
-        length = phrase.size();
-      }
+      const bool numbered = phrase.find_first_of("0123456789") != std::string::npos;
+      const size_t weight = phrase.size() + (numbered ? kNumbered : 0);
+      if (phrase.empty() || weight <= length || !says(words, phrase)) continue;
+      // `Gaudi 4` is no Gaudi that is known.
+      const std::optional<double> behind = number_after(words, phrase);
+      if (!numbered && behind && *behind < 10) continue;
+      best = &a;
+      length = weight;
     }
   }
   return best;
@@ -35,7 +41,12 @@ const Accelerator* contained(const Catalog& catalog, const std::string& text) {
 // Whether a list names different accelerators: `A100, V100`, but not `A100-SXM4, 80 GB, NVLink`.
 bool names_several(const Catalog& catalog, const std::string& text) {
   const Accelerator* first = nullptr;
-  for (const std::string& part : split_any(text, ",;+")) {
+  std::string list = text;
+  for (const std::string_view word : {" and ", " or ", " vs ", " vs. ", " & ", "\xe2\x86\x92"}) {
+    for (size_t at; (at = list.find(word)) != std::string::npos;)
+      list.replace(at, word.size(), ", ");
+  }
+  for (const std::string& part : split_any(list, ",;+/&")) {
     const Accelerator* named = contained(catalog, part);
     if (first && named && named != first) return true;
     if (!first) first = named;
@@ -44,12 +55,57 @@ bool names_several(const Catalog& catalog, const std::string& text) {
 }
 
 // `8xA100`, `64 x H100`: a count before the name, which has a column of its own.
-std::string without_count(const std::string& gpu) {
+std::string without_count(std::string gpu) {
+  // `H100x8`.
+  const size_t last = gpu.find_last_not_of("0123456789");
+  if (last != std::string::npos && last > 0 && last + 1 < gpu.size() && gpu[last] == 'x' &&
+      is_digit(gpu[last - 1])) {
+    gpu.resize(last);
+  }
   const size_t digits = gpu.find_first_not_of("0123456789");
   if (digits == 0 || digits == std::string::npos) return gpu;
   const size_t times = gpu.find_first_not_of(' ', digits);
   if (times == std::string::npos || (gpu[times] != 'x' && gpu[times] != '*')) return gpu;
   return gpu.substr(times + 1);
+}
+
+// `a100` of `a100-sxm4-80gb`, `max-1550` of `max-1550-tile`.
+std::string family_of(const Accelerator& a) {
+  size_t end = a.name.find('-');
+  const std::string first = a.name.substr(0, end);
+  if (end != std::string::npos && first.find_first_of("0123456789") == std::string::npos)
+    end = a.name.find('-', end + 1);
+  return a.name.substr(0, end);
+}
+
+// The same part with another memory or form: `A100 with 40GB`, `PCIe H100`, 39.4 GB as torch prints
+// it. The one whose name has most in common.
+const Accelerator* variant_of(const Catalog& catalog, const Accelerator& found, double gb,
+                              bool pcie) {
+  const auto form = [](const Accelerator& a) { return a.name.find("pcie") != std::string::npos; };
+  const auto apart = [&](const Accelerator& a) { return std::abs(gb * 1e9 / a.memory.v - 1); };
+  constexpr double kSame = 0.06;  // of nominal memory
+  const bool other_form = pcie && !form(found);
+  if (!other_form && (gb <= 0 || apart(found) < kSame)) return &found;
+  const Accelerator* best = &found;
+  double nearest = other_form ? 1e9 : kSame;
+  for (const Accelerator& a : catalog.accelerators) {
+    if (family_of(a) != family_of(found) || a.architecture != found.architecture) continue;
+    if (form(a) != (pcie || form(found))) continue;
+    const double distance = gb > 0 ? apart(a) : std::abs(a.memory.v / found.memory.v - 1);
+    if (distance < nearest) best = &a, nearest = distance;
+  }
+  return best;
+}
+
+// Gigabytes that a text names: `A100 with 40GB`, `V100 (16 GB, SXM2)`; zero: none.
+double memory_named(const std::string& words) {
+  for (const std::string& word : split_any(words, " ")) {
+    const size_t end = word.find_first_not_of("0123456789");
+    if (end == 0 || end == std::string::npos || word.substr(end) != "gb") continue;
+    return cell_number(word.substr(0, end)).value_or(0);
+  }
+  return number_before(words, "gb").value_or(0);
 }
 
 // The accelerator of a cloud's shape: `p5.48xlarge`.
@@ -162,7 +218,11 @@ Fabric fabric_of(const Catalog& catalog, FabricKind kind, Bandwidth port, int64_
 // The transport that machines with this accelerator usually have.
 FabricKind usual_kind(const Accelerator& a, const Node& node) {
   const std::string vendor = squeezed(a.vendor);
-  if (vendor == "aws" || vendor == "amazon") return FabricKind::kEfa;
+  if (vendor == "aws" || vendor == "amazon" || node.name.starts_with("aws-p4") ||
+      node.name.starts_with("aws-p5") || node.name.starts_with("aws-p6"))
+    return FabricKind::kEfa;
+  if (node.name.starts_with("gcp-a2") || node.name == "gcp-a3-high" || node.name == "gcp-a3-mega")
+    return FabricKind::kTcp;
   if (vendor == "amd" || vendor == "intel" || vendor == "habana") return FabricKind::kRoce;
   if (node.nic_bandwidth.v * static_cast<double>(node.nics) < 60 * kGbit) return FabricKind::kTcp;
   return FabricKind::kInfiniband;
@@ -262,23 +322,34 @@ std::string as_named(std::string gpu) {
   return slice ? "TPU " + gpu.substr(0, gpu.find('-')) : gpu;
 }
 
+// The part that the row counts: `8` of a node that holds four packages are their dies.
+const Accelerator* as_counted(const Run& run, const Accelerator* found, const Catalog& catalog) {
+  const Accelerator* die = run.per_node ? die_of(catalog, *found, *run.per_node) : nullptr;
+  return die ? die : found;
+}
+
 }  // namespace
 
 const Accelerator* choose_accelerator(const Run& run, const Catalog& catalog) {
   if (run.gpu.empty()) return nullptr;
-  const std::string gpu = as_named(without_count(run.gpu));
+  const std::string written = without_count(run.gpu), gpu = as_named(written);
   const std::string words = plain_words(gpu);
-  if (says_any(words, kSeveral) || names_several(catalog, gpu)) return nullptr;
-  const Accelerator* found = nullptr;
+  if (says_any(words, kSeveral) || says(words, "mig") || names_several(catalog, gpu))
+    return nullptr;
+  const Accelerator* found = find_accelerator(catalog, written);
+  if (!found) found = of_shape(catalog, written);
+  if (found && !run.gpu_mem_gb) return as_counted(run, found, catalog);
+  found = nullptr;
   if (run.gpu_mem_gb) {
     found = find_accelerator(catalog, fmt::format("{}-{:.0f}GB", gpu, *run.gpu_mem_gb));
   }
   if (!found) found = find_accelerator(catalog, gpu);
   if (!found) found = contained(catalog, gpu);
+  if (!found) found = contained(catalog, written);  // the G of `A10G` is no gigabyte
   if (!found) found = of_shape(catalog, gpu);
-  if (!found || !run.per_node) return found;
-  const Accelerator* die = die_of(catalog, *found, *run.per_node);
-  return die ? die : found;
+  if (!found) return nullptr;
+  const double memory = run.gpu_mem_gb.value_or(memory_named(words));
+  return as_counted(run, variant_of(catalog, *found, memory, says(words, "pcie")), catalog);
 }
 
 // `NVIDIA Hopper, 80 GB`: the part of a named architecture with that memory, or else the one that
@@ -311,6 +382,11 @@ Cluster choose_cluster(const Run& run, const Accelerator& accelerator, const Cat
   if (read_link(run.inter_link).kind == FabricKind::kEfa) {
     reference = reference_node(catalog, accelerator, wanted, "aws");
   }
+  // A cloud's shape has its own network.
+  for (const std::string& shape : {run.gpu, run.inter_link}) {
+    const Node* named = reference || shape.empty() ? nullptr : find_node(catalog, shape);
+    if (named && named->accelerator == accelerator.name && named->nics > 0) reference = named;
+  }
   if (!reference) reference = reference_node(catalog, accelerator, wanted);
   if (!reference) reference = kin_node(catalog, accelerator, wanted);
   if (reference) cluster.node = *reference;
@@ -326,6 +402,10 @@ Cluster choose_cluster(const Run& run, const Accelerator& accelerator, const Cat
   }
   if (reference && per_node < reference->accelerators && ranks > per_node) {
     cluster.node.nics = std::max<int64_t>(1, reference->nics * per_node / reference->accelerators);
+  }
+  // A rack counted as one node has the ports of all its trays.
+  if (reference && per_node > reference->accelerators && per_node % reference->accelerators == 0) {
+    cluster.node.nics = reference->nics * (per_node / reference->accelerators);
   }
   cluster.node.accelerator = accelerator.name;
   cluster.node.accelerators = per_node;

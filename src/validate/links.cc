@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <vector>
 
 #include "base/text.h"
@@ -16,16 +17,13 @@ struct Unit {
   double bytes_per_s;
 };
 constexpr std::array kUnits = {
-    Unit{"Tbps", 1000 * kGbit},  Unit{"Tb/s", 1000 * kGbit},
-    Unit{"TB/s", 1e12},          Unit{"Gbps", kGbit},
-    Unit{"Gbit", kGbit},         Unit{"Gb/", kGbit},
-    Unit{"Gbe", kGbit},          Unit{"GbE", kGbit},
-    Unit{"GBE", kGbit},          Unit{"GB/", 1e9},
-    Unit{"GBps", 1e9},           Unit{"Gb ", kGbit},
-    Unit{"GBASE", kGbit},        Unit{"Gig", kGbit},
-    Unit{"G ", kGbit},           Unit{"gbps", kGbit},
-    Unit{"gbit", kGbit},         Unit{"gbe", kGbit},
-    Unit{"GiB/", 1.073741824e9},
+    Unit{"Tbps", 1000 * kGbit}, Unit{"Tb/s", 1000 * kGbit}, Unit{"TB/s", 1e12},
+    Unit{"Gbps", kGbit},        Unit{"Gbit", kGbit},        Unit{"Gb/", kGbit},
+    Unit{"Gbe", kGbit},         Unit{"GbE", kGbit},         Unit{"GBE", kGbit},
+    Unit{"GB/", 1e9},           Unit{"GBps", 1e9},          Unit{"Gb ", kGbit},
+    Unit{"GBASE", kGbit},       Unit{"Gig", kGbit},         Unit{"G ", kGbit},
+    Unit{"T ", 1000 * kGbit},   Unit{"G/", kGbit},          Unit{"gbps", kGbit},
+    Unit{"gbit", kGbit},        Unit{"gbe", kGbit},         Unit{"GiB/", 1.073741824e9},
 };
 
 std::optional<double> rate_at(const std::string& text, size_t at, size_t* end) {
@@ -89,6 +87,28 @@ std::optional<int64_t> count_behind(const std::string& segment) {
   return n >= 1 && n <= 32 ? std::optional(n) : std::nullopt;
 }
 
+// `4 HCA per node`, `4 NDR ports`, `NDR: 4 HCAs`; the 7 of `ConnectX-7 NICs` is a name.
+std::optional<int64_t> count_of_ports(const std::string& words) {
+  if (says_any(words, {"nodes", "switch", "switches", "spine", "leaf", "qm9700"})) return {};
+  const std::vector<std::string> all = split_any(words, " ");
+  for (size_t i = 1; i < all.size(); ++i) {
+    const bool noun = all[i].starts_with("hca") || all[i].starts_with("nic") ||
+                      all[i].starts_with("port") || all[i].starts_with("rail") ||
+                      all[i].starts_with("adapter") || all[i].starts_with("supernic");
+    if (!noun) continue;
+    for (size_t k = i; k-- > 0 && i - k <= 4;) {
+      const std::optional<double> n = cell_number(all[k]);
+      const bool whole = n && all[k].find_first_not_of("0123456789") == std::string::npos;
+      if (!whole || *n < 1 || *n > 32 || std::floor(*n) != *n) continue;
+      const std::string before = k > 0 ? all[k - 1] : "";
+      if (before == "connectx" || before == "cx" || before == "bluefield" || before == "gen")
+        continue;
+      return static_cast<int64_t>(*n);
+    }
+  }
+  return {};
+}
+
 // `8x`, `8 x `, `8 *`, in front of a port's name or rate.
 std::optional<int64_t> port_count(const std::string& written) {
   if (one_port(written)) return 1;
@@ -108,16 +128,7 @@ std::optional<int64_t> port_count(const std::string& written) {
     if (n >= 1 && n <= 256) return n;
   }
   if (const std::optional<int64_t> n = count_behind(segment)) return n;
-  if (says(plain_words(segment), "dual rail")) return 2;
-  // `4 HCA per node`; `ConnectX-7 NICs` has a name in front.
-  const std::string words = plain_words(segment);
-  const bool fabric = says_any(words, {"nodes", "switch", "switches", "spine", "leaf", "qm9700"});
-  if (const auto n = number_before(words, "ports"); !fabric && n && *n >= 1 && *n <= 16)
-    return static_cast<int64_t>(*n);
-  if (!says_any(words, {"hca", "hcas", "nics", "adapters", "rails"})) return {};
-  const std::optional<double> n = cell_number(split_any(words, " ").front());
-  if (!n || *n < 1 || *n > 256) return {};
-  return static_cast<int64_t>(*n);
+  return count_of_ports(plain_words(segment));
 }
 
 // What a named generation of port runs at, in Gb/s, where no rate is written. Vendor data sheets.
@@ -135,13 +146,16 @@ constexpr std::array kGenerations = {
     Generation{"omnipath", 100},
 };
 
-std::optional<FabricKind> named_kind(const std::string& words) {
+// `clauses`: the same text by clauses, for what it denies.
+std::optional<FabricKind> named_kind(const std::string& words, const std::string& clauses = "") {
+  if (claims(clauses, "rdma") == false || claims(clauses, "roce") == false) return FabricKind::kTcp;
   if (says_any(words, {"slingshot"})) return FabricKind::kSlingshot;
   if (says_any(words, {"omni path", "omnipath", "opa"})) return FabricKind::kOmnipath;
-  if (says_any(words, {"efa", "efav2", "efav3", "elastic fabric adapter"})) return FabricKind::kEfa;
+  if (says_any(words, {"efa", "efav2", "efav3", "efav4", "elastic fabric adapter"}))
+    return FabricKind::kEfa;
   if (says_any(words, {"tcpx", "tcpxo"})) return FabricKind::kTcp;
   if (says_any(words, {"ici", "torus", "ocs"})) return FabricKind::kTorus;
-  if (says(words, "no infiniband")) {
+  if (says_any(words, {"no infiniband", "no ib"})) {
     return says_any(words, {"roce", "rdma"}) ? FabricKind::kRoce : FabricKind::kTcp;
   }
   if (says_any(words, {"infiniband", "ib", "hdr", "ndr", "xdr", "edr", "quantum", "ndr200",
@@ -157,6 +171,7 @@ std::optional<FabricKind> named_kind(const std::string& words) {
 }
 
 bool about_management(const std::string& words) {
+  if (says(words, "per host")) return false;
   return says_any(words, {"management", "storage", "host", "oob", "bmc", "ns", "frontend"}) &&
          !says_any(words, {"compute", "ew"});
 }
@@ -211,23 +226,114 @@ std::string training_segment(const std::string& cell, bool* only_management) {
 // rule, a port for each accelerator; plain Ethernet has one for the node.
 LinkCell::Per uncounted(const std::string& words, const LinkCell& link) {
   constexpr double kFastestPort = 900 * kGbit;
-  if (says_any(words, {"node", "per node", "instance", "efa", "host"})) return LinkCell::Per::kNode;
+  // `inter-node` is where the link is, not what the rate is of.
+  const bool between = says_any(words, {"inter node", "intra node", "multi node", "cross node",
+                                        "between nodes", "internode"});
+  if (says_any(words, {"per node", "instance", "efa", "host", "per server", "per machine", "per vm",
+                       "per box", "total", "aggregate", "shared by"}) ||
+      (says(words, "node") && !between)) {
+    return LinkCell::Per::kNode;
+  }
   if (link.rate && link.rate->v > kFastestPort) return LinkCell::Per::kNode;
   const bool plain_ethernet =
-      says(words, "ethernet") && !says_any(words, {"rdma", "roce", "rocev2", "infiniband", "ib"});
+      (says(words, "ethernet") || words.find("gbe ") != std::string::npos) &&
+      !says_any(words, {"rdma", "roce", "rocev2", "spectrum", "infiniband", "ib"});
   const bool rdma = link.kind == FabricKind::kInfiniband || link.kind == FabricKind::kSlingshot ||
                     link.kind == FabricKind::kOmnipath || link.kind == FabricKind::kRoce;
   return rdma && !plain_ethernet ? LinkCell::Per::kAccelerator : LinkCell::Per::kPort;
 }
 
+// Spellings that mean the same: `3,200 Gbps`, `4xHDR200`, `CX-7`, `HDR-100`, `two 200GbE ports`.
+std::string spelled_alike(const std::string& cell) {
+  std::string out;
+  for (size_t i = 0; i < cell.size(); ++i) {
+    const auto digit = [&](size_t k) { return k < cell.size() && is_digit(cell[k]); };
+    const bool thousands = cell[i] == ',' && i > 0 && digit(i - 1) && digit(i + 1) &&
+                           digit(i + 2) && digit(i + 3) && !digit(i + 4);
+    if (thousands) continue;
+    out += cell[i];
+    // A count joined to a name: `4xHDR`.
+    const bool times = (cell[i] == 'x' || cell[i] == 'X') && i > 0 && digit(i - 1);
+    const char next = i + 1 < cell.size() ? cell[i + 1] : ' ';
+    if (times && next >= 'A' && next <= 'Z') out += ' ';
+  }
+  constexpr std::pair<std::string_view, std::string_view> kSpellings[] = {{"CX-", "CX"},
+                                                                          {"HDR-", "HDR"},
+                                                                          {"NDR-", "NDR"},
+                                                                          {"HDR200", "HDR 200Gb/s"},
+                                                                          {"NDR400", "NDR"},
+                                                                          {"EDR100", "EDR"},
+                                                                          {"-Gbps", " Gbps"},
+                                                                          {"-gigabit", " Gbit"},
+                                                                          {" gigabit", " Gbit"},
+                                                                          {"GByte/s", "GB/s"},
+                                                                          {"G/GPU", "Gb/s per GPU"},
+                                                                          {"G)", "Gb/s)"},
+                                                                          {"one ", "1 "},
+                                                                          {"two ", "2 "},
+                                                                          {"four ", "4 "},
+                                                                          {"eight ", "8 "},
+                                                                          {"single-rail", "1 rail"},
+                                                                          {"dual-rail", "2 rails"},
+                                                                          {"quad-rail", "4 rails"},
+                                                                          {"-rail", " rails"},
+                                                                          {"a single ", "1 "},
+                                                                          {"dual port", "2 ports"},
+                                                                          {"dual-port", "2 ports"}};
+  for (const auto& [from, to] : kSpellings) {
+    const size_t at = out.find(from);
+    if (at == std::string::npos) continue;
+    out = out.substr(0, at) + std::string(to) + out.substr(at + from.size());
+  }
+  return out;
+}
+
+// A text without its figures.
+std::string words_only(const std::string& text) {
+  std::string out;
+  for (const char c : text) out += is_digit(c) ? ' ' : c;
+  return out;
+}
+
+// Brackets about storage, management or PCIe are about something else.
+std::string without_asides(std::string text) {
+  size_t open = text.find('(');
+  while (open != std::string::npos) {
+    const size_t close = text.find(')', open);
+    if (close == std::string::npos) break;
+    const std::string inside = plain_words(text.substr(open, close - open));
+    const bool aside = about_pcie(inside) || says_any(inside, {"storage", "management"});
+    if (aside) text.erase(open, close - open + 1);
+    open = text.find('(', aside ? open : close);
+  }
+  return text;
+}
+
+// A sum with its parts: `3.2 Tb/s (8 x 400 Gb/s)` is its bracket, `800 Gb/s per node (2x CX-7)`
+// what stands before it.
+std::string without_explanation(const std::string& segment) {
+  const size_t open = segment.find('(');
+  if (open == std::string::npos) return segment;
+  const std::string head = segment.substr(0, open), bracket = segment.substr(open);
+  const std::optional<double> sum = first_rate(head), part = first_rate(bracket);
+  if (!sum || port_count(head)) return segment;
+  const std::optional<int64_t> ports = port_count(bracket);
+  if (ports && part && std::abs(*sum / (*part * static_cast<double>(*ports)) - 1) < 0.15)
+    return bracket.substr(1) + " " + words_only(head);
+  const bool whole = says_any(plain_words(head), {"per node", "total", "aggregate"});
+  return whole || (ports && *sum > 900 * kGbit) ? head + " per node" : segment;
+}
+
 // `2:1 oversubscribed`, `oversubscription 3:1`; `1:1 (non-oversubscribed)` is 1.
 double oversubscription(const std::string& cell) {
   const std::string words = plain_words(cell);
-  const size_t at = words.find(" oversubscri");
+  const size_t at = std::min(words.find(" oversubscri"), words.find(" blocking factor"));
   if (at == std::string::npos) return 1;
   for (const std::string_view no : {" no", " non", " not", " without"}) {
     if (std::string_view(words).substr(0, at).ends_with(no)) return 1;
   }
+  if (const auto n = number_before(words, "to 1"); n && *n > 1 && *n <= 64) return *n;
+  if (const auto n = number_after(words, "ratio 1"); n && *n > 1 && *n <= 64) return *n;
   for (size_t colon = cell.find(":1"); colon != std::string::npos;
        colon = cell.find(":1", colon + 1)) {
     size_t first = colon;
@@ -243,22 +349,22 @@ double oversubscription(const std::string& cell) {
 
 LinkCell read_link(const std::string& cell) {
   LinkCell out;
-  const std::string whole = cell.substr(0, 1024);
+  const std::string whole = without_asides(spelled_alike(cell.substr(0, 1024)));
   const std::string all_words = plain_words(whole);
   if (says_any(all_words, {"none", "n a"}) || all_words == " ") return out;
   std::string segment = training_segment(whole, &out.management);
-  // `800 Gb/s per node (2x CX-7)`: the bracket explains the sum.
-  const std::string head = segment.substr(0, segment.find('('));
-  if (says(plain_words(head), "per node") && first_rate(head) && !port_count(head)) segment = head;
+  segment = without_explanation(segment);
   const std::string words = plain_words(segment);
-  out.kind = named_kind(words);
+  out.kind = named_kind(words, clause_words(segment));
   if (out.management || segment.empty()) return out;
   if (const std::optional<double> rate = first_rate(segment)) out.rate = Bandwidth(*rate);
   out.ports = port_count(segment);
   for (const Generation& g : kGenerations) {
     if (!out.rate && says(words, g.word)) out.rate = Bandwidth(g.gbit * kGbit);
   }
-  if (says_any(words, {"per gpu", "gpu", "per accelerator", "per chip"})) {
+  if (says_any(words, {"total", "aggregate", "shared by"})) out.ports.reset();
+  if (says_any(words, {"per gpu", "gpu", "per accelerator", "per chip"}) &&
+      !says(words, "shared by")) {
     out.per = LinkCell::Per::kAccelerator;
     out.stated_per = true;
   } else if (!out.ports) {
@@ -283,7 +389,7 @@ std::optional<Bandwidth> node_bandwidth(const LinkCell& link, int64_t accelerato
 
 bool pcie_only(const std::string& intra_link) {
   const std::string words = clause_words(intra_link);
-  if (claims(words, "nvlink") == false) return says_any(words, {"pcie", "pci", "pcie4", "pcie5"});
+  if (claims(words, "nvlink") == false) return true;
   return affirms(words, {"pcie", "pci", "pcie4", "pcie5"}) &&
          !affirms(words, {"nvlink", "xgmi", "bridge", "infinity fabric", "nvswitch"});
 }

@@ -110,19 +110,38 @@ void fill_conventions(const Run& run, Model& m, std::vector<std::string>& assume
   if (m.experts > 0 && m.experts_per_token == 0) m.experts_per_token = 2;
 }
 
+// How far the shape's parameters are from those stated.
+double parameters_off(const Run& run, const Model& m) {
+  return std::abs(parameters(m) / (*run.params_b * 1e9) - 1);
+}
+
+// Keys and values that several heads share, where nobody says how many there are: the stated number
+// of parameters does.
+void fill_kv_heads(const Run& run, Model& m, std::vector<std::string>& assumed) {
+  if (run.kv_heads || !run.params_b || !run.heads || m.kv_heads != m.heads) return;
+  if (m.kind != ModelKind::kTransformer || parameters_off(run, m) < 0.01) return;
+  Model other = m;
+  for (int64_t shared = 2; shared <= m.heads; shared *= 2) {
+    if (m.heads % shared != 0) break;
+    other.kv_heads = m.heads / shared;
+    if (parameters_off(run, other) > 0.01) continue;
+    m.kv_heads = other.kv_heads;
+    assumed.push_back(
+        fmt::format("{} key-value heads from {} B parameters", m.kv_heads, *run.params_b));
+    return;
+  }
+}
+
 // The head size of a shape whose heads do not fill its width: hidden / heads is only a convention,
 // and a stated number of parameters says where it fails. A size is taken when the count then agrees
 // to a hundredth and did not to three.
 void fill_head_size(const Run& run, Model& m, std::vector<std::string>& assumed) {
   if (!run.params_b || !run.heads || m.head_dim > 0 || m.kind != ModelKind::kTransformer) return;
-  const auto off = [&](const Model& x) {
-    return std::abs(parameters(x) / (*run.params_b * 1e9) - 1);
-  };
-  if (off(m) < 0.03) return;
+  if (parameters_off(run, m) < 0.03) return;
   for (const int64_t size : {int64_t{64}, int64_t{80}, int64_t{96}, int64_t{128}, int64_t{256}}) {
     Model other = m;
     other.head_dim = size;
-    if (off(other) > 0.01) continue;
+    if (parameters_off(run, other) > 0.01) continue;
     m.head_dim = size;
     assumed.push_back(fmt::format("head size {} from {} B parameters", size, *run.params_b));
     return;
@@ -173,7 +192,19 @@ tl::expected<Model, Refusal> choose_model(const Run& run, const Catalog& catalog
   m.dense_layers = std::min(m.dense_layers, m.layers);
   if (!agrees) m.head_norm = norms_heads(run.model_name);
   if (!agrees || m.kind == ModelKind::kTransformer) fill_conventions(run, m, assumed);
+  if (!agrees) fill_kv_heads(run, m, assumed);
   fill_head_size(run, m, assumed);
+  if (m.kv_heads > m.heads || (m.kv_heads > 0 && m.heads % m.kv_heads != 0)) {
+    return tl::unexpected(
+        Refusal{RunStatus::kUnsupported,
+                fmt::format("{} key-value heads do not divide {} heads", m.kv_heads, m.heads),
+                "kv_heads", "correct `kv_heads` or `heads`"});
+  }
+  if (m.experts > 0 && m.experts_per_token > m.experts) {
+    return tl::unexpected(Refusal{RunStatus::kUnsupported,
+                                  fmt::format("{} of {} experts", m.experts_per_token, m.experts),
+                                  "moe_topk", "correct `moe_topk` or `moe_experts`"});
+  }
   return m;
 }
 

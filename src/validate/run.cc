@@ -40,14 +40,15 @@ constexpr std::array kTextColumns = {
 struct NumberColumn {
   std::string_view name;
   std::optional<double> Run::*to;
+  std::string_view units;  // that may stand behind the number
 };
 constexpr std::array kNumberColumns = {
-    NumberColumn{"params_b", &Run::params_b},
-    NumberColumn{"gpu_mem_gb", &Run::gpu_mem_gb},
-    NumberColumn{"peak_mem_gb", &Run::peak_mem_gb},
-    NumberColumn{"step_time_s", &Run::step_time_s},
-    NumberColumn{"step_time_norm_s", &Run::step_time_norm_s},
-    NumberColumn{"tokens_per_s_per_gpu", &Run::tokens_per_s_per_gpu},
+    NumberColumn{"params_b", &Run::params_b, "b billion"},
+    NumberColumn{"gpu_mem_gb", &Run::gpu_mem_gb, "gb g gib"},
+    NumberColumn{"peak_mem_gb", &Run::peak_mem_gb, "gb g gib"},
+    NumberColumn{"step_time_s", &Run::step_time_s, "s sec seconds"},
+    NumberColumn{"step_time_norm_s", &Run::step_time_norm_s, "s"},
+    NumberColumn{"tokens_per_s_per_gpu", &Run::tokens_per_s_per_gpu, "tokens tok"},
 };
 
 // Limits as in world/workload.h and world/plan.h; beyond them nobody trains, and sums would
@@ -95,6 +96,14 @@ constexpr std::array kFlagColumns = {
 // Words that stand where nothing was stated.
 bool is_blank(std::string_view cell) {
   const std::string word = squeezed(cell);
+  // Dashes of all lengths stand for nothing; other letters and digits beyond ASCII do not.
+  if (word.empty()) {
+    for (size_t i = 0; i < cell.size(); ++i) {
+      const bool dash = cell.substr(i, 2) == "\xe2\x80" || cell.substr(i, 3) == "\xe2\x88\x92";
+      if (dash) i += 2;
+      if (!dash && static_cast<unsigned char>(cell[i]) >= 0x80) return false;
+    }
+  }
   return word.empty() || word == "na" || word == "nan" || word == "null" || word == "unknown" ||
          word == "notstated";
 }
@@ -105,8 +114,9 @@ std::string quoted(std::string_view column, std::string_view cell) {
 
 // Columns that decide what ran; any other cell that cannot be read is taken as blank.
 bool is_needed(std::string_view column) {
-  static constexpr std::array<std::string_view, 9> kNeeded = {
-      "layers", "hidden", "seq_len", "n_gpus", "parallel_tp", "pp", "cp", "ep", "global_batch"};
+  static constexpr std::array<std::string_view, 10> kNeeded = {
+      "layers", "hidden", "seq_len", "n_gpus",       "parallel_tp",
+      "pp",     "cp",     "ep",      "global_batch", "moe_experts"};
   return std::find(kNeeded.begin(), kNeeded.end(), column) != kNeeded.end();
 }
 
@@ -119,15 +129,38 @@ void note_unreadable(std::string_view column, std::string_view cell, std::string
   (needed ? run.unreadable : run.ignored).push_back(quoted(column, cell));
 }
 
+// Whether more stands behind the number than a reader may pass over: `8k`, `8x8`, `4M tokens`,
+// `850 ms`, `64%`. `unit` may stand there: `80GB`.
+bool says_more(std::string_view cell, std::string_view units) {
+  static constexpr std::array<std::string_view, 22> kMore = {
+      "k",  "m",   "million", "thousand", "billion", "token",   "tokens", "nodes",
+      "x",  "ms",  "msec",    "min",      "mins",    "minutes", "mib",    "mb",
+      "tb", "tib", "percent", "hours",    "h",       "per"};
+  const std::string_view text = trimmed_cell(cell);
+  const size_t end = text.find_first_not_of("0123456789.,+-eE ");
+  if (end == std::string_view::npos) return false;
+  if (text[end] == '(') return false;
+  if (text[end] == '%') return true;
+  const std::vector<std::string> all = split_any(plain_words(text.substr(end)), " ");
+  if (all.empty()) return true;  // `8 \u00d7 8`
+  if (split_any(units, " ").size() > 0) {
+    for (const std::string& unit : split_any(units, " ")) {
+      if (all[0] == unit) return all.size() > 1 && (all[1] == "all" || all[1] == "total");
+    }
+  }
+  const bool attached = end > 0 && text[end - 1] != ' ';
+  return attached || std::find(kMore.begin(), kMore.end(), all[0]) != kMore.end();
+}
+
 void read_numbers(const CsvTable& table, const CsvRow& row, Run& run) {
   for (const NumberColumn& c : kNumberColumns) {
     const std::string_view cell = table.cell(row, c.name);
     if (is_blank(cell)) continue;
     const std::optional<double> value = cell_number(cell);
-    if (value && *value > 0 && *value <= kLargestNumber) {
+    if (value && *value > 0 && *value <= kLargestNumber && !says_more(cell, c.units)) {
       run.*c.to = *value;
     } else {
-      note_unreadable(c.name, cell, "write a number above zero", run);
+      note_unreadable(c.name, cell, "write a number above zero, in the unit of its column", run);
     }
   }
 }
@@ -137,7 +170,8 @@ void read_counts(const CsvTable& table, const CsvRow& row, Run& run) {
     const std::string_view cell = table.cell(row, c.name);
     if (is_blank(cell)) continue;
     const std::optional<double> value = cell_number(cell);
-    if (value && *value >= c.least && *value <= c.most && std::floor(*value) == *value) {
+    if (value && *value >= c.least && *value <= c.most && std::floor(*value) == *value &&
+        !says_more(cell, c.name == "seq_len" ? "token tokens" : "")) {
       run.*c.to = static_cast<int64_t>(*value);
     } else {
       note_unreadable(c.name, cell,
@@ -147,7 +181,13 @@ void read_counts(const CsvTable& table, const CsvRow& row, Run& run) {
   }
   // Model chunks may be described in words instead of counted.
   run.vpp_text = std::string(trimmed_cell(table.cell(row, "vpp")));
-  const std::optional<double> vpp = cell_number(run.vpp_text);
+  if (is_blank(run.vpp_text)) run.vpp_text.clear();
+  const std::string words = clause_words(run.vpp_text);
+  std::optional<double> vpp = cell_number(run.vpp_text);
+  if (!vpp) vpp = number_after(words, "vpp");
+  if (!vpp) vpp = number_after(words, "vp");
+  if (!vpp) vpp = number_before(words, "chunks");
+  if (claims(words, "interleaved") == false) vpp = 1;
   if (vpp && *vpp >= 1 && *vpp <= 1e6 && std::floor(*vpp) == *vpp) {
     run.vpp = static_cast<int64_t>(*vpp);
   }
@@ -156,8 +196,13 @@ void read_counts(const CsvTable& table, const CsvRow& row, Run& run) {
 void read_flags(const CsvTable& table, const CsvRow& row, Run& run) {
   for (const FlagColumn& c : kFlagColumns) {
     const std::string word = squeezed(table.cell(row, c.name));
-    if (word == "1" || word == "10" || word == "yes" || word == "true") run.*c.to = true;
-    if (word == "0" || word == "00" || word == "no" || word == "false") run.*c.to = false;
+    const auto is = [&](std::initializer_list<std::string_view> words) {
+      return std::find(words.begin(), words.end(), word) != words.end();
+    };
+    if (is({"1", "10", "yes", "y", "true", "swiglu", "geglu", "gated", "tied", "shared"}))
+      run.*c.to = true;
+    if (is({"0", "00", "no", "n", "false", "gelu", "relu", "plain", "untied", "separate"}))
+      run.*c.to = false;
   }
 }
 

@@ -414,12 +414,45 @@ int year_of(const std::string& date) {
     const std::optional<double> year = cell_number(std::string_view(date).substr(i, 4));
     if (year && *year >= 2010 && *year < 2100) return static_cast<int>(*year);
   }
+  // MLPerf's first rounds; later ones are of the software that their files name.
+  const std::string words = plain_words(date);
+  if (says(words, "mlperf v0") || says(words, "training v0")) return 2020;
+  for (int version = 1; version < 3; ++version) {
+    const std::string name = std::to_string(version);
+    if (says(words, "mlperf v" + name) || says(words, "mlperf training v" + name))
+      return 2020 + version;
+  }
   return 0;
 }
 
+namespace {
+
+// The month that a date names beside its year: `2024-05`, `2024/05`, `05.2024`, `20240517`,
+// `May 2024`, `Q2 2024` (its first); zero: none.
+int month_of(const std::string& date) {
+  static constexpr std::array<std::string_view, 12> kMonths = {
+      "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"};
+  for (const std::string& word : split_any(plain_words(date), " ")) {
+    for (size_t m = 0; m < kMonths.size(); ++m) {
+      if (word.starts_with(kMonths[m])) return static_cast<int>(m) + 1;
+    }
+    if (word.size() == 2 && word[0] == 'q' && word[1] >= '1' && word[1] <= '4')
+      return 3 * (word[1] - '1') + 1;
+    const std::optional<double> n = cell_number(word);
+    if (n && word.size() <= 2 && *n >= 1 && *n <= 12) return static_cast<int>(*n);
+    if (n && word.size() == 8 && word.starts_with("20"))
+      return static_cast<int>(cell_number(word.substr(4, 2)).value_or(0));
+  }
+  return 0;
+}
+
+}  // namespace
+
 bool dated_from(const std::string& date, std::string_view first) {
-  if (date.size() > 4 && date.starts_with("20") && date[4] == '-') return date >= first;
-  return year_of(date) > year_of(std::string(first));
+  const int year = year_of(date), wanted = year_of(std::string(first));
+  if (year != wanted) return year > wanted;
+  const int month = says(plain_words(date), "mlperf") ? 0 : month_of(date);
+  return month > 0 && month >= month_of(std::string(first));
 }
 
 StackChoice choose_stack(const Run& run, const Accelerator& accelerator, const Catalog& catalog) {

@@ -230,7 +230,9 @@ bool passed_over(std::string_view word) {
 
 bool denied_after(const std::string& words, size_t from) {
   std::string_view word = word_after(words, from);
-  for (int i = 0; i < 3 && passed_over(word); ++i) {
+  bool release = false;  // `NVLink 4.0` is two words more
+  for (int i = 0; i < 4 && (passed_over(word) || (release && to_number(word))); ++i) {
+    release = is_digit(word.back());
     from += word.size() + 1;
     word = word_after(words, from);
   }
@@ -325,8 +327,10 @@ std::optional<double> cell_number(std::string_view cell) {
                           (is_digit(text[i + 1]) || text[i + 1] == '+' || text[i + 1] == '-');
     const bool sign =
         (c == '-' || c == '+') && (i == 0 || text[i - 1] == 'e' || text[i - 1] == 'E');
-    const bool comma = c == ',' && i > 0 && is_digit(text[i - 1]) && i + 3 < text.size() &&
-                       is_digit(text[i + 1]) && is_digit(text[i + 2]) && is_digit(text[i + 3]);
+    // `1,024`, `1 024`.
+    const bool comma = (c == ',' || c == ' ') && i > 0 && is_digit(text[i - 1]) &&
+                       i + 3 < text.size() && is_digit(text[i + 1]) && is_digit(text[i + 2]) &&
+                       is_digit(text[i + 3]) && (i + 4 >= text.size() || !is_digit(text[i + 4]));
     if (is_digit(c) || c == '.' || exponent || (sign && c == '-')) {
       digits += c;
     } else if (!comma && !sign) {
