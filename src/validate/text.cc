@@ -196,9 +196,9 @@ bool denied_before(const std::string& words, size_t at) {
   static constexpr std::array<std::string_view, 16> kBetween = {
       "use",  "using",      "any",      "the",  "a",     "explicit", "with", "yet",
       "need", "activation", "gradient", "full", "layer", "tp",       "dp",   "cpu"};
-  constexpr int kFar = 4;
+  constexpr int kReach = 4;
   bool listed = false;  // beyond an `or`, whatever is listed
-  for (int i = 0; i < kFar; ++i) {
+  for (int i = 0; i < kReach; ++i) {
     const std::string_view word = word_before(words, at);
     if (word.empty() || word == "|") return false;
     at -= word.size() + 1;
