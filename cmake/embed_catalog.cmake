@@ -33,5 +33,5 @@ ${rows}  };
 }  // namespace assay
 ")
 set_source_files_properties(${CMAKE_BINARY_DIR}/embedded_catalog.cc PROPERTIES
-                            OBJECT_DEPENDS "${catalog_files}")
+                            OBJECT_DEPENDS "${catalog_files}" SKIP_UNITY_BUILD_INCLUSION ON)
 target_sources(assay_world PRIVATE ${CMAKE_BINARY_DIR}/embedded_catalog.cc)
