@@ -48,7 +48,9 @@ bool names_several(const Catalog& catalog, const std::string& text) {
   }
   for (const std::string& part : split_any(list, ",;+/&")) {
     const Accelerator* named = contained(catalog, part);
-    if (first && named && named != first) return true;
+    // The chip of a superchip is named beside it: `GH200: Grace CPU and H100`.
+    const bool whole = first && first->name.starts_with("g");
+    if (first && named && named != first && !whole) return true;
     if (!first) first = named;
   }
   return false;
@@ -59,7 +61,7 @@ std::string without_count(std::string gpu) {
   // `H100x8`.
   const size_t last = gpu.find_last_not_of("0123456789");
   if (last != std::string::npos && last > 0 && last + 1 < gpu.size() && gpu[last] == 'x' &&
-      is_digit(gpu[last - 1])) {
+      is_digit(gpu[last - 1]) && gpu.find_first_not_of("0123456789") != last) {
     gpu.resize(last);
   }
   const size_t digits = gpu.find_first_not_of("0123456789");
@@ -91,11 +93,21 @@ const Accelerator* variant_of(const Catalog& catalog, const Accelerator& found, 
   double nearest = other_form ? 1e9 : kSame;
   for (const Accelerator& a : catalog.accelerators) {
     if (family_of(a) != family_of(found) || a.architecture != found.architecture) continue;
-    if (form(a) != (pcie || form(found))) continue;
+    const auto titanium = [](const Accelerator& x) { return x.name.ends_with("-ti"); };
+    if (form(a) != (pcie || form(found)) || titanium(a) != titanium(found)) {
+      continue;
+    }
     const double distance = gb > 0 ? apart(a) : std::abs(a.memory.v / found.memory.v - 1);
     if (distance < nearest) best = &a, nearest = distance;
   }
   return best;
+}
+
+// The card, and not the host's bus: `PCIe A100`, but not `A100-SXM4 (PCIe Gen4)`.
+bool names_pcie(const std::string& gpu) {
+  const std::string words = plain_words(gpu);
+  return affirms(clause_words(gpu), {"pcie"}) && words.find(" sxm") == std::string::npos &&
+         !says_any(words, {"nvswitch", "nvlink"});
 }
 
 // Gigabytes that a text names: `A100 with 40GB`, `V100 (16 GB, SXM2)`; zero: none.
@@ -334,7 +346,8 @@ const Accelerator* choose_accelerator(const Run& run, const Catalog& catalog) {
   if (run.gpu.empty()) return nullptr;
   const std::string written = without_count(run.gpu), gpu = as_named(written);
   const std::string words = plain_words(gpu);
-  if (says_any(words, kSeveral) || says(words, "mig") || names_several(catalog, gpu))
+  if (says_any(words, kSeveral) || affirms(clause_words(gpu), {"mig"}) ||
+      names_several(catalog, gpu))
     return nullptr;
   const Accelerator* found = find_accelerator(catalog, written);
   if (!found) found = of_shape(catalog, written);
@@ -349,7 +362,7 @@ const Accelerator* choose_accelerator(const Run& run, const Catalog& catalog) {
   if (!found) found = of_shape(catalog, gpu);
   if (!found) return nullptr;
   const double memory = run.gpu_mem_gb.value_or(memory_named(words));
-  return as_counted(run, variant_of(catalog, *found, memory, says(words, "pcie")), catalog);
+  return as_counted(run, variant_of(catalog, *found, memory, names_pcie(gpu)), catalog);
 }
 
 // `NVIDIA Hopper, 80 GB`: the part of a named architecture with that memory, or else the one that

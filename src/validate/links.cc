@@ -101,8 +101,10 @@ std::optional<int64_t> count_of_ports(const std::string& words) {
       const bool whole = n && all[k].find_first_not_of("0123456789") == std::string::npos;
       if (!whole || *n < 1 || *n > 32 || std::floor(*n) != *n) continue;
       const std::string before = k > 0 ? all[k - 1] : "";
-      if (before == "connectx" || before == "cx" || before == "bluefield" || before == "gen")
-        continue;
+      static constexpr std::array<std::string_view, 11> kNamed = {
+          "connectx", "x",        "cx",   "bluefield", "gen", "slingshot",
+          "quantum",  "spectrum", "thor", "pcie",      "v"};
+      if (std::find(kNamed.begin(), kNamed.end(), before) != kNamed.end()) continue;
       return static_cast<int64_t>(*n);
     }
   }
@@ -128,6 +130,7 @@ std::optional<int64_t> port_count(const std::string& written) {
     if (n >= 1 && n <= 256) return n;
   }
   if (const std::optional<int64_t> n = count_behind(segment)) return n;
+  if (says(plain_words(segment), "dual rail")) return 2;
   return count_of_ports(plain_words(segment));
 }
 
@@ -148,7 +151,6 @@ constexpr std::array kGenerations = {
 
 // `clauses`: the same text by clauses, for what it denies.
 std::optional<FabricKind> named_kind(const std::string& words, const std::string& clauses = "") {
-  if (claims(clauses, "rdma") == false || claims(clauses, "roce") == false) return FabricKind::kTcp;
   if (says_any(words, {"slingshot"})) return FabricKind::kSlingshot;
   if (says_any(words, {"omni path", "omnipath", "opa"})) return FabricKind::kOmnipath;
   if (says_any(words, {"efa", "efav2", "efav3", "efav4", "elastic fabric adapter"}))
@@ -156,12 +158,14 @@ std::optional<FabricKind> named_kind(const std::string& words, const std::string
   if (says_any(words, {"tcpx", "tcpxo"})) return FabricKind::kTcp;
   if (says_any(words, {"ici", "torus", "ocs"})) return FabricKind::kTorus;
   if (says_any(words, {"no infiniband", "no ib"})) {
-    return says_any(words, {"roce", "rdma"}) ? FabricKind::kRoce : FabricKind::kTcp;
+    return says_any(words, {"roce", "rdma", "rocev2", "roce2"}) ? FabricKind::kRoce
+                                                                : FabricKind::kTcp;
   }
   if (says_any(words, {"infiniband", "ib", "hdr", "ndr", "xdr", "edr", "quantum", "ndr200",
                        "hdr100", "ndr400"})) {
     return FabricKind::kInfiniband;
   }
+  if (claims(clauses, "rdma") == false || claims(clauses, "roce") == false) return FabricKind::kTcp;
   if (says_any(words, {"roce", "rocev2", "roce2", "roce v2", "rdma", "spectrum", "gpudirect"})) {
     return FabricKind::kRoce;
   }
@@ -227,11 +231,14 @@ std::string training_segment(const std::string& cell, bool* only_management) {
 LinkCell::Per uncounted(const std::string& words, const LinkCell& link) {
   constexpr double kFastestPort = 900 * kGbit;
   // `inter-node` is where the link is, not what the rate is of.
-  const bool between = says_any(words, {"inter node", "intra node", "multi node", "cross node",
-                                        "between nodes", "internode"});
-  if (says_any(words, {"per node", "instance", "efa", "host", "per server", "per machine", "per vm",
-                       "per box", "total", "aggregate", "shared by"}) ||
-      (says(words, "node") && !between)) {
+  std::string rest = words;
+  for (const std::string_view place :
+       {" inter node ", " intra node ", " multi node ", " cross node ", " between nodes "}) {
+    const size_t at = rest.find(place);
+    if (at != std::string::npos) rest.erase(at, place.size() - 1);
+  }
+  if (says_any(rest, {"node", "instance", "efa", "host", "per server", "per machine", "per vm",
+                      "per box", "total", "aggregate", "shared by"})) {
     return LinkCell::Per::kNode;
   }
   if (link.rate && link.rate->v > kFastestPort) return LinkCell::Per::kNode;
@@ -258,8 +265,8 @@ std::string spelled_alike(const std::string& cell) {
     if (times && next >= 'A' && next <= 'Z') out += ' ';
   }
   constexpr std::pair<std::string_view, std::string_view> kSpellings[] = {{"CX-", "CX"},
-                                                                          {"HDR-", "HDR"},
-                                                                          {"NDR-", "NDR"},
+                                                                          {"HDR-1", "HDR1"},
+                                                                          {"NDR-2", "NDR2"},
                                                                           {"HDR200", "HDR 200Gb/s"},
                                                                           {"NDR400", "NDR"},
                                                                           {"EDR100", "EDR"},
@@ -283,6 +290,9 @@ std::string spelled_alike(const std::string& cell) {
   for (const auto& [from, to] : kSpellings) {
     const size_t at = out.find(from);
     if (at == std::string::npos) continue;
+    // A number's word stands alone: not in `none `.
+    const bool word = from.back() == ' ' && from.front() != ' ';
+    if (word && at > 0 && out[at - 1] != ' ' && out[at - 1] != ',' && out[at - 1] != '(') continue;
     out = out.substr(0, at) + std::string(to) + out.substr(at + from.size());
   }
   return out;
@@ -295,18 +305,24 @@ std::string words_only(const std::string& text) {
   return out;
 }
 
-// Brackets about storage, management or PCIe are about something else.
-std::string without_asides(std::string text) {
-  size_t open = text.find('(');
-  while (open != std::string::npos) {
+// Parts of brackets about storage, management or PCIe are about something else.
+std::string without_asides(const std::string& text) {
+  std::string out;
+  for (size_t at = 0; at < text.size();) {
+    const size_t open = std::min(text.find('(', at), text.size());
     const size_t close = text.find(')', open);
-    if (close == std::string::npos) break;
-    const std::string inside = plain_words(text.substr(open, close - open));
-    const bool aside = about_pcie(inside) || says_any(inside, {"storage", "management"});
-    if (aside) text.erase(open, close - open + 1);
-    open = text.find('(', aside ? open : close);
+    out += text.substr(at, open - at);
+    if (close == std::string::npos) return out + text.substr(open);
+    std::string kept;
+    for (const std::string& part : split_any(text.substr(open + 1, close - open - 1), ",;")) {
+      const std::string words = plain_words(part);
+      if (about_pcie(words) || says_any(words, {"storage", "management"})) continue;
+      kept += (kept.empty() ? "" : ", ") + part;
+    }
+    if (!kept.empty()) out += "(" + kept + ")";
+    at = close + 1;
   }
-  return text;
+  return out;
 }
 
 // A sum with its parts: `3.2 Tb/s (8 x 400 Gb/s)` is its bracket, `800 Gb/s per node (2x CX-7)`
@@ -321,7 +337,8 @@ std::string without_explanation(const std::string& segment) {
   if (ports && part && std::abs(*sum / (*part * static_cast<double>(*ports)) - 1) < 0.15)
     return bracket.substr(1) + " " + words_only(head);
   const bool whole = says_any(plain_words(head), {"per node", "total", "aggregate"});
-  return whole || (ports && *sum > 900 * kGbit) ? head + " per node" : segment;
+  const bool counts = ports && !part && says_any(plain_words(bracket), {"nic", "nics", "adapters"});
+  return whole || (ports && *sum > 900 * kGbit) || counts ? head + " per node" : segment;
 }
 
 // `2:1 oversubscribed`, `oversubscription 3:1`; `1:1 (non-oversubscribed)` is 1.
@@ -359,11 +376,13 @@ LinkCell read_link(const std::string& cell) {
   if (out.management || segment.empty()) return out;
   if (const std::optional<double> rate = first_rate(segment)) out.rate = Bandwidth(*rate);
   out.ports = port_count(segment);
+  // `total 3200 Gbps over 8 NICs`, but `8x 400Gb/s (3.2 Tb/s total)`.
+  const bool times = segment.find_first_of("xX*") != std::string::npos;
+  if (says_any(words, {"total", "aggregate"}) && !times) out.ports.reset();
   for (const Generation& g : kGenerations) {
     if (!out.rate && says(words, g.word)) out.rate = Bandwidth(g.gbit * kGbit);
   }
-  if (says_any(words, {"total", "aggregate", "shared by"})) out.ports.reset();
-  if (says_any(words, {"per gpu", "gpu", "per accelerator", "per chip"}) &&
+  if (says_any(words, {"per gpu", "gpu", "per accelerator", "per chip", "per gcd"}) &&
       !says(words, "shared by")) {
     out.per = LinkCell::Per::kAccelerator;
     out.stated_per = true;
@@ -389,7 +408,10 @@ std::optional<Bandwidth> node_bandwidth(const LinkCell& link, int64_t accelerato
 
 bool pcie_only(const std::string& intra_link) {
   const std::string words = clause_words(intra_link);
-  if (claims(words, "nvlink") == false) return true;
+  if (claims(words, "nvlink") == false) {
+    const bool switched = affirms(words, {"nvswitch"}) && !says(words, "nvlink nvswitch");
+    return !switched && !affirms(words, {"xgmi", "infinity fabric", "ici"});
+  }
   return affirms(words, {"pcie", "pci", "pcie4", "pcie5"}) &&
          !affirms(words, {"nvlink", "xgmi", "bridge", "infinity fabric", "nvswitch"});
 }

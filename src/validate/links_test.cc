@@ -88,6 +88,28 @@ TEST(Links, RatesAndPortsBesideTheName) {
   EXPECT_EQ(read_link("InfiniBand, 8 NICs, 200Gb/s").rate->v, 200 * kGbit);
 }
 
+TEST(Links, SumsAndTheirParts) {
+  const auto node = [](const char* text) {
+    const auto total = node_bandwidth(read_link(text), 8);
+    return total ? total->v / kGbit : 0;
+  };
+  EXPECT_NEAR(node("8x 400Gb/s NDR (3.2 Tb/s aggregate)"), 3200, 1);
+  EXPECT_NEAR(node("3.2 Tbps (8 x 400 Gbps) RoCE"), 3200, 1);
+  EXPECT_NEAR(node("8x400 Gb/s (3.2 Tbps total)"), 3200, 1);
+  EXPECT_NEAR(node("total 3200 Gbps over 8 NICs RoCE"), 3200, 1);
+  EXPECT_NEAR(node("inter-node: InfiniBand 800 Gbps/node"), 800, 1);
+  EXPECT_NEAR(node("800 Gbps (4 EFA adapters)"), 800, 1);
+  EXPECT_NEAR(node("3,200 Gbps EFA"), 3200, 1);
+  EXPECT_NEAR(node("InfiniBand (8 x 200 Gb/s HDR, PCIe Gen4)"), 1600, 1);
+  EXPECT_NEAR(node("InfiniBand 400 Gb/s inter-node"), 3200, 1);
+  EXPECT_EQ(read_link("none - single node with 900 GB/s NVLink").rate, std::nullopt);
+  EXPECT_EQ(read_link("HPE Slingshot 11 NICs").ports, std::nullopt);
+  EXPECT_EQ(read_link("IB (no RoCE)").kind, FabricKind::kInfiniband);
+  EXPECT_EQ(read_link("100 Gb/s Ethernet (no RDMA)").kind, FabricKind::kTcp);
+  EXPECT_FALSE(pcie_only("xGMI (no NVLink)"));
+  EXPECT_TRUE(pcie_only("PCIe Gen4 x16 (no NVLink)"));
+}
+
 TEST(Links, OversubscriptionAndPortsOfTheFabric) {
   EXPECT_EQ(read_link("InfiniBand NDR, 2:1 oversubscribed").oversubscription, 2);
   EXPECT_EQ(read_link("ConnectX-7 NDR 400 Gb/s, 1:1 non-oversubscribed").oversubscription, 1);

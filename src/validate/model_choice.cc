@@ -119,7 +119,9 @@ double parameters_off(const Run& run, const Model& m) {
 // of parameters does.
 void fill_kv_heads(const Run& run, Model& m, std::vector<std::string>& assumed) {
   if (run.kv_heads || !run.params_b || !run.heads || m.kv_heads != m.heads) return;
-  if (m.kind != ModelKind::kTransformer || parameters_off(run, m) < 0.01) return;
+  // A rounded size says too little: 7 B may be 6.7.
+  const bool rounded = std::floor(*run.params_b) == *run.params_b && *run.params_b < 100;
+  if (m.kind != ModelKind::kTransformer || rounded || parameters_off(run, m) < 0.01) return;
   Model other = m;
   for (int64_t shared = 2; shared <= m.heads; shared *= 2) {
     if (m.heads % shared != 0) break;

@@ -48,7 +48,7 @@ constexpr std::array kNumberColumns = {
     NumberColumn{"peak_mem_gb", &Run::peak_mem_gb, "gb g gib"},
     NumberColumn{"step_time_s", &Run::step_time_s, "s sec seconds"},
     NumberColumn{"step_time_norm_s", &Run::step_time_norm_s, "s"},
-    NumberColumn{"tokens_per_s_per_gpu", &Run::tokens_per_s_per_gpu, "tokens tok"},
+    NumberColumn{"tokens_per_s_per_gpu", &Run::tokens_per_s_per_gpu, "tokens tok per"},
 };
 
 // Limits as in world/workload.h and world/plan.h; beyond them nobody trains, and sums would
@@ -57,6 +57,7 @@ struct CountColumn {
   std::string_view name;
   std::optional<int64_t> Run::*to;
   double least = 1, most = 1e6;
+  std::string_view units = "";  // that may stand behind the number
 };
 constexpr std::array kCountColumns = {
     CountColumn{"layers", &Run::layers, 1, 1e5},
@@ -65,7 +66,7 @@ constexpr std::array kCountColumns = {
     CountColumn{"heads", &Run::heads, 1, 65536},
     CountColumn{"kv_heads", &Run::kv_heads, 1, 65536},
     CountColumn{"vocab", &Run::vocab, 1, 1e8},
-    CountColumn{"seq_len", &Run::seq, 1, 1e9},
+    CountColumn{"seq_len", &Run::seq, 1, 1e9, "token tokens"},
     CountColumn{"n_gpus", &Run::accelerators},
     CountColumn{"gpus_per_node", &Run::per_node},
     CountColumn{"parallel_tp", &Run::tp},
@@ -74,7 +75,7 @@ constexpr std::array kCountColumns = {
     CountColumn{"ep", &Run::ep, 0, 1e6},
     CountColumn{"dp", &Run::dp},
     CountColumn{"sharding_group", &Run::sharding_group, 0, 1e6},
-    CountColumn{"micro_batch", &Run::micro_batch, 1, 1e9},
+    CountColumn{"micro_batch", &Run::micro_batch, 1, 1e9, "per"},
     CountColumn{"global_batch", &Run::global_batch, 1, 1e9},
     CountColumn{"grad_accum", &Run::grad_accum, 1, 1e9},
     CountColumn{"moe_experts", &Run::experts, 0, 1e6},
@@ -132,24 +133,35 @@ void note_unreadable(std::string_view column, std::string_view cell, std::string
 // Whether more stands behind the number than a reader may pass over: `8k`, `8x8`, `4M tokens`,
 // `850 ms`, `64%`. `unit` may stand there: `80GB`.
 bool says_more(std::string_view cell, std::string_view units) {
-  static constexpr std::array<std::string_view, 22> kMore = {
-      "k",  "m",   "million", "thousand", "billion", "token",   "tokens", "nodes",
-      "x",  "ms",  "msec",    "min",      "mins",    "minutes", "mib",    "mb",
-      "tb", "tib", "percent", "hours",    "h",       "per"};
+  static constexpr std::array<std::string_view, 20> kMore = {
+      "k",   "m",    "million", "thousand", "billion", "token", "tokens",  "nodes", "ms", "msec",
+      "min", "mins", "minutes", "mib",      "mb",      "tb",    "percent", "hours", "h",  "tib"};
   const std::string_view text = trimmed_cell(cell);
-  const size_t end = text.find_first_not_of("0123456789.,+-eE ");
+  size_t end = text.find_first_not_of("0123456789.,+- ");
   if (end == std::string_view::npos) return false;
-  if (text[end] == '(') return false;
+  // `1e9`: the letter belongs to the number.
+  const bool exponent =
+      (text[end] == 'e' || text[end] == 'E') && end > 0 && text[end - 1] != ' ' &&
+      end + 1 < text.size() &&
+      std::string_view("0123456789+-").find(text[end + 1]) != std::string_view::npos;
+  if (exponent) end = std::min(text.find_first_not_of("0123456789+-", end + 1), text.size());
+  if (end == text.size() || text[end] == '(') return false;
   if (text[end] == '%') return true;
   const std::vector<std::string> all = split_any(plain_words(text.substr(end)), " ");
-  if (all.empty()) return true;  // `8 \u00d7 8`
-  if (split_any(units, " ").size() > 0) {
-    for (const std::string& unit : split_any(units, " ")) {
-      if (all[0] == unit) return all.size() > 1 && (all[1] == "all" || all[1] == "total");
-    }
+  // A product, unless it counts parts: `8x8`, but `64 x H100`.
+  const bool times = text.substr(end, 2) == "\xc3\x97" || (!all.empty() && all[0] == "x");
+  const size_t next = text.substr(end, 2) == "\xc3\x97" ? 0 : 1;
+  if (times) return next >= all.size() || cell_number(all[next]).has_value();
+  if (all.empty()) return true;
+  const bool sum = std::find(all.begin(), all.end(), "total") != all.end() ||
+                   std::find(all.begin(), all.end(), "all") != all.end();
+  for (const std::string& unit : split_any(units, " ")) {
+    if (all[0] == unit) return sum && unit != "b" && unit != "billion";
   }
-  const bool attached = end > 0 && text[end - 1] != ' ';
-  return attached || std::find(kMore.begin(), kMore.end(), all[0]) != kMore.end();
+  const bool attached = end > 0 && text[end - 1] != ' ' && !exponent;
+  const bool others = all.size() > 1 && all[0] == "per" &&
+                      (all[1] == "gpu" || all[1] == "device" || all[1] == "rank");
+  return attached || others || std::find(kMore.begin(), kMore.end(), all[0]) != kMore.end();
 }
 
 void read_numbers(const CsvTable& table, const CsvRow& row, Run& run) {
@@ -169,9 +181,12 @@ void read_counts(const CsvTable& table, const CsvRow& row, Run& run) {
   for (const CountColumn& c : kCountColumns) {
     const std::string_view cell = table.cell(row, c.name);
     if (is_blank(cell)) continue;
+    const std::string word = squeezed(cell);
+    const bool dense = word == "none" || word == "no" || word == "dense" || word == "nomoe";
+    if (dense && c.name.starts_with("moe")) continue;
     const std::optional<double> value = cell_number(cell);
     if (value && *value >= c.least && *value <= c.most && std::floor(*value) == *value &&
-        !says_more(cell, c.name == "seq_len" ? "token tokens" : "")) {
+        !says_more(cell, c.units)) {
       run.*c.to = static_cast<int64_t>(*value);
     } else {
       note_unreadable(c.name, cell,

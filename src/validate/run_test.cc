@@ -75,5 +75,24 @@ TEST(Runs, ChunksInWords) {
   EXPECT_EQ(runs[1].vpp, 4);
 }
 
+TEST(Run, NumbersAndWhatStandsBehindThem) {
+  const auto one = [](const char* column, const char* cell) {
+    const auto table = parse_csv(std::string(column) + ",gpu\n\"" + cell + "\",H100\n", "t.csv");
+    return read_runs(table).front();
+  };
+  EXPECT_EQ(one("moe_experts", "8 experts").experts, 8);
+  EXPECT_EQ(one("micro_batch", "2 per GPU").micro_batch, 2);
+  EXPECT_EQ(one("global_batch", "1 024").global_batch, 1024);
+  EXPECT_EQ(one("seq_len", "2048 tokens").seq, 2048);
+  EXPECT_EQ(one("n_gpus", "64 x H100").accelerators, 64);
+  EXPECT_EQ(one("params_b", "671B total, 37B active").params_b, 671);
+  for (const char* cell : {"8k", "8x8", "8 \xc3\x97 8", "64%", "4M tokens"}) {
+    EXPECT_FALSE(one("global_batch", cell).unreadable.empty()) << cell;
+  }
+  EXPECT_TRUE(one("moe_experts", "none").unreadable.empty());
+  EXPECT_EQ(one("step_time_s", "850 ms").step_time_s, std::nullopt);
+  EXPECT_EQ(one("tokens_per_s_per_gpu", "88000 tokens/s total").tokens_per_s_per_gpu, std::nullopt);
+}
+
 }  // namespace
 }  // namespace assay

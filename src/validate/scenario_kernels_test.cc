@@ -155,6 +155,34 @@ TEST(Scenario, RecomputeStoppedEarlyOnlySinceItCould) {
   EXPECT_TRUE(stops("torchtitan (FSDP2)", "2026-01"));
 }
 
+TEST(Scenario, DatesInAnyForm) {
+  for (const char* date : {"2024-05", "2024/05", "May 2024", "05/2024", "20240517", "Q2 2024",
+                           "2024-11 MLPerf Training v4.1", "2025"}) {
+    EXPECT_TRUE(dated_from(date, "2024-04")) << date;
+  }
+  for (const char* date : {"2023-12", "10 June 2024", "2024", "2024, 8 GPUs", "", "MLPerf v4.0"}) {
+    EXPECT_FALSE(dated_from(date, "2024-07")) << date;
+  }
+}
+
+TEST(Scenario, PartsByMemoryAndForm) {
+  const auto part = [](const char* gpu) {
+    TrainingRun r = base();
+    r.gpu = gpu;
+    const Accelerator* a = choose_accelerator(r, catalog());
+    return a ? a->name : "none";
+  };
+  EXPECT_EQ(part("PCIe H100"), "h100-pcie-80gb");
+  EXPECT_EQ(part("H100-SXM5-80GB (PCIe Gen5, NVLink)"), "h100-sxm5-80gb");
+  EXPECT_EQ(part("A100 with 40GB"), "a100-sxm4-40gb");
+  EXPECT_EQ(part("NVIDIA GB300 Grace Blackwell Ultra"), "gb300-288gb");
+  EXPECT_EQ(part("H100 (no MIG)"), "h100-sxm5-80gb");
+  EXPECT_EQ(part("H100 MIG 3g.40gb"), "none");
+  EXPECT_EQ(part("A100/H100"), "none");
+  EXPECT_EQ(part("H100x8"), "h100-sxm5-80gb");
+  EXPECT_EQ(part("8x4090"), part("RTX 4090"));
+}
+
 TEST(Scenario, Fsdp2ExplainedAsZeroIsFsdp) {
   TrainingRun r = base();
   r.framework = "somebody's trainer";
