@@ -121,6 +121,23 @@ double log_uniform_quantile(double u, double least, double most) {
 
 double normal_cdf(double x) { return 0.5 * std::erfc(-x / std::sqrt(2.0)); }
 
+// E[max] = integral of 1 - F^n above zero minus integral of F^n below it, by Simpson's rule; F^n in
+// logarithms, so that n may be any number.
+double expected_max_normal(double n) {
+  if (n <= 1) return 0;
+  constexpr double kReach = 12, kStep = 1.0 / 256;
+  const auto power = [&](double x) {
+    const double above = normal_cdf(-x);
+    return std::exp(n * std::log1p(-above));
+  };
+  const auto integrand = [&](double x) { return 1 - power(x) - power(-x); };
+  double sum = 0;
+  for (double x = 0; x < kReach; x += kStep) {
+    sum += integrand(x) + 4 * integrand(x + kStep / 2) + integrand(x + kStep);
+  }
+  return sum * kStep / 6;
+}
+
 double gamma_cdf(double x, double shape) {
   if (x <= 0) return 0;
   return x < shape + 1 ? gamma_series(x, shape) : 1 - gamma_fraction(x, shape);

@@ -65,6 +65,9 @@ double gamma_quantile(double u, double shape);  // scale 1
 double log_uniform_quantile(double u, double least, double most);
 
 double normal_cdf(double x);
+
+// Mean of the largest of n standard normals, by integration; 0 for n <= 1.
+double expected_max_normal(double n);
 double gamma_cdf(double x, double shape);  // regularised lower incomplete gamma
 
 // gamma_quantile for many draws of one shape, with mean 1 (scale 1 / shape): a table in the normal

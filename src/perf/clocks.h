@@ -12,6 +12,11 @@ struct HeldClock {
   double draw = 0;   // mean power drawn above idle, of (tdp - idle)
 };
 
+// Standard deviation of the draw among parts of a kind, of its mean. Under the cap speed goes with
+// its 2.4th root: 1.5 % among 48 B200 in six nodes, 1.6 % among 129 V100, 0.1 % where no cap binds
+// (test/data/public_parts.csv, docs/models/clocks.md).
+inline constexpr double kDrawSpread = 0.035;
+
 // What the part that draws the most of `n` draws for the same work, over the mean of them: it holds
 // the lowest clock, and the others wait for it.
 double worst_draw(int64_t n);

@@ -135,8 +135,9 @@ Inputs clock_inputs(const Subject& u) {
           given("idle power", a.idle.v, "W", "cluster.accelerator.idle"),
           given("draw of matmuls", u.s.kernels.power_matmul, "units", "kernels.power_matmul"),
           leaf("draw of the worst part", worst_draw(u.s.accelerators), "of the mean",
-               "1 + 0.035 x the largest of N normal deviates, N the accelerators", 'c',
-               "docs/models/clocks.md"),
+               fmt::format("1 + {:g} x the largest of N normal deviates, N the accelerators",
+                           kDrawSpread),
+               'c', "docs/models/clocks.md"),
           given("unit of draw", u.s.kernels.power_unit, "W per TFLOPS", "kernels.power_unit"),
           given("cooling supply", u.s.cluster.inlet_c, "C", "cluster.inlet_c")};
 }

@@ -276,6 +276,12 @@ std::string legend(const PlanResult& r, const Style& style, const Stamp& stamp) 
 }
 
 std::string verdict(const PlanResult& r, const PlanOutlook& outlook) {
+  if (r.measured && r.measured->step_s > 0) {
+    const double step = r.prediction.step.v, measured = r.measured->step_s;
+    return fmt::format("{}: {} predicted, {} measured ({}). {}", sanitize(r.measured->id, 60),
+                       seconds(step), seconds(measured), signed_percent(step / measured - 1),
+                       limit_sentence(r.prediction));
+  }
   std::string text =
       fmt::format("{} MFU, {}", percent(r.prediction.mfu), duration(r.run.time_s.value));
   if (r.run.price_known) text += ", " + dollars(r.run.cost_usd.value);
@@ -330,7 +336,7 @@ std::string found_text(const PlanResult& r, const Style& style, const Stamp& sta
            "\n";
   }
   out += record_text(r, style) + host_text(r, style);
-  if (r.prediction.memory.tight()) {
+  if (r.prediction.memory.tight() && r.prediction.memory.fits()) {
     out +=
         "\n" +
         warning(fmt::format("Memory is within {:.1f} % of what there is, the median error of its "

@@ -123,23 +123,6 @@ int64_t poisson_quantile(double mean, double p) {
                          [&](int64_t k) { return mean / static_cast<double>(k + 1); });
 }
 
-// E[max] = integral of 1 - F^n above zero minus integral of F^n below it, by Simpson's rule; F^n in
-// logarithms, so that n may be any number.
-double expected_max_normal(double n) {
-  if (n <= 1) return 0;
-  constexpr double kReach = 12, kStep = 1.0 / 256;
-  const auto power = [&](double x) {
-    const double above = normal_cdf(-x);
-    return std::exp(n * std::log1p(-above));
-  };
-  const auto integrand = [&](double x) { return 1 - power(x) - power(-x); };
-  double sum = 0;
-  for (double x = 0; x < kReach; x += kStep) {
-    sum += integrand(x) + 4 * integrand(x + kStep / 2) + integrand(x + kStep);
-  }
-  return sum * kStep / 6;
-}
-
 std::vector<FormulaError> formula_errors(const CheckpointCosts& c) {
   const double best = exact_ettr(c, optimal_period(c));
   // Waste to first order: a save each period, half a period and the recovery each failure.

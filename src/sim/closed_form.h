@@ -54,9 +54,6 @@ double elastic_ettr(Seconds mtbf, Seconds stall, Seconds away, double replicas);
 // Smallest k with P(X <= k) >= p: failures within a repair window.
 int64_t poisson_quantile(double mean, double p);
 
-// Mean of the largest of n standard normals, by integration; 0 for n <= 1.
-double expected_max_normal(double n);
-
 // How far each first-order formula is from the exact one at these costs.
 struct FormulaError {
   std::string name;        // `young`

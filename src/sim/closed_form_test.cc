@@ -123,14 +123,5 @@ TEST(ClosedForm, SparesByQuantile) {
   EXPECT_EQ(poisson_quantile(5000, 0.5), 5000);
 }
 
-TEST(ClosedForm, LargestOfManyNormals) {
-  EXPECT_EQ(expected_max_normal(1), 0);
-  EXPECT_NEAR(expected_max_normal(2), 1 / std::sqrt(M_PI), 1e-9);
-  EXPECT_NEAR(expected_max_normal(3), 1.5 / std::sqrt(M_PI), 1e-9);
-  EXPECT_NEAR(expected_max_normal(1024), 3.23, 0.02);
-  EXPECT_NEAR(expected_max_normal(8192), 3.79, 0.02);
-  EXPECT_NEAR(expected_max_normal(16384), 3.96, 0.02);
-}
-
 }  // namespace
 }  // namespace assay

@@ -80,6 +80,13 @@ Refusal refusal_of(const Impossible& problem) {
   return {RunStatus::kUnsupported, problem.reason, column_of(problem.setting), problem.fix};
 }
 
+void refuse(const Refusal& refusal, RowResult& out) {
+  out.status = refusal.status;
+  out.reason = refusal.reason;
+  out.column = refusal.column;
+  out.fix = refusal.fix;
+}
+
 void set_times(const Run& run, const Scenario& s, const Prediction& p, RowResult& out) {
   if (!std::isfinite(p.step.v) || p.step.v <= 0) {
     out.status = RunStatus::kUnsupported;
@@ -153,10 +160,7 @@ RowResult predict_case(const Case& c) {
   out.accelerators = c.run.accelerators.value_or(0);
   out.sweep = sweep_key(c.run);
   if (!c.scenario) {
-    out.status = c.scenario.error().status;
-    out.reason = c.scenario.error().reason;
-    out.column = c.scenario.error().column;
-    out.fix = c.scenario.error().fix;
+    refuse(c.scenario.error(), out);
     return out;
   }
   const Scenario& s = *c.scenario;
@@ -167,11 +171,7 @@ RowResult predict_case(const Case& c) {
   Predictor predictor(s.setting);
   Plan plan = s.plan;
   if (const auto problem = bring_near(predictor, plan, out.assumed)) {
-    const Refusal refusal = refusal_of(*problem);
-    out.status = refusal.status;
-    out.reason = refusal.reason;
-    out.column = refusal.column;
-    out.fix = refusal.fix;
+    refuse(refusal_of(*problem), out);
     return out;
   }
   set_times(c.run, s, predictor.predict(plan), out);
