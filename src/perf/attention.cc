@@ -45,8 +45,13 @@ constexpr double kEarlyBackward = 1 / 2.0;
 // Causal blocks have unequal length, so waves blur: this share of the last wave's loss remains.
 constexpr double kWaveLoss = 0.6;
 
+// Products of queries with keys, one for each head of each document.
+double products(const AttentionShape& s) {
+  return static_cast<double>(s.batch * s.heads) * s.documents;
+}
+
 double wave_fill(const AttentionShape& s, const Accelerator& a) {
-  const double blocks = std::ceil(s.queries / kQueryBlock) * static_cast<double>(s.batch * s.heads);
+  const double blocks = std::ceil(s.queries / kQueryBlock) * products(s);
   const double units = static_cast<double>(a.compute_units);
   const double waves = blocks / units;
   if (waves < 1) return std::max(waves, 0.02);
@@ -59,7 +64,7 @@ AttentionTime fused(const AttentionShape& s, AttentionKernel kernel, const Accel
   const bool vendor = kernel == AttentionKernel::kVendor;
   const bool early = kernel == AttentionKernel::kEarly;
   const double mask = s.causal ? 0.5 : 1.0;
-  const double pairs = static_cast<double>(s.batch * s.heads) * s.queries * s.keys * mask;
+  const double pairs = products(s) * s.queries * s.keys * mask;
   const double flops = 2 * pairs * (s.qk_dim + s.v_dim);
   const double width = std::min(s.qk_dim, kHeadReference) / kHeadReference;
   const double head = std::pow(width, vendor ? kVendorHeadExponent : kHeadExponent);
@@ -93,8 +98,10 @@ double saved_bytes(const AttentionShape& s) {
 
 AttentionTime unfused(const AttentionShape& s, const Accelerator& a, const Kernels& k) {
   const int64_t batch = s.batch * s.heads;
-  const int64_t q = std::max<int64_t>(1, std::llround(s.queries));
-  const int64_t keys = std::max<int64_t>(1, std::llround(s.keys));
+  // Every token meets the whole sequence: a mask takes other documents out.
+  const double all_queries = s.queries * s.documents, all_keys = s.keys * s.documents;
+  const int64_t q = std::max<int64_t>(1, std::llround(all_queries));
+  const int64_t keys = std::max<int64_t>(1, std::llround(all_keys));
   const int64_t d = std::llround(s.qk_dim), v = std::llround(s.v_dim);
   const auto product = [&](int64_t m, int64_t n, int64_t inner, MatmulPass pass) {
     return matmul_time({m, n, inner, batch, s.precision, pass}, a, k.matmul);
@@ -107,12 +114,12 @@ AttentionTime unfused(const AttentionShape& s, const Accelerator& a, const Kerne
                            product(keys, v, q, MatmulPass::kWeightGradient) +
                            product(q, d, keys, MatmulPass::kInputGradient) +
                            product(keys, d, q, MatmulPass::kWeightGradient);
-  const double elements = static_cast<double>(batch) * s.queries * s.keys;
+  const double elements = static_cast<double>(batch) * all_queries * all_keys;
   const double moved = elements * s.score_traffic * word(s.precision);
   const Bandwidth memory = a.memory_bandwidth * k.memory_efficiency;
   const double mask = s.causal ? 0.5 : 1.0;
   AttentionTime t;
-  t.flops = Flops(2 * elements * mask * (s.qk_dim + s.v_dim));
+  t.flops = Flops(2 * elements / s.documents * mask * (s.qk_dim + s.v_dim));
   t.scores_forward = Bytes(moved * kScoreBytesForward) / memory + 4 * k.kernel_floor;
   t.scores_backward = Bytes(moved * kScoreBytesBackward) / memory + 6 * k.kernel_floor;
   t.forward = forward + t.scores_forward;

@@ -13,9 +13,10 @@ struct AttentionShape {
   int64_t kv_heads = 1;  // on this rank
   double qk_dim = 128;   // head size of queries and keys
   double v_dim = 128;
-  double queries = 0;  // tokens per sequence on this rank
-  double keys = 0;     // tokens they attend to, before the causal mask and the window
-  double steps = 1;    // a ring's: blocks of keys that arrive one after the other
+  double documents = 1;  // packed into each sequence, of one size; unfused kernels mask them
+  double queries = 0;    // tokens per document on this rank
+  double keys = 0;       // tokens they attend to, before the causal mask and the window
+  double steps = 1;      // a ring's: blocks of keys that arrive one after the other
   bool causal = true;
   Precision precision = Precision::kBf16;
   double score_traffic = 1;  // Stack::score_traffic

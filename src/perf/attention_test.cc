@@ -85,6 +85,60 @@ TEST(Attention, WideHeadsOfTheVendorsKernel) {
   EXPECT_EQ(seen, 18);
 }
 
+// Flash attention 2 on the H200 over packed documents of 64 to 2,048 tokens: forward is slower than
+// told and backward faster, so that a whole pass is right from about 200 tokens on.
+TEST(Attention, PackedDocuments) {
+  const auto table = read_csv(std::string(ASSAY_ROOT) + "/test/data/h200_documents.csv");
+  ASSERT_TRUE(table);
+  const Accelerator& h200 = *find_accelerator(catalog(), "h200-sxm5-141gb");
+  const Kernels& kernels = *find_kernels(catalog(), h200.architecture);
+  std::vector<double> uneven, all;
+  for (const CsvRow& row : table->rows) {
+    const auto number = [&](const char* name) {
+      return std::stod(std::string(table->cell(row, name)));
+    };
+    AttentionShape s;
+    s.heads = static_cast<int64_t>(number("heads"));
+    s.kv_heads = static_cast<int64_t>(number("kv_heads"));
+    s.qk_dim = s.v_dim = number("dim");
+    s.queries = s.keys = number("document");
+    s.documents = number("tokens") / number("document");
+    const AttentionTime t = attention_time(s, AttentionKernel::kPortable, h200, kernels);
+    const double measured = number("fwd_ms") + number("bwd_ms");
+    const double error = std::abs((t.forward.v + t.backward.v) * 1e3 / measured - 1);
+    EXPECT_LE(error, 0.58) << number("document");
+    if (number("spread") > 0) uneven.push_back(error);
+    all.push_back(error);
+  }
+  ASSERT_EQ(all.size(), 40u);
+  EXPECT_LE(median(uneven), 0.12);
+  EXPECT_LE(median(all), 0.2);
+}
+
+// Documents are sequences of their own to a fused kernel; an unfused one masks them and saves
+// nothing.
+TEST(Attention, DocumentsAreShortSequences) {
+  const Accelerator& h100 = *find_accelerator(catalog(), "h100");
+  const Kernels& kernels = *find_kernels(catalog(), h100.architecture);
+  AttentionShape packed, apart, whole;
+  packed.heads = apart.heads = whole.heads = 32;
+  packed.queries = packed.keys = 512, packed.documents = 8;
+  apart.queries = apart.keys = 512, apart.batch = 8;
+  whole.queries = whole.keys = 4096;
+  for (const AttentionKernel kernel : {AttentionKernel::kVendor, AttentionKernel::kPortable}) {
+    const AttentionTime a = attention_time(packed, kernel, h100, kernels);
+    const AttentionTime b = attention_time(apart, kernel, h100, kernels);
+    EXPECT_EQ(a.forward.v, b.forward.v);
+    EXPECT_EQ(a.backward.v, b.backward.v);
+    EXPECT_LT(a.forward, attention_time(whole, kernel, h100, kernels).forward);
+  }
+  const AttentionTime masked = attention_time(packed, AttentionKernel::kUnfused, h100, kernels);
+  const AttentionTime full = attention_time(whole, AttentionKernel::kUnfused, h100, kernels);
+  EXPECT_EQ(masked.forward.v, full.forward.v);
+  EXPECT_EQ(masked.saved.v, full.saved.v);
+  EXPECT_EQ(masked.flops.v, full.flops.v / 8);
+}
+
 TEST(Attention, MaskHalvesTheWorkAndLongerIsSlower) {
   const Catalog& known = catalog();
   const Accelerator& h100 = *find_accelerator(known, "h100");

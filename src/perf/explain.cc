@@ -66,16 +66,18 @@ Derivation peak_figure(const Subject& u) {
 }
 
 Derivation flops_figure(const Subject& u) {
-  const Model& m = u.s.workload.model;
-  const double tokens = static_cast<double>(u.s.workload.seq * u.s.workload.global_batch);
-  Derivation d = leaf("model flops per step", u.r.model_flops.v, "FLOP",
-                      fmt::format("{:.0f} tokens x {:.4g} FLOP per token", tokens,
-                                  flops_per_token(m, u.s.workload.seq, u.s.workload.task)),
-                      's', "6 x matmul parameters + causal attention; docs/models/flops.md");
-  Derivation active = given("active parameters", active_parameters(m), "", "workload.model.layers");
-  active.equation = m.name;
-  d.inputs = {std::move(active), count_of("sequence", u.s.workload.seq, "workload.seq"),
-              count_of("batch", u.s.workload.global_batch, "workload.global_batch")};
+  const Workload& w = u.s.workload;
+  const double tokens = static_cast<double>(w.seq * w.global_batch);
+  Derivation d =
+      leaf("model flops per step", u.r.model_flops.v, "FLOP",
+           fmt::format("{:.0f} tokens x {:.4g} FLOP per token", tokens, flops_per_token(w)), 's',
+           "6 x matmul parameters + causal attention; docs/models/flops.md");
+  Derivation active =
+      given("active parameters", active_parameters(w.model), "", "workload.model.layers");
+  active.equation = w.model.name;
+  d.inputs = {std::move(active), count_of("sequence", w.seq, "workload.seq"),
+              count_of("batch", w.global_batch, "workload.global_batch")};
+  if (w.document > 0) d.inputs.push_back(count_of("document", attended(w), "workload.document"));
   return d;
 }
 

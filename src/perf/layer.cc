@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "perf/rank.h"
+#include "world/model_size.h"
 
 namespace assay {
 namespace {
@@ -54,15 +55,17 @@ void attention_core(const Rank& r, LayerCost& c, const HeadSizes& z, double tp) 
   shape.kv_heads = whole(z.kv_heads / tp);
   shape.qk_dim = z.qk_dim;
   shape.v_dim = z.v_dim;
-  shape.queries = r.seq / static_cast<double>(r.l.cp);
-  shape.keys = r.seq;
+  const double reach = static_cast<double>(attended(r.s.workload));
+  shape.documents = r.seq / reach;
+  shape.queries = reach / static_cast<double>(r.l.cp);
+  shape.keys = reach;
   if (r.p.context == ContextKind::kRing) shape.steps = static_cast<double>(r.l.cp);
   shape.causal = m.causal;
   shape.precision = unquantised(r.p.precision);
   shape.score_traffic = r.s.stack.score_traffic;
   shape.saved_scores = r.s.stack.saved_scores;
   AttentionTime t = attention_time(shape, kernel, r.s.cluster.accelerator, r.s.kernels);
-  if (m.window > 0 && m.window_layers > 0 && static_cast<double>(m.window) < r.seq) {
+  if (m.window > 0 && m.window_layers > 0 && static_cast<double>(m.window) < reach) {
     AttentionShape local = shape;
     local.keys = static_cast<double>(m.window);
     local.steps = 1;
@@ -81,7 +84,8 @@ void attention_core(const Rank& r, LayerCost& c, const HeadSizes& z, double tp) 
   c.backward.scores += t.scores_backward;
   if (r.record) {
     note(r, "attention",
-         fmt::format("batch {} x {} heads of {:.0f}, {:.0f} queries, {:.0f} keys", shape.batch,
+         fmt::format("batch {}{} x {} heads of {:.0f}, {:.0f} queries, {:.0f} keys", shape.batch,
+                     shape.documents > 1 ? fmt::format(" x {:.3g} documents", shape.documents) : "",
                      shape.heads, shape.qk_dim, shape.queries, shape.keys),
          t.forward, t.backward);
   }

@@ -105,8 +105,7 @@ Predictor::Predictor(const Setting& s) : state_(std::make_unique<State>()) {
   state_->links = links_of(s);
   state_->tokens =
       static_cast<double>(s.workload.seq) * static_cast<double>(s.workload.global_batch);
-  state_->model_flops =
-      Flops(flops_per_token(s.workload.model, s.workload.seq, s.workload.task) * state_->tokens);
+  state_->model_flops = Flops(flops_per_token(s.workload) * state_->tokens);
 }
 
 Predictor::~Predictor() = default;

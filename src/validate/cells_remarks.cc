@@ -305,8 +305,10 @@ Remarks read_remarks(const std::string& text) {
   if (!out.cuda_graphs && submission) out.cuda_graphs = true;
   // Megatron lists what it captures: the router alone is not the layer.
   for (const std::string& clause : clauses_of(words)) {
-    if (says_any(clause, {"cuda graph", "cuda graphs"}) && says(clause, "router") &&
-        !says_any(clause, {"attn", "attention"})) {
+    if (!says_any(clause, {"cuda graph", "cuda graphs", "cudagraph", "cudagraphs"})) continue;
+    const bool router = says(clause, "router") && !says_any(clause, {"attn", "attention"});
+    if (router || says_any(clause, {"without effect", "no effect", "dense modules only",
+                                    "dense modules", "dense layers only"})) {
       out.cuda_graphs = false;
     }
   }

@@ -9,6 +9,7 @@
 
 #include "perf/layer.h"
 #include "perf/predict.h"
+#include "validate/documents.h"
 #include "validate/scenario_recompute.h"
 #include "validate/text.h"
 
@@ -185,6 +186,20 @@ void apply_attention(const Run& run, Scenario& s) {
              !later_flash(run.flash_attention)) {
     kernel = AttentionKernel::kEarly;
     s.assumed.push_back("flash attention of the first generation");
+  }
+}
+
+// Fine-tuning in frameworks that pack keeps attention to each document. MLPerf's data are one
+// document a sequence.
+void apply_documents(const Run& run, Scenario& s) {
+  Workload& w = s.setting.workload;
+  const bool tuning = w.task != Task::kPretrain;
+  const bool mlperf = says(plain_words(run.date + " ; " + run.notes), "mlperf");
+  if (mlperf || w.model.kind == ModelKind::kDlrm) return;
+  const PackedCell cell = read_packed(run.notes + " ; " + run.overlap_notes);
+  w.document = packed_document(cell, w.seq, tuning ? s.setting.stack.finetune_document : 0);
+  if (w.document > 0) {
+    s.assumed.push_back(fmt::format("packed documents of {} tokens", w.document));
   }
 }
 
@@ -566,6 +581,7 @@ tl::expected<Scenario, Refusal> to_scenario(const Run& run, const Catalog& catal
   apply_recompute(run, s);
   apply_sharding(run, !stack.assumed.empty() && stack.stack->sharding == "3d", s);
   apply_attention(run, s);
+  apply_documents(run, s);
   apply_remarks(remarks, s);
   s.counter = choose_counter(run);
   fit_sharding(run, s);

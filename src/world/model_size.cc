@@ -134,6 +134,10 @@ Bytes input_bytes(const Workload& w) {
   return Bytes(kIndexBytes * real(m.tables) * real(std::max<int64_t>(1, m.lookups_per_table)));
 }
 
+int64_t attended(const Workload& w) { return w.document > 0 ? std::min(w.document, w.seq) : w.seq; }
+
+double flops_per_token(const Workload& w) { return flops_per_token(w.model, attended(w), w.task); }
+
 double flops_per_token(const Model& m, int64_t seq, Task task) {
   const double per_weight = task == Task::kLora ? 4 : 6;
   if (m.kind == ModelKind::kDlrm) {

@@ -21,6 +21,10 @@ double active_parameters(const Model&);
 // gradient of a frozen weight is computed.
 double flops_per_token(const Model&, int64_t seq, Task);
 
+// Tokens that attention reaches over: of the sequence, or of the documents packed into it.
+int64_t attended(const Workload&);
+double flops_per_token(const Workload&);
+
 // Input of one sequence or sample: what is stated, else its tokens or indices in 4 bytes each.
 Bytes input_bytes(const Workload&);
 

@@ -88,6 +88,16 @@ TEST(ModelSize, WindowsAndDirections) {
   EXPECT_EQ(flops_per_token(m, 4096, Task::kPretrain) - full, 6.0 * 2 * 4096 * 64);
 }
 
+TEST(ModelSize, AttentionReachesOverADocument) {
+  Workload w;
+  w.seq = 4096;
+  EXPECT_EQ(attended(w), 4096);
+  w.document = 200;
+  EXPECT_EQ(attended(w), 200);
+  w.document = 10000;  // longer than a sequence: cut by it
+  EXPECT_EQ(attended(w), 4096);
+}
+
 TEST(ModelSize, EveryModelOfTheCatalogIsFinite) {
   for (const Model& m : catalog().models) {
     EXPECT_GT(parameters(m), 1e6) << m.name;

@@ -107,6 +107,7 @@ struct Workload {
   Model model;
   Task task = Task::kPretrain;
   int64_t seq = 0;           // tokens per sequence; zero: 4096 or the model's limit
+  int64_t document = 0;      // tokens that see each other, several such in a sequence; zero: all
   int64_t global_batch = 0;  // sequences (samples) per optimizer step; zero: about 4 M tokens
   double tokens = 0;         // training target; zero: 20 per active parameter
   Bytes sample_bytes;        // input of one sequence or sample; zero: 4 bytes a token
@@ -120,6 +121,8 @@ void fields(T& w, V&& visit) {
   visit("model", w.model, kAny, "the model, a catalog name, a config.json or a mapping");
   visit("task", w.task, kAny, "pretrain, sft or lora");
   visit("seq", w.seq, Limits{0, 1e9}, "tokens per sequence");
+  visit("document", w.document, Limits{0, 1e9},
+        "tokens of the packed document that a token is in, mean over tokens; zero: the sequence");
   visit("global_batch", w.global_batch, Limits{0, 1e9}, "sequences per optimizer step");
   visit("tokens", w.tokens, Limits{0, 1e18}, "tokens to train on");
   visit("sample_bytes", w.sample_bytes, kNotNegative,
