@@ -175,10 +175,10 @@ Derivation wire_figure(const Subject& u, Collective kind, double parameters, dou
 // Traffic of gradients or weights between data-parallel ranks: what there is and what hides it.
 Inputs data_inputs(const Subject& u, bool gradients) {
   const Stack& st = u.s.stack;
+  const Model& m = u.s.workload.model;
   StageParameters most;
   for (int64_t i = 0; i < u.l.pp; ++i) {
-    const StageParameters q =
-        stage_parameters(u.cost, stage_content(u.s.workload.model, u.l.pp, i), u.s.workload.model);
+    const StageParameters q = stage_parameters(u.cost, stage_content(m, stages_of(m, u.p), i), m);
     if (q.dense + q.expert > most.dense + most.expert) most = q;
   }
   const bool sharded = u.p.zero == 3;

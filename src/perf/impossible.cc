@@ -53,6 +53,29 @@ Verdict enough_heads(const Setting& s, const Plan& p) {
                     "use context: ring, or a smaller cp"};
 }
 
+// Layers stated of the ends leave one at least to every stage between, and whole chunks.
+Verdict stated_ends(const Setting& s, const Plan& p) {
+  if (p.first_layers == 0 && p.last_layers == 0) return std::nullopt;
+  const int64_t layers = layer_count(s.workload.model);
+  const int64_t ends = (p.first_layers > 0 ? 1 : 0) + (p.last_layers > 0 ? 1 : 0);
+  const int64_t left = layers - p.first_layers - p.last_layers;
+  const std::string path = p.last_layers > 0 ? "plan.last_layers" : "plan.first_layers";
+  if (p.pp == 1) {
+    return Impossible{path, "one stage holds all layers", "leave it out, or set plan.pp above 1"};
+  }
+  if (left < p.pp - ends || (ends == p.pp && left != 0)) {
+    return Impossible{path,
+                      fmt::format("{} and {} layers at the ends leave {} of {} to {} stages",
+                                  p.first_layers, p.last_layers, left, layers, p.pp - ends),
+                      "let every stage hold at least one layer, and all of them all layers"};
+  }
+  if (p.first_layers % p.vpp != 0 || p.last_layers % p.vpp != 0) {
+    return Impossible{path, fmt::format("vpp {} does not divide the layers of an end", p.vpp),
+                      "state multiples of plan.vpp"};
+  }
+  return std::nullopt;
+}
+
 Verdict enough_layers(const Setting& s, const Plan& p) {
   const int64_t layers = layer_count(s.workload.model);
   // The embedding and the head may each stand for a layer in the split.
@@ -150,8 +173,8 @@ Verdict sequence_divided(const Setting& s, const Plan& p) {
 
 constexpr Rule kSizeRules[] = {stated_replicas, experts_among_ranks, copies_divided, batch_divided,
                                sequence_divided};
-constexpr Rule kModelRules[] = {heads_divided, key_values_shared,    enough_heads,
-                                enough_layers, interleaved_pipeline, experts_divided};
+constexpr Rule kModelRules[] = {heads_divided, key_values_shared,    enough_heads,   enough_layers,
+                                stated_ends,   interleaved_pipeline, experts_divided};
 
 }  // namespace
 

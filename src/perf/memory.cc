@@ -281,19 +281,22 @@ Bytes usable_memory(const Accelerator& a) {
 
 int64_t layer_count(const Model& m) { return m.layers + m.encoder_layers + m.mtp_layers; }
 
-StageContent stage_content(const Model& m, int64_t pp, int64_t stage) {
+Stages stages_of(const Model& m, const Plan& p) {
+  return {layer_count(m), p.pp, p.pp > 1 ? p.first_layers : 0, p.pp > 1 ? p.last_layers : 0};
+}
+
+StageContent stage_content(const Model& m, const Stages& s, int64_t stage) {
   StageContent c;
-  const int64_t layers = layer_count(m);
-  const int64_t count = stage_layers(layers, pp, stage);
+  const int64_t count = stage_layers(s, stage);
   c.first = stage == 0;
-  c.last = stage == pp - 1;
+  c.last = stage == s.pp - 1;
   int64_t moe = 0;
   if (m.experts > 0) {
     // Expert layers among the first n: every moe_every-th one after the leading dense layers.
     const auto before = [&](int64_t n) {
       return n <= m.dense_layers ? 0 : (n - m.dense_layers + m.moe_every - 1) / m.moe_every;
     };
-    const int64_t begin = stage_begin(layers, pp, stage);
+    const int64_t begin = stage_begin(s, stage);
     moe = before(begin + count) - before(begin);
   }
   c.moe_layers = static_cast<double>(moe);
@@ -301,14 +304,13 @@ StageContent stage_content(const Model& m, int64_t pp, int64_t stage) {
   return c;
 }
 
-StageRun stage_run(const Model& m, int64_t pp, int64_t first) {
-  StageRun run{stage_content(m, pp, first), first, 1};
-  const int64_t layers = layer_count(m);
-  const int64_t each = stage_layers(layers, pp, first);
+StageRun stage_run(const Model& m, const Stages& s, int64_t first) {
+  StageRun run{stage_content(m, s, first), first, 1};
+  const int64_t each = stage_layers(s, first);
   // Whole periods of expert layers look the same wherever they start.
-  const bool alike = m.experts == 0 ||
-                     (stage_begin(layers, pp, first) >= m.dense_layers && each % m.moe_every == 0);
-  if (alike) run.count = equal_stages(layers, pp, first);
+  const bool alike =
+      m.experts == 0 || (stage_begin(s, first) >= m.dense_layers && each % m.moe_every == 0);
+  if (alike) run.count = equal_stages(s, first);
   return run;
 }
 
@@ -328,10 +330,11 @@ MemoryUse memory_use(const Setting& s, const Plan& p, const Layout& l, const Mic
   const Costs k = costs_of(s, p, l, c);
   MemoryUse worst;
   worst.capacity = usable_memory(s.cluster.accelerator);
+  const Stages stages = stages_of(s.workload.model, p);
   StageContent before;
   StageRun run;
   for (int64_t i = 0; i < l.pp; i += run.count) {
-    run = stage_run(s.workload.model, l.pp, i);
+    run = stage_run(s.workload.model, stages, i);
     // Of inner stages with the same or fewer layers, the first holds most micro-batches.
     if (i > 1 && i < l.pp - 1 && run.content.dense_layers <= before.dense_layers &&
         run.content.moe_layers <= before.moe_layers) {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "perf/layer.h"
+#include "perf/pipeline.h"
 #include "perf/predict.h"
 
 namespace assay {
@@ -15,7 +16,7 @@ struct StageContent {
   double dense_layers = 0, moe_layers = 0;
   bool first = false, last = false;
 };
-StageContent stage_content(const Model&, int64_t pp, int64_t stage);
+StageContent stage_content(const Model&, const Stages&, int64_t stage);
 
 // `count` stages in a row with the same content, from `first` on. A deep pipeline has hundreds of
 // stages but few runs, and what depends on the content alone is worked out once for each.
@@ -24,10 +25,12 @@ struct StageRun {
   int64_t first = 0, count = 1;
 };
 // The run that starts at `first`; the next one may have the same content again.
-StageRun stage_run(const Model&, int64_t pp, int64_t first);
+StageRun stage_run(const Model&, const Stages&, int64_t first);
 
 // All trained layers: decoder, encoder and multi-token-prediction layers.
 int64_t layer_count(const Model&);
+// How the plan's stages hold them.
+Stages stages_of(const Model&, const Plan&);
 
 // Parameters of a stage on one rank: {dense, expert}.
 struct StageParameters {

@@ -538,7 +538,7 @@ TEST(Memory, ExpertLayersOfAStageAreCountedInClosedForm) {
         for (const int64_t pp : {int64_t{1}, std::min<int64_t>(layers, 5)}) {
           double moe = 0;
           int64_t expected = 0;
-          for (int64_t i = 0; i < pp; ++i) moe += stage_content(m, pp, i).moe_layers;
+          for (int64_t i = 0; i < pp; ++i) moe += stage_content(m, {layers, pp}, i).moe_layers;
           for (int64_t i = 0; i < layers; ++i) expected += is_moe_layer(m, i) ? 1 : 0;
           EXPECT_EQ(moe, static_cast<double>(expected)) << layers << " " << dense << " " << every;
         }
@@ -551,10 +551,11 @@ TEST(Memory, ExpertLayersOfAStageAreCountedInClosedForm) {
 int64_t checked_runs(const Model& m, int64_t pp) {
   int64_t runs = 0, stage = 0;
   for (; stage < pp; ++runs) {
-    const StageRun run = stage_run(m, pp, stage);
+    const Stages stages{layer_count(m), pp};
+    const StageRun run = stage_run(m, stages, stage);
     EXPECT_EQ(run.first, stage);
     for (int64_t i = 0; i < run.count; ++i, ++stage) {
-      const StageContent one = stage_content(m, pp, stage);
+      const StageContent one = stage_content(m, stages, stage);
       EXPECT_EQ(run.content.dense_layers, one.dense_layers);
       EXPECT_EQ(run.content.moe_layers, one.moe_layers);
       EXPECT_EQ(run.content.first, one.first);

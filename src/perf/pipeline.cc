@@ -4,27 +4,46 @@
 
 namespace assay {
 
-int64_t stage_layers(int64_t layers, int64_t pp, int64_t i) {
-  const int64_t base = layers / pp;
-  const int64_t rest = layers % pp;
-  if (rest == 0) return base;
+namespace {
+
+// The layers that nothing is stated of, among the stages that nothing is stated of.
+struct Rest {
+  int64_t each = 0;  // of every such stage
+  int64_t more = 0;  // so many of them hold one more
+};
+
+Rest rest_of(const Stages& s) {
+  const int64_t stages = s.pp - (s.first > 0 ? 1 : 0) - (s.last > 0 ? 1 : 0);
+  if (stages <= 0) return {};
+  const int64_t layers = s.layers - s.first - s.last;
+  return {layers / stages, layers % stages};
+}
+
+}  // namespace
+
+bool Stages::even() const { return first == 0 && last == 0 && layers % pp == 0; }
+
+int64_t stage_layers(const Stages& s, int64_t i) {
+  const bool last = i == s.pp - 1;
+  if (i == 0 && s.first > 0) return s.first;
+  if (last && s.last > 0) return s.last;
+  const Rest rest = rest_of(s);
   // Order of who takes one more: stages 1, 2, ..., pp-2, then the last, then the first.
-  const int64_t rank = i == 0 ? pp - 1 : i - 1;
-  return base + (rank < rest ? 1 : 0);
+  const int64_t behind = s.pp - 1 - (s.last > 0 ? 1 : 0);
+  const int64_t rank = i == 0 ? behind : i - 1;
+  return rest.each + (rank < rest.more ? 1 : 0);
 }
 
-int64_t stage_begin(int64_t layers, int64_t pp, int64_t i) {
-  const int64_t base = layers / pp;
-  const int64_t rest = layers % pp;
+int64_t stage_begin(const Stages& s, int64_t i) {
   if (i == 0) return 0;
-  const int64_t first = stage_layers(layers, pp, 0);
-  return first + (i - 1) * base + std::min(rest, i - 1);
+  const Rest rest = rest_of(s);
+  return stage_layers(s, 0) + (i - 1) * rest.each + std::min(rest.more, i - 1);
 }
 
-int64_t equal_stages(int64_t layers, int64_t pp, int64_t i) {
-  if (i == 0 || i == pp - 1) return 1;
-  const int64_t longer = std::min(layers % pp, pp - 2);  // stages 1 to `longer` have one more
-  return (i <= longer ? longer + 1 : pp - 1) - i;
+int64_t equal_stages(const Stages& s, int64_t i) {
+  if (i == 0 || i == s.pp - 1) return 1;
+  const int64_t longer = std::min(rest_of(s).more, s.pp - 2);  // stages 1 to it have one more
+  return (i <= longer ? longer + 1 : s.pp - 1) - i;
 }
 
 Seconds bubble_time(Schedule schedule, int64_t vpp, Seconds sum, Seconds slowest) {

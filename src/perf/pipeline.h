@@ -7,15 +7,25 @@
 
 namespace assay {
 
-// Layers of stage `i` of `pp`, out of `layers`. An even split where possible; otherwise the stages
-// between the first and the last take the remainder first, since those two also carry the embedding
-// and the head.
-int64_t stage_layers(int64_t layers, int64_t pp, int64_t i);
+// How `layers` are split among `pp` stages. The first and the last stage hold as many as is stated
+// of them, if anything is. The rest is split evenly; of a remainder the stages between take one
+// more first, since the ends also carry the embedding and the head.
+// REQUIRES: what is stated leaves the other stages something to hold.
+struct Stages {
+  int64_t layers = 0;
+  int64_t pp = 1;
+  int64_t first = 0, last = 0;  // layers of the ends; zero: not stated
+
+  // All stages hold the same number of layers.
+  bool even() const;
+};
+// Layers of stage `i`.
+int64_t stage_layers(const Stages&, int64_t i);
 // Index of the first layer of stage `i`.
-int64_t stage_begin(int64_t layers, int64_t pp, int64_t i);
+int64_t stage_begin(const Stages&, int64_t i);
 // Stages from `i` on with as many layers as stage `i` and, like it, neither first nor last; at
 // least one.
-int64_t equal_stages(int64_t layers, int64_t pp, int64_t i);
+int64_t equal_stages(const Stages&, int64_t i);
 
 // Time that stages stand idle while the pipeline fills and drains, given the time of one
 // micro-batch (forward + backward) in all stages together and in the slowest one:

@@ -82,10 +82,42 @@ TEST(Pipeline, LayersAreAllPlacedOnce) {
     for (int64_t pp = 1; pp <= layers && pp <= 64; ++pp) {
       int64_t sum = 0;
       for (int64_t i = 0; i < pp; ++i) {
-        EXPECT_EQ(stage_begin(layers, pp, i), sum) << layers << " " << pp << " " << i;
-        sum += stage_layers(layers, pp, i);
+        EXPECT_EQ(stage_begin({layers, pp}, i), sum) << layers << " " << pp << " " << i;
+        sum += stage_layers({layers, pp}, i);
       }
       EXPECT_EQ(sum, layers);
+    }
+  }
+}
+
+// The same with ends that are stated, against a split that deals layers out one by one: to the
+// stages between, then to the ends that nothing is stated of.
+TEST(Pipeline, StatedEndsAreKeptAndTheRestIsDealtOut) {
+  for (int64_t layers = 2; layers <= 30; ++layers) {
+    for (int64_t pp = 2; pp <= std::min<int64_t>(layers, 7); ++pp) {
+      for (int64_t first = 0; first <= 4; ++first) {
+        for (int64_t last = 0; last <= 4; ++last) {
+          const int64_t left = layers - first - last;
+          const int64_t open = pp - (first > 0 ? 1 : 0) - (last > 0 ? 1 : 0);
+          if (left < open || (open == 0 && left > 0)) continue;
+          std::vector<int64_t> dealt(static_cast<size_t>(pp), 0), order;
+          for (int64_t i = 1; i < pp - 1; ++i) order.push_back(i);
+          if (last == 0) order.push_back(pp - 1);
+          if (first == 0) order.push_back(0);
+          for (int64_t n = 0; n < left; ++n) ++dealt[order[n % open]];
+          if (first > 0) dealt.front() = first;
+          if (last > 0) dealt.back() = last;
+          const Stages s{layers, pp, first, last};
+          int64_t sum = 0;
+          for (int64_t i = 0; i < pp; ++i) {
+            EXPECT_EQ(stage_layers(s, i), dealt[i]) << layers << ' ' << pp << ' ' << i;
+            EXPECT_EQ(stage_begin(s, i), sum);
+            for (int64_t k = 1; k < equal_stages(s, i); ++k) EXPECT_EQ(dealt[i + k], dealt[i]);
+            sum += dealt[i];
+          }
+          EXPECT_EQ(sum, layers);
+        }
+      }
     }
   }
 }

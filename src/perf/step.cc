@@ -306,10 +306,11 @@ PipelineTimes time_stages(const Setting& s, const Plan& p, const Layout& l, cons
   PipelineTimes t;
   const Model& m = s.workload.model;
   // An even split adds up by multiplication, any other one stage by stage.
-  const bool even = m.experts == 0 && layer_count(m) % l.pp == 0;
+  const Stages stages = stages_of(m, p);
+  const bool even = m.experts == 0 && stages.even();
   StageRun run;
   for (int64_t i = 0; i < l.pp; i += run.count) {
-    run = stage_run(m, l.pp, i);
+    run = stage_run(m, stages, i);
     const StageTime st = time_stage(s, p, stage_passes(c, run.content), extra);
     if (even) {
       add_stages(t, st, static_cast<double>(run.count));

@@ -78,8 +78,9 @@ std::string uneven_stages(const PlanResult& r) {
   const Model& m = r.description.setting.workload.model;
   if (r.plan.pp <= 1 || m.kind == ModelKind::kDlrm) return "";
   std::vector<std::pair<int64_t, int64_t>> runs;  // stages, layers of each
+  const Stages split = stages_of(m, r.plan);
   for (int64_t first = 0; first < r.plan.pp;) {
-    const StageRun run = stage_run(m, r.plan.pp, first);
+    const StageRun run = stage_run(m, split, first);
     const int64_t layers = std::llround(run.content.dense_layers + run.content.moe_layers);
     if (!runs.empty() && runs.back().second == layers) {
       runs.back().first += run.count;

@@ -8,9 +8,11 @@
 #include <numeric>
 
 #include "perf/layer.h"
+#include "perf/memory.h"
 #include "perf/predict.h"
 #include "validate/documents.h"
 #include "validate/scenario_recompute.h"
+#include "validate/stages.h"
 #include "validate/text.h"
 
 namespace assay {
@@ -352,6 +354,10 @@ tl::expected<void, Refusal> apply_degrees(const Run& run, Scenario& s) {
     s.assumed.push_back(fmt::format("{} model chunks per stage, as its recipes interleave", p.vpp));
   }
   if (p.pp == 1) p.vpp = 1;
+  const Model& m = s.setting.workload.model;
+  if (const auto ends = read_stage_ends(run.notes, layer_count(m), p.pp); ends && p.vpp == 1) {
+    p.first_layers = ends->first, p.last_layers = ends->last;
+  }
   const int64_t experts = s.setting.workload.model.experts;
   if (experts == 0) p.ep = 1;
   // A library that carries tokens to experts is named: they are spread as far as they go.

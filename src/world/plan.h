@@ -23,8 +23,9 @@ struct Plan {
   int64_t tp = 1;   // tensor parallel
   int64_t pp = 1;   // pipeline stages
   int64_t vpp = 1;  // model chunks per stage; above 1 the schedule is interleaved
-  int64_t cp = 1;   // context parallel
-  int64_t ep = 1;   // expert parallel, inside tp x cp x dp
+  int64_t first_layers = 0, last_layers = 0;  // of the end stages; zero: an even split
+  int64_t cp = 1;                             // context parallel
+  int64_t ep = 1;                             // expert parallel, inside tp x cp x dp
   int64_t etp = 0;  // tensor parallel inside an expert; zero: the stack's rule (tp, or 1 with ep)
   int64_t dp = 0;   // data parallel; zero: what is left of the accelerators
   int64_t micro_batch = 1;
@@ -59,6 +60,10 @@ void fields(T& p, V&& visit) {
   visit("tp", p.tp, kDegree, "tensor parallel");
   visit("pp", p.pp, kDegree, "pipeline stages");
   visit("vpp", p.vpp, kDegree, "model chunks per stage");
+  visit("first_layers", p.first_layers, Limits{0, 100000},
+        "layers of the first stage; zero: an even split");
+  visit("last_layers", p.last_layers, Limits{0, 100000},
+        "layers of the last stage; zero: likewise");
   visit("cp", p.cp, kDegree, "context parallel");
   visit("ep", p.ep, kDegree, "expert parallel");
   visit("etp", p.etp, Limits{0, 1e6}, "tensor parallel inside an expert; zero: the stack's rule");

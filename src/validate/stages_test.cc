@@ -1,0 +1,40 @@
+#include "validate/stages.h"
+
+#include <gtest/gtest.h>
+
+#include "validate/scenario_case.h"
+
+namespace assay {
+namespace {
+
+TEST(Stages, AsPeopleWriteThem) {
+  const auto ends = [](const char* text, int64_t layers, int64_t pp) {
+    const std::optional<StageEnds> e = read_stage_ends(text, layers, pp);
+    return e ? std::pair{e->first, e->last} : std::pair<int64_t, int64_t>{-1, -1};
+  };
+  using Ends = std::pair<int64_t, int64_t>;
+  EXPECT_EQ(ends("layers/stage [11, 13]", 24, 2), Ends(11, 13));
+  EXPECT_EQ(ends("layers/stage [5, 7, 7, 7]", 24, 4), Ends(4, 6));  // embedding and head counted
+  EXPECT_EQ(ends("layers per stage: [5, 7, 7, 5]", 24, 4), Ends(5, 5));
+  EXPECT_EQ(ends("11 layers on the last stage", 24, 2), Ends(0, 11));
+  EXPECT_EQ(ends("layers/stage [5, 7, 7, 7]", 24, 2), Ends(-1, -1));  // another pipeline
+  EXPECT_EQ(ends("layers/stage [5, 7, 7, 9]", 24, 4), Ends(-1, -1));  // other layers
+  EXPECT_EQ(ends("layers/stage [1, 8, 8, 9]", 24, 4), Ends(-1, -1));  // the first holds none
+  EXPECT_EQ(ends("layers/stage [x, 7]", 24, 2), Ends(-1, -1));
+  EXPECT_EQ(ends("layers/stage [1e30, 7]", 24, 2), Ends(-1, -1));
+  EXPECT_EQ(ends("layers/stage [26]", 24, 1), Ends(-1, -1));
+  EXPECT_EQ(ends("99 layers on the last stage", 24, 2), Ends(-1, -1));
+  EXPECT_EQ(ends("nothing of the kind", 24, 2), Ends(-1, -1));
+}
+
+TEST(Stages, ReachThePlan) {
+  TrainingRun r = base();
+  r.pp = 4;
+  r.vpp = 1;
+  r.notes = "layers/stage [6, 9, 9, 8]";
+  EXPECT_EQ(mapped(r).plan.first_layers, 6);
+  EXPECT_EQ(mapped(r).plan.last_layers, 8);
+}
+
+}  // namespace
+}  // namespace assay
