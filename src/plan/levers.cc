@@ -10,6 +10,7 @@
 #include "perf/memory.h"
 #include "plan/cost.h"
 #include "plan/words.h"
+#include "world/model_size.h"
 #include "world/rules.h"
 
 namespace assay {
@@ -118,6 +119,20 @@ void add_software(LeverList& list, const Plan& p) {
     list.plan("zero-bubble pipeline schedule", "--set plan.schedule=zero-bubble --set plan.vpp=1",
               [](Plan& q) { q.schedule = Schedule::kZeroBubble, q.vpp = 1; });
   }
+}
+
+// The last stage also computes the head: with that many layers fewer it does not set the pace.
+void add_split(LeverList& list, const Setting& s, const Plan& p) {
+  const Model& m = s.workload.model;
+  if (p.pp < 2 || p.vpp > 1 || p.first_layers > 0 || p.last_layers > 0 || m.layers < 1) return;
+  const double head = static_cast<double>(m.vocab) * static_cast<double>(m.hidden);
+  const double layer = (active_parameters(m) - 2 * head) / static_cast<double>(m.layers);
+  const int64_t now = stage_layers(stages_of(m, p), p.pp - 1);
+  const int64_t less = now - std::max<int64_t>(1, std::llround(head / std::max(1.0, layer)));
+  if (less < 1 || m.kind == ModelKind::kDlrm) return;
+  list.plan(fmt::format("{} layers on the last stage, not {}", less, now),
+            fmt::format("--set plan.last_layers={}", less),
+            [less](Plan& q) { q.last_layers = less; });
 }
 
 void add_hardware(LeverList& list, const Setting& s) {
@@ -445,6 +460,7 @@ std::vector<WhatIf> levers(const Setting& setting, const Candidate& now,
   LeverList list(setting, now);
   add_precision(list, setting, now.plan);
   add_software(list, now.plan);
+  add_split(list, setting, now.plan);
   add_hardware(list, setting);
   if (!stated.empty()) add_neighbours(list, now.plan, stated.count("schedule") > 0);
   add_searches(list, setting, now, stated);
