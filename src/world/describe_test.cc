@@ -465,5 +465,24 @@ TEST(Describe, AnAssumedBatchDividesAmongTheAccelerators) {
   EXPECT_EQ(stated->setting.workload.global_batch, 1024);
 }
 
+// Taking the rails away takes nodes from under a leaf, unless it is said how many there are.
+TEST(Describe, WithoutRailsALeafHoldsFewNodes) {
+  const auto leaf = [](std::vector<std::string> sets) {
+    Request request;
+    request.inputs = {"llama-3.1-8b", "h100-128"};
+    request.sets = std::move(sets);
+    const auto d = describe(request, catalog());
+    return d ? d->setting.cluster.fabric.nodes_per_leaf : -1;
+  };
+  EXPECT_EQ(leaf({}), 32);
+  EXPECT_EQ(leaf({"cluster.fabric.rail_optimised=true"}), 32);
+  EXPECT_EQ(leaf({"cluster.fabric.rail_optimised=false"}), 4);
+  EXPECT_EQ(leaf({"cluster.fabric.rail_optimised=false", "cluster.node.nics=2"}), 16);
+  EXPECT_EQ(leaf({"cluster.fabric.rail_optimised=false", "cluster.fabric.nodes_per_leaf=9"}), 9);
+  Request meta;
+  meta.inputs = {"llama-3.1-8b", "h100-24k-meta"};
+  EXPECT_EQ(describe(meta, catalog())->setting.cluster.fabric.nodes_per_leaf, 384);
+}
+
 }  // namespace
 }  // namespace assay

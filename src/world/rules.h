@@ -15,6 +15,11 @@ class Assumptions {
   Assumptions(std::vector<Assumption>& list, Origins& origins) : list_(list), origins_(origins) {}
   void add(const std::string& path, std::string value, std::string why);
   bool stated(const std::string& path) const { return origins_.contains(path); }
+  // The file that states it; empty: none.
+  std::string file(const std::string& path) const {
+    const auto found = origins_.find(path);
+    return found == origins_.end() ? "" : found->second.file;
+  }
 
  private:
   std::vector<Assumption>& list_;
