@@ -18,6 +18,10 @@ Diagnostics stated_plan_problems(const std::string& path) {
 int run(const Context& context, const Arguments& args) {
   if (args.operands.empty())
     return reject(context, UsageError{"check needs a file", "assay check -h"});
+  if (args.has("set")) {
+    return reject(context, UsageError{"check takes files as they are, without --set",
+                                      "write it into the file, or try it with assay plan"});
+  }
   if (const std::vector<Failure> missing = missing_inputs(args.operands); !missing.empty())
     return fail(context, missing);
   std::vector<CheckedFile> files;

@@ -29,7 +29,8 @@ Diagnostics other_jobs(const std::vector<Description>& sides) {
   for (const Description& d : sides) {
     const Workload &w = d.setting.workload, &first = sides.front().setting.workload;
     const bool same = parameters(w.model) == parameters(first.model) && w.seq == first.seq &&
-                      w.tokens == first.tokens && w.task == first.task;
+                      attended(w) == attended(first) && w.tokens == first.tokens &&
+                      w.task == first.task;
     if (same) continue;
     const auto job = [](const Workload& of) {
       return fmt::format("{} ({} tokens, seq {})", sanitize(of.model.name, 40), scaled(of.tokens),

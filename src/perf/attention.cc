@@ -98,10 +98,8 @@ double saved_bytes(const AttentionShape& s) {
 
 AttentionTime unfused(const AttentionShape& s, const Accelerator& a, const Kernels& k) {
   const int64_t batch = s.batch * s.heads;
-  // Every token meets the whole sequence: a mask takes other documents out.
-  const double all_queries = s.queries * s.documents, all_keys = s.keys * s.documents;
-  const int64_t q = std::max<int64_t>(1, std::llround(all_queries));
-  const int64_t keys = std::max<int64_t>(1, std::llround(all_keys));
+  const int64_t q = std::max<int64_t>(1, std::llround(s.queries));
+  const int64_t keys = std::max<int64_t>(1, std::llround(s.keys));
   const int64_t d = std::llround(s.qk_dim), v = std::llround(s.v_dim);
   const auto product = [&](int64_t m, int64_t n, int64_t inner, MatmulPass pass) {
     return matmul_time({m, n, inner, batch, s.precision, pass}, a, k.matmul);
@@ -114,12 +112,12 @@ AttentionTime unfused(const AttentionShape& s, const Accelerator& a, const Kerne
                            product(keys, v, q, MatmulPass::kWeightGradient) +
                            product(q, d, keys, MatmulPass::kInputGradient) +
                            product(keys, d, q, MatmulPass::kWeightGradient);
-  const double elements = static_cast<double>(batch) * all_queries * all_keys;
+  const double elements = static_cast<double>(batch) * s.queries * s.keys;
   const double moved = elements * s.score_traffic * word(s.precision);
   const Bandwidth memory = a.memory_bandwidth * k.memory_efficiency;
   const double mask = s.causal ? 0.5 : 1.0;
   AttentionTime t;
-  t.flops = Flops(2 * elements / s.documents * mask * (s.qk_dim + s.v_dim));
+  t.flops = Flops(2 * elements * mask * (s.qk_dim + s.v_dim));
   t.scores_forward = Bytes(moved * kScoreBytesForward) / memory + 4 * k.kernel_floor;
   t.scores_backward = Bytes(moved * kScoreBytesBackward) / memory + 6 * k.kernel_floor;
   t.forward = forward + t.scores_forward;

@@ -13,7 +13,7 @@ struct AttentionShape {
   int64_t kv_heads = 1;  // on this rank
   double qk_dim = 128;   // head size of queries and keys
   double v_dim = 128;
-  double documents = 1;  // packed into each sequence, of one size; unfused kernels mask them
+  double documents = 1;  // packed into each sequence, of one size; fused kernels only
   double queries = 0;    // tokens per document on this rank
   double keys = 0;       // tokens they attend to, before the causal mask and the window
   double steps = 1;      // a ring's: blocks of keys that arrive one after the other

@@ -86,7 +86,8 @@ TEST(Attention, WideHeadsOfTheVendorsKernel) {
 }
 
 // Flash attention 2 on the H200 over packed documents of 64 to 2,048 tokens: forward is slower than
-// told and backward faster, so that a whole pass is right from about 200 tokens on.
+// told and backward faster; both together are right for uneven documents, and up to 57 % too slow
+// for even ones that fill the kernel's blocks.
 TEST(Attention, PackedDocuments) {
   const auto table = read_csv(std::string(ASSAY_ROOT) + "/test/data/h200_documents.csv");
   ASSERT_TRUE(table);
@@ -115,8 +116,7 @@ TEST(Attention, PackedDocuments) {
   EXPECT_LE(median(all), 0.2);
 }
 
-// Documents are sequences of their own to a fused kernel; an unfused one masks them and saves
-// nothing.
+// Documents are sequences of their own to a fused kernel.
 TEST(Attention, DocumentsAreShortSequences) {
   const Accelerator& h100 = *find_accelerator(catalog(), "h100");
   const Kernels& kernels = *find_kernels(catalog(), h100.architecture);
@@ -132,11 +132,6 @@ TEST(Attention, DocumentsAreShortSequences) {
     EXPECT_EQ(a.backward.v, b.backward.v);
     EXPECT_LT(a.forward, attention_time(whole, kernel, h100, kernels).forward);
   }
-  const AttentionTime masked = attention_time(packed, AttentionKernel::kUnfused, h100, kernels);
-  const AttentionTime full = attention_time(whole, AttentionKernel::kUnfused, h100, kernels);
-  EXPECT_EQ(masked.forward.v, full.forward.v);
-  EXPECT_EQ(masked.saved.v, full.saved.v);
-  EXPECT_EQ(masked.flops.v, full.flops.v / 8);
 }
 
 TEST(Attention, MaskHalvesTheWorkAndLongerIsSlower) {

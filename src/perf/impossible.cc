@@ -61,13 +61,13 @@ Verdict stated_ends(const Setting& s, const Plan& p) {
   const int64_t left = layers - p.first_layers - p.last_layers;
   const std::string path = p.last_layers > 0 ? "plan.last_layers" : "plan.first_layers";
   if (p.pp == 1) {
-    return Impossible{path, "one stage holds all layers", "leave it out, or set plan.pp above 1"};
+    return Impossible{path, "one stage holds all layers", "leave it out, or state plan.pp"};
   }
-  if (left < p.pp - ends || (ends == p.pp && left != 0)) {
+  if (left < (p.pp - ends) * p.vpp || (ends == p.pp && left != 0)) {
     return Impossible{path,
                       fmt::format("{} and {} layers at the ends leave {} of {} to {} stages",
                                   p.first_layers, p.last_layers, left, layers, p.pp - ends),
-                      "let every stage hold at least one layer, and all of them all layers"};
+                      "let every chunk of a stage hold at least one layer, and all of them all"};
   }
   if (p.first_layers % p.vpp != 0 || p.last_layers % p.vpp != 0) {
     return Impossible{path, fmt::format("vpp {} does not divide the layers of an end", p.vpp),

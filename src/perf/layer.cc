@@ -46,6 +46,14 @@ AttentionKernel attention_kernel(const Rank& r) {
 // Saved per score by a fused softmax with dropout: two 16-bit results and a mask.
 constexpr double kFusedScoreBytes = 5;
 
+// Keys that a query sees on average, over layers with and without a window.
+double keys_seen(const Model& m, double reach) {
+  const double full = reach * (m.causal ? 0.5 : 1.0);
+  const double window = static_cast<double>(m.window);
+  if (window <= 0 || window >= reach) return full;
+  return m.window_layers * window + (1 - m.window_layers) * full;
+}
+
 void attention_core(const Rank& r, LayerCost& c, const HeadSizes& z, double tp) {
   const Model& m = r.s.workload.model;
   const AttentionKernel kernel = attention_kernel(r);
@@ -55,7 +63,9 @@ void attention_core(const Rank& r, LayerCost& c, const HeadSizes& z, double tp) 
   shape.kv_heads = whole(z.kv_heads / tp);
   shape.qk_dim = z.qk_dim;
   shape.v_dim = z.v_dim;
-  const double reach = static_cast<double>(attended(r.s.workload));
+  // A fused kernel runs each packed document alone; an unfused one runs the sequence and masks.
+  const double document = static_cast<double>(attended(r.s.workload));
+  const double reach = kernel == AttentionKernel::kUnfused ? r.seq : document;
   shape.documents = r.seq / reach;
   shape.queries = reach / static_cast<double>(r.l.cp);
   shape.keys = reach;
@@ -78,6 +88,7 @@ void attention_core(const Rank& r, LayerCost& c, const HeadSizes& z, double tp) 
     t.scores_forward = t.scores_forward * (1 - f) + w.scores_forward * f;
     t.scores_backward = t.scores_backward * (1 - f) + w.scores_backward * f;
   }
+  if (reach > document) t.flops = t.flops * (keys_seen(m, document) / keys_seen(m, reach));
   c.forward.attention += t.forward;
   c.backward.attention += t.backward;
   c.forward.scores += t.scores_forward;

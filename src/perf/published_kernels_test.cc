@@ -128,7 +128,7 @@ TEST(PublishedKernels, Matmul) {
                  {"mi300x-192gb hipBLASLt bf16 rocm-blogs", {0.241, 0.26}},
                  {"mi300x-192gb hipBLASLt fp16 rocm-blogs", {0.239, 0.26}},
                  {"mi300x-192gb hipBLASLt fp8 azure", {0.022, 0.15}},
-                 {"mi300x-192gb hipBLASLt fp8 azure small", {-0.125, 0.14}},
+                 {"mi300x-192gb hipBLASLt fp8 azure small", {-0.15, 0.16}},
                  {"mi300x-192gb hipBLASLt fp8 rocm-blogs", {0.269, 0.29}},
                  {"mi325x-256gb hipBLASLt bf16 rocm-blogs", {0.240, 0.26}},
                  {"mi325x-256gb hipBLASLt fp16 rocm-blogs", {0.262, 0.29}},

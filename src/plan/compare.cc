@@ -44,6 +44,11 @@ std::string bundle_of(const std::string& path, const Side& a, const Side& b) {
   const bool interleaved =
       a.plan.schedule == Schedule::kInterleaved || b.plan.schedule == Schedule::kInterleaved;
   if (path == "plan.schedule" && interleaved && a.plan.vpp != b.plan.vpp) return "plan.vpp";
+  // Nodes under a leaf follow from the rails.
+  if (path == "cluster.fabric.nodes_per_leaf" &&
+      a.setting.cluster.fabric.rail_optimised != b.setting.cluster.fabric.rail_optimised) {
+    return "cluster.fabric.rail_optimised";
+  }
   if (path == "cluster.nodes" || path == "accelerators") return "cluster.nodes";
   return path;
 }

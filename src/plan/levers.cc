@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include <fmt/format.h>
@@ -10,7 +11,6 @@
 #include "perf/memory.h"
 #include "plan/cost.h"
 #include "plan/words.h"
-#include "world/model_size.h"
 #include "world/rules.h"
 
 namespace assay {
@@ -23,6 +23,7 @@ constexpr double kGainLeast = 0.005;  // below this a lever is not worth a line
 constexpr double kPaddingGainLeast = 0.03;
 constexpr int64_t kPaddedTo = 64;
 constexpr double kPaddingMost = 0.05;  // of the width
+constexpr int64_t kFewerMost = 16;     // layers that a head may be worth
 
 // One attempt: a change of the setting or the plan. With `search`, the best plan under the changed
 // setting counts (with `stated` kept), otherwise the same plan.
@@ -121,18 +122,28 @@ void add_software(LeverList& list, const Plan& p) {
   }
 }
 
-// The last stage also computes the head: with that many layers fewer it does not set the pace.
+// The last stage also computes the head: with fewer layers it need not set the pace. What it gives
+// up falls to the others, so every number is tried.
 void add_split(LeverList& list, const Setting& s, const Plan& p) {
-  const Model& m = s.workload.model;
-  if (p.pp < 2 || p.vpp > 1 || p.first_layers > 0 || p.last_layers > 0 || m.layers < 1) return;
-  const double head = static_cast<double>(m.vocab) * static_cast<double>(m.hidden);
-  const double layer = (active_parameters(m) - 2 * head) / static_cast<double>(m.layers);
-  const int64_t now = stage_layers(stages_of(m, p), p.pp - 1);
-  const int64_t less = now - std::max<int64_t>(1, std::llround(head / std::max(1.0, layer)));
-  if (less < 1 || m.kind == ModelKind::kDlrm) return;
-  list.plan(fmt::format("{} layers on the last stage, not {}", less, now),
-            fmt::format("--set plan.last_layers={}", less),
-            [less](Plan& q) { q.last_layers = less; });
+  if (p.pp < 2 || p.vpp > 1 || p.first_layers > 0 || p.last_layers > 0) return;
+  const int64_t now = stage_layers(stages_of(s.workload.model, p), p.pp - 1);
+  Predictor predictor(s);
+  Plan best = p;
+  Seconds least(std::numeric_limits<double>::infinity());
+  for (int64_t layers = std::max<int64_t>(1, now - kFewerMost); layers < now; ++layers) {
+    Plan fewer = p;
+    fewer.last_layers = layers;
+    if (predictor.impossible(fewer)) continue;
+    const Prediction r = predictor.predict(fewer);
+    if (!(r.step < least) || r.memory.reserved > r.memory.capacity) continue;
+    least = r.step;
+    best = fewer;
+  }
+  if (best.last_layers == 0) return;
+  list.plan(fmt::format("{} {} on the last stage, not {}", best.last_layers,
+                        best.last_layers == 1 ? "layer" : "layers", now),
+            fmt::format("--set plan.last_layers={}", best.last_layers),
+            [&best](Plan& q) { q.last_layers = best.last_layers; });
 }
 
 void add_hardware(LeverList& list, const Setting& s) {

@@ -498,8 +498,10 @@ std::string workload_line(const Setting& s) {
     return fmt::format("{}, batch {}, {} samples", name, count(w.global_batch), scaled(run.tokens));
   }
   const double per_step = static_cast<double>(w.global_batch) * static_cast<double>(w.seq);
-  return fmt::format("{} {}, {} tokens, seq {}, batch {} ({} tokens per step)", name,
-                     task_name(w.task), scaled(run.tokens), w.seq, count(w.global_batch),
+  const std::string packed =
+      attended(w) < w.seq ? fmt::format(" of documents of {}", attended(w)) : "";
+  return fmt::format("{} {}, {} tokens, seq {}{}, batch {} ({} tokens per step)", name,
+                     task_name(w.task), scaled(run.tokens), w.seq, packed, count(w.global_batch),
                      scaled(per_step));
 }
 

@@ -307,8 +307,8 @@ Remarks read_remarks(const std::string& text) {
   for (const std::string& clause : clauses_of(words)) {
     if (!says_any(clause, {"cuda graph", "cuda graphs", "cudagraph", "cudagraphs"})) continue;
     const bool router = says(clause, "router") && !says_any(clause, {"attn", "attention"});
-    if (router || says_any(clause, {"without effect", "no effect", "dense modules only",
-                                    "dense modules", "dense layers only"})) {
+    const bool idle = says(clause, "without effect") || clause.ends_with(" no effect ");
+    if (router || idle || says_any(clause, {"dense modules only", "dense layers only"})) {
       out.cuda_graphs = false;
     }
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cmath>
 #include <string_view>
 
@@ -11,8 +12,8 @@ namespace assay {
 namespace {
 
 // Data by name: tokens of the document that a token is in, which is above the mean of documents,
-// since long ones hold more of them. Rounded, from the data sets' own cards; `wikitext` is cut by
-// paragraph.
+// since long ones hold more of them. Rounded, from memory; attention over such documents is a few
+// percent of a step either way. `wikitext` is cut by paragraph.
 struct NamedData {
   std::string_view name;
   int64_t tokens;
@@ -23,18 +24,47 @@ constexpr std::array kNamedData = {
     NamedData{"dclm", 2000}, NamedData{"openhermes", 700}, NamedData{"longwriter", 10000},
 };
 
-// Fine-tuning data that nobody names.
-constexpr int64_t kUsualDocument = 500;
-// The document that a token is in, over the mean of documents: their lengths differ by about two.
+// Data that nobody names: instructions and answers, and pages of the web. Assumed.
+constexpr int64_t kUsualDocument = 500, kUsualPage = 2000;
+// The document that a token is in over the mean of documents. Assumed: 1 where all are alike, 2
+// where lengths are spread as those of an exponential distribution.
 constexpr double kLongerThanMean = 1.5;
 
-// `21.6 per pack`: the number, with its decimals, in front of a phrase.
-std::optional<double> decimal_before(std::string_view text, std::string_view phrase) {
-  const size_t at = text.find(phrase);
-  if (at == std::string_view::npos) return std::nullopt;
+// `21.6 per pack`, `1,200 per pack`: the number in front of a phrase. Nothing for parts of words,
+// negative numbers and powers.
+std::optional<double> decimal_before(std::string_view text, size_t at) {
   const std::string_view before = trimmed_cell(text.substr(0, at));
-  const size_t start = before.find_last_not_of("0123456789.");
-  return cell_number(start == std::string_view::npos ? before : before.substr(start + 1));
+  const size_t start = before.find_last_not_of("0123456789.,");
+  if (start == std::string_view::npos) return cell_number(before);
+  if (before[start] != ' ' && before[start] != '(') return std::nullopt;
+  return cell_number(before.substr(start + 1));
+}
+
+// Documents in one sequence, where that is told: `21.6 per pack`, `2.4 sequences per 128K row`.
+double documents_told(std::string text) {
+  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  constexpr size_t kNear = 16;  // what they are in stands close behind
+  for (const std::string_view what : {"", "sequences ", "documents ", "samples ", "examples "}) {
+    const std::string phrase = std::string(what) + "per ";
+    for (size_t at = text.find(phrase); at != std::string::npos; at = text.find(phrase, at + 1)) {
+      const std::string behind = text.substr(at + phrase.size(), kNear);
+      const bool in_one = behind.find("pack") != std::string::npos ||
+                          behind.find("row") != std::string::npos ||
+                          (what == "documents " && behind.starts_with("sequence"));
+      const std::optional<double> count = in_one ? decimal_before(text, at) : std::nullopt;
+      if (count && *count > 1 && *count < 1e6) return *count;
+    }
+  }
+  return 0;
+}
+
+// `documents of 1200 tokens`, `1200 tokens per document`.
+int64_t tokens_told(const std::string& words) {
+  std::optional<double> n = number_before(words, "tokens per document");
+  if (!n) n = number_before(words, "tokens a document");
+  if (!n) n = number_after(words, "documents of");
+  if (!n) n = number_after(words, "mean document");
+  return n && *n >= 1 && *n < 1e9 ? std::llround(*n) : 0;
 }
 
 }  // namespace
@@ -43,32 +73,37 @@ PackedCell read_packed(const std::string& text) {
   PackedCell out;
   const std::string words = clause_words(text);
   out.packed =
-      claims_any(words, {"packed", "packs", "packing", "sequence packing", "offline packed"});
-  out.apart = affirms(
-      words, {"attention does not cross", "does not cross documents",
-              "attention inside each sample", "inside each document", "attention kept to documents",
-              "kept to documents", "thd", "document mask", "document masking", "intra document",
-              "block diagonal mask", "attention is short"});
-  for (const std::string_view unit :
-       {"per pack", "sequences per", "documents per sequence", "samples per pack"}) {
-    if (const auto count = decimal_before(text, unit); count && *count > 1 && *count < 1e6) {
-      out.documents = *count;
-    }
+      claims_any(words, {"packed", "packs", "packing", "sequence packing", "sample packing",
+                         "packed sequence", "packed sequences", "offline packed"});
+  if (says_any(words, {"unpacked", "padded to max length", "padded to the maximum length",
+                       "one document per sequence", "crosses document", "crosses documents",
+                       "attends across documents", "attention across documents"})) {
+    out.packed = false;
   }
+  const std::optional<bool> masked =
+      claims_any(words, {"document mask", "document masking", "intra document",
+                         "intra document masking", "per document mask", "block diagonal mask",
+                         "block diagonal attention", "block causal mask", "thd"});
+  out.apart =
+      masked.value_or(says_any(words, {"does not cross documents", "attention inside each sample",
+                                       "attention inside each document", "kept to documents",
+                                       "no cross document attention", "attention is short"}));
+  out.documents = documents_told(text);
   for (const NamedData& d : kNamedData) {
     if (says(words, d.name)) out.tokens = d.tokens;
   }
+  if (const int64_t told = tokens_told(words)) out.tokens = told;
   return out;
 }
 
-int64_t packed_document(const PackedCell& cell, int64_t seq, int64_t by_default) {
+int64_t packed_document(const PackedCell& cell, int64_t seq, bool tuning, int64_t by_default) {
   const bool apart = cell.apart || (by_default > 0 && cell.packed.value_or(true));
   if (!apart || cell.packed == false) return 0;
   int64_t tokens = cell.tokens;
-  if (cell.documents > 0) {
+  if (tokens == 0 && cell.documents > 0) {
     tokens = std::llround(kLongerThanMean * static_cast<double>(seq) / cell.documents);
   }
-  if (tokens == 0) tokens = by_default > 0 ? by_default : kUsualDocument;
+  if (tokens == 0) tokens = by_default > 0 ? by_default : tuning ? kUsualDocument : kUsualPage;
   return tokens < seq ? std::max<int64_t>(1, tokens) : 0;
 }
 

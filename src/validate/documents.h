@@ -19,6 +19,6 @@ PackedCell read_packed(const std::string& text);
 
 // Tokens of the document that a token is in, for sequences of `seq`; zero: the whole sequence is
 // one. `by_default` is what the framework's fine-tuning packs where nothing is said, zero: nothing.
-int64_t packed_document(const PackedCell&, int64_t seq, int64_t by_default);
+int64_t packed_document(const PackedCell&, int64_t seq, bool tuning, int64_t by_default);
 
 }  // namespace assay

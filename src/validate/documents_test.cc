@@ -24,19 +24,42 @@ TEST(Documents, AsPeopleWriteThem) {
   EXPECT_EQ(read_packed("Packed rows (2.4 sequences per 128K row)").documents, 2.4);
 }
 
+// None of these says that attention keeps to documents, or how many there are.
+TEST(Documents, Denials) {
+  for (const char* text : {"no sample packing", "unpacked", "packed_sequence=False",
+                           "packed sequences disabled", "padded to max length",
+                           "one document per sequence", "attention crosses document boundaries"}) {
+    EXPECT_EQ(read_packed(text).packed, false) << text;
+  }
+  for (const char* text : {"no document mask", "without intra-document masking",
+                           "no per-document mask", "packed without a document mask"}) {
+    EXPECT_FALSE(read_packed(text).apart) << text;
+  }
+  for (const char* text :
+       {"128 sequences per step", "4 sequences per GPU", "5 sequences per second", "1e300 per pack",
+        "-5 per pack", "x5 per pack"}) {
+    EXPECT_EQ(read_packed(text).documents, 0) << text;
+  }
+  EXPECT_EQ(read_packed("1,200 per pack").documents, 1200);
+  EXPECT_TRUE(read_packed("block-diagonal attention").apart);
+  EXPECT_TRUE(read_packed("no cross-document attention").apart);
+  EXPECT_EQ(read_packed("documents of 1200 tokens").tokens, 1200);
+}
+
 TEST(Documents, HowLong) {
   PackedCell cell;
-  EXPECT_EQ(packed_document(cell, 4096, 0), 0);
-  EXPECT_EQ(packed_document(cell, 4096, 200), 200);  // as the framework's guide has it
+  EXPECT_EQ(packed_document(cell, 4096, true, 0), 0);
+  EXPECT_EQ(packed_document(cell, 4096, true, 200), 200);  // as the framework's guide has it
   cell.packed = true;
-  EXPECT_EQ(packed_document(cell, 4096, 0), 0);  // attention may well cross them
+  EXPECT_EQ(packed_document(cell, 4096, true, 0), 0);  // attention may well cross them
   cell.apart = true;
-  EXPECT_EQ(packed_document(cell, 4096, 0), 500);
-  EXPECT_EQ(packed_document(cell, 256, 0), 0);  // none is shorter than the sequence
+  EXPECT_EQ(packed_document(cell, 4096, true, 0), 500);
+  EXPECT_EQ(packed_document(cell, 4096, false, 0), 2000);
+  EXPECT_EQ(packed_document(cell, 256, true, 0), 0);  // none is shorter than the sequence
   cell.documents = 8;
-  EXPECT_EQ(packed_document(cell, 4096, 0), 768);
+  EXPECT_EQ(packed_document(cell, 4096, true, 0), 768);
   cell.packed = false;
-  EXPECT_EQ(packed_document(cell, 4096, 200), 0);
+  EXPECT_EQ(packed_document(cell, 4096, true, 200), 0);
 }
 
 // NVIDIA's tables of fine-tuning are on packed SQuAD; MLPerf's on whole documents; pretraining and

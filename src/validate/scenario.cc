@@ -196,10 +196,10 @@ void apply_attention(const Run& run, Scenario& s) {
 void apply_documents(const Run& run, Scenario& s) {
   Workload& w = s.setting.workload;
   const bool tuning = w.task != Task::kPretrain;
-  const bool mlperf = says(plain_words(run.date + " ; " + run.notes), "mlperf");
+  const bool mlperf = claims(clause_words(run.date + " ; " + run.notes), "mlperf").value_or(false);
   if (mlperf || w.model.kind == ModelKind::kDlrm) return;
   const PackedCell cell = read_packed(run.notes + " ; " + run.overlap_notes);
-  w.document = packed_document(cell, w.seq, tuning ? s.setting.stack.finetune_document : 0);
+  w.document = packed_document(cell, w.seq, tuning, tuning ? s.setting.stack.finetune_document : 0);
   if (w.document > 0) {
     s.assumed.push_back(fmt::format("packed documents of {} tokens", w.document));
   }

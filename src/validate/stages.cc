@@ -1,5 +1,6 @@
 #include "validate/stages.h"
 
+#include <cctype>
 #include <cmath>
 #include <numeric>
 #include <string_view>
@@ -11,12 +12,13 @@ namespace assay {
 namespace {
 
 // The numbers of `[5, 7, 7, 7]` behind a phrase; none where there is no such list.
-std::vector<int64_t> list_behind(std::string_view text, std::string_view phrase) {
+std::vector<int64_t> list_behind(std::string text, std::string_view phrase) {
+  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   const size_t at = text.find(phrase);
-  if (at == std::string_view::npos) return {};
+  if (at == std::string::npos) return {};
   const size_t open = text.find('[', at + phrase.size());
   const size_t close = text.find(']', at);
-  if (open == std::string_view::npos || close == std::string_view::npos || close < open) return {};
+  if (open == std::string::npos || close == std::string::npos || close < open) return {};
   if (open > at + phrase.size() + 4) return {};  // of something else
   std::vector<int64_t> out;
   for (const std::string& part : split_any(text.substr(open + 1, close - open - 1), ",")) {
@@ -25,6 +27,17 @@ std::vector<int64_t> list_behind(std::string_view text, std::string_view phrase)
     out.push_back(static_cast<int64_t>(*number));
   }
   return out;
+}
+
+// `7 layers on the last stage`, `last stage has 7 layers`, `--decoder-last-pipeline-num-layers 7`.
+std::optional<int64_t> stated_of(const std::string& end, const std::string& clause,
+                                 int64_t layers) {
+  std::optional<double> n = number_before(clause, "layers on the " + end + " stage");
+  if (!n) n = number_before(clause, "layers in the " + end + " stage");
+  if (!n) n = number_after(clause, end + " stage has");
+  if (!n) n = number_after(clause, "decoder " + end + " pipeline num layers");
+  if (!n || *n < 1 || *n > static_cast<double>(layers) || *n != std::floor(*n)) return std::nullopt;
+  return static_cast<int64_t>(*n);
 }
 
 }  // namespace
@@ -42,18 +55,18 @@ std::optional<StageEnds> read_stage_ends(const std::string& text, int64_t layers
     }
     return std::nullopt;
   }
-  const std::string words = clause_words(text);
   StageEnds ends;
-  for (const std::string_view where : {"layers on the last stage", "layers in the last stage"}) {
-    if (const auto n = number_before(words, where)) ends.last = std::llround(*n);
+  for (const std::string& clause : clauses_of(clause_words(text))) {
+    if (says_any(clause, {"recompute", "recomputed", "offload", "offloaded", "checkpoint", "frozen",
+                          "not"})) {
+      continue;  // of something else
+    }
+    ends.first = stated_of("first", clause, layers).value_or(ends.first);
+    ends.last = stated_of("last", clause, layers).value_or(ends.last);
   }
-  for (const std::string_view where : {"layers on the first stage", "layers in the first stage"}) {
-    if (const auto n = number_before(words, where)) ends.first = std::llround(*n);
-  }
-  const bool some = ends.first > 0 || ends.last > 0;
-  if (!some || ends.first < 0 || ends.last < 0 || ends.first + ends.last > layers - pp + 2) {
-    return std::nullopt;
-  }
+  const int64_t stated = (ends.first > 0 ? 1 : 0) + (ends.last > 0 ? 1 : 0);
+  const int64_t left = layers - ends.first - ends.last;
+  if (stated == 0 || left < pp - stated || (stated == pp && left != 0)) return std::nullopt;
   return ends;
 }
 

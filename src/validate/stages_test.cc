@@ -25,6 +25,15 @@ TEST(Stages, AsPeopleWriteThem) {
   EXPECT_EQ(ends("layers/stage [26]", 24, 1), Ends(-1, -1));
   EXPECT_EQ(ends("99 layers on the last stage", 24, 2), Ends(-1, -1));
   EXPECT_EQ(ends("nothing of the kind", 24, 2), Ends(-1, -1));
+  EXPECT_EQ(ends("Layers/stage [11, 13]", 24, 2), Ends(11, 13));
+  EXPECT_EQ(ends("the last stage has 7 layers", 24, 4), Ends(0, 7));
+  EXPECT_EQ(ends("--decoder-last-pipeline-num-layers 5", 24, 4), Ends(0, 5));
+  EXPECT_EQ(ends("recompute 2 layers on the last stage", 24, 4), Ends(-1, -1));
+  EXPECT_EQ(ends("offload 3 layers in the first stage", 24, 4), Ends(-1, -1));
+  EXPECT_EQ(ends("22 layers on the last stage", 24, 4), Ends(-1, -1));  // none for one of three
+  EXPECT_EQ(ends("9e18 layers on the first stage; 9e18 layers on the last stage", 24, 4),
+            Ends(-1, -1));
+  EXPECT_EQ(ends("10 layers on the first stage; 10 layers on the last stage", 24, 2), Ends(-1, -1));
 }
 
 TEST(Stages, ReachThePlan) {

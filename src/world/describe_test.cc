@@ -479,8 +479,10 @@ TEST(Describe, WithoutRailsALeafHoldsFewNodes) {
   EXPECT_EQ(leaf({"cluster.fabric.rail_optimised=false"}), 4);
   EXPECT_EQ(leaf({"cluster.fabric.rail_optimised=false", "cluster.node.nics=2"}), 16);
   EXPECT_EQ(leaf({"cluster.fabric.rail_optimised=false", "cluster.fabric.nodes_per_leaf=9"}), 9);
+  EXPECT_EQ(leaf({"cluster.fabric=hdr-200", "cluster.fabric.rail_optimised=false"}), 2);
   Request meta;
   meta.inputs = {"llama-3.1-8b", "h100-24k-meta"};
+  meta.sets = {"cluster.fabric.rail_optimised=false"};  // as it is there
   EXPECT_EQ(describe(meta, catalog())->setting.cluster.fabric.nodes_per_leaf, 384);
 }
 

@@ -100,18 +100,18 @@ bool joins_nothing(const Cluster& c) {
   return c.fabric.kind == FabricKind::kNone && c.accelerators() > c.scaleup_domain();
 }
 
-// Without rails all ports of a node hang on one leaf: half of the usual 64 go down. Where somebody
-// takes the rails away and says no more, so many nodes share a leaf.
-constexpr int64_t kLeafPorts = 32;
-
-void rewire(Cluster& c, Assumptions& assume) {
-  const auto by_user = [&](const char* path) {
-    const std::string file = assume.file(path);
-    return !file.empty() && !file.starts_with("catalog/");
-  };
-  if (c.fabric.rail_optimised || !by_user("cluster.fabric.rail_optimised")) return;
-  if (by_user("cluster.fabric.nodes_per_leaf")) return;
-  c.fabric.nodes_per_leaf = std::max<int64_t>(1, kLeafPorts / std::max<int64_t>(1, c.node.nics));
+// Without rails all ports of a node hang on one leaf, where a railed leaf has one port of each. So
+// where somebody takes the rails away from a fabric and says no more, fewer nodes share a leaf.
+void rewire(Cluster& c, const Catalog& catalog, Assumptions& assume) {
+  Fabric before;
+  for (const Fabric& f : catalog.fabrics) {
+    if (f.name == c.fabric.name) before = f;
+  }
+  const std::string counted = assume.file("cluster.fabric.nodes_per_leaf");
+  const bool by_catalog = counted.empty() || counted == "catalog/fabrics.yaml";
+  if (c.fabric.rail_optimised || !before.rail_optimised || !by_catalog) return;
+  c.fabric.nodes_per_leaf =
+      std::max<int64_t>(1, c.fabric.nodes_per_leaf / std::max<int64_t>(1, c.node.nics));
   assume.add("cluster.fabric.nodes_per_leaf", fmt::format("{}", c.fabric.nodes_per_leaf),
              "without rails a leaf takes all ports of a node");
 }
@@ -127,7 +127,7 @@ void complete_fabric(Cluster& c, const Catalog& catalog, Assumptions& assume) {
     assume.add("cluster.fabric.degraded_speed", fmt::format("{}", kSlowLinkSpeed),
                "a link that lost half of its lanes");
   }
-  rewire(c, assume);
+  rewire(c, catalog, assume);
 }
 
 // Says what one of several needed numbers lacks.

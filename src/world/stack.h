@@ -45,7 +45,7 @@ struct Stack {
       1.2;                      // bytes moved by the optimizer over reading and writing its state
   double accumulate_bytes = 6;  // moved per parameter and micro-batch to add up gradients
 
-  int64_t finetune_document = 0;  // fine-tuning packs documents of so many tokens; zero: none
+  int64_t finetune_document = 0;  // tokens of the documents that its published fine-tuning packs
   double chunk_layers = 0;  // layers per interleaved chunk in its recipes; zero: no interleaving
   // Micro-batches per stage of a pipeline by default; zero: as many as there are sequences.
   double stage_microbatches = 0;
@@ -262,7 +262,7 @@ void fields(T& s, V&& visit) {
   visit("optimizer_traffic", s.optimizer_traffic, kPositive, "over reading and writing the state");
   visit("accumulate_bytes", s.accumulate_bytes, kNotNegative, "to add up gradients, per parameter");
   visit("finetune_document", s.finetune_document, Limits{0, 1e9},
-        "fine-tuning packs documents of so many tokens by default; zero: one a sequence");
+        "published fine-tuning of it packs documents of so many tokens; zero: one a sequence");
   visit("chunk_layers", s.chunk_layers, kNotNegative, "layers per interleaved chunk by default");
   visit("stage_microbatches", s.stage_microbatches, kNotNegative,
         "micro-batches per pipeline stage by default; zero: as many as sequences");
