@@ -14,16 +14,9 @@
 namespace assay {
 namespace {
 
-Derivation leaf(std::string name, double value, std::string unit, std::string equation, char mark,
+Derivation leaf(std::string name, double value, std::string unit, std::string how, char mark,
                 std::string source) {
-  return {std::move(name),
-          value,
-          std::move(unit),
-          std::move(equation),
-          mark,
-          std::move(source),
-          {},
-          ""};
+  return {std::move(name), value, std::move(unit), std::move(how), mark, std::move(source), {}, ""};
 }
 
 // A setting that a figure rests on. Whoever knows where it was stated puts its mark and source in.
@@ -77,7 +70,9 @@ Derivation flops_figure(const Subject& u) {
   active.equation = w.model.name;
   d.inputs = {std::move(active), count_of("sequence", w.seq, "workload.seq"),
               count_of("batch", w.global_batch, "workload.global_batch")};
-  if (w.document > 0) d.inputs.push_back(count_of("document", attended(w), "workload.document"));
+  if (attended(w) < w.seq) {
+    d.inputs.push_back(count_of("document", attended(w), "workload.document"));
+  }
   return d;
 }
 
@@ -225,7 +220,10 @@ Inputs pipeline_inputs(const Subject& u, Account a) {
                            "one micro-batch, what is not hidden; copies to the host, too"));
   }
   if (a == Account::kStageImbalance) {
-    inputs.push_back(count_of("layers", layer_count(u.s.workload.model), "workload.model.layers"));
+    const Stages split = stages_of(u.s.workload.model, u.p);
+    inputs.push_back(count_of("layers", split.layers, "workload.model.layers"));
+    inputs.push_back(count_of("layers of the last stage", stage_layers(split, u.l.pp - 1),
+                              split.last > 0 ? "plan.last_layers" : ""));
     inputs.push_back(count_of("vocabulary", u.s.workload.model.vocab, "workload.model.vocab"));
   }
   if (a == Account::kCommPipeline) {

@@ -548,10 +548,10 @@ TEST(Memory, ExpertLayersOfAStageAreCountedInClosedForm) {
 }
 
 // How many runs a pipeline has; each is checked against its stages.
-int64_t checked_runs(const Model& m, int64_t pp) {
+int64_t checked_runs(const Model& m, int64_t pp, int64_t first = 0, int64_t last = 0) {
   int64_t runs = 0, stage = 0;
   for (; stage < pp; ++runs) {
-    const Stages stages{layer_count(m), pp};
+    const Stages stages{layer_count(m), pp, first, last};
     const StageRun run = stage_run(m, stages, stage);
     EXPECT_EQ(run.first, stage);
     for (int64_t i = 0; i < run.count; ++i, ++stage) {
@@ -572,6 +572,9 @@ TEST(Memory, RunsOfStagesHoldWhatTheirStagesHold) {
     for (int64_t pp = 1; pp <= m.layers; ++pp) {
       m.experts = 0;
       EXPECT_LE(checked_runs(m, pp), 4) << m.layers << " " << pp;
+      if (pp > 2 && m.layers >= pp + 3) {
+        EXPECT_LE(checked_runs(m, pp, 1, 2), 4) << m.layers << " " << pp;
+      }
       m.experts = 8;
       for (m.dense_layers = 0; m.dense_layers <= 3; ++m.dense_layers) {
         for (m.moe_every = 1; m.moe_every <= 3; ++m.moe_every) checked_runs(m, pp);

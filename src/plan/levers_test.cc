@@ -144,7 +144,8 @@ TEST(Advice, PadsWidthsThatAreSlow) {
 // A head of 256,000 words: of 46 layers the last of four stages holds 10 rather than 11.
 TEST(Advice, TakesLayersOffTheStageWithTheHead) {
   Asked even{{"gemma-2-27b", "h100-64"}, {"plan.tp=2", "plan.pp=4", "plan.micro_batch=1"}};
-  const WhatIf* fewer = with_command(planned(even).levers, "plan.last_layers=10");
+  const PlanResult r = planned(even);
+  const WhatIf* fewer = with_command(r.levers, "plan.last_layers=10");
   ASSERT_NE(fewer, nullptr);
   EXPECT_LT(fewer->step_change, -0.02);
   expect_kept(even);
