@@ -12,7 +12,7 @@ bool offloads_parameters(const std::string& words) {
   return affirms(words, {"parameter offload", "param offload", "parameters offload",
                          "offload param", "offload parameters", "offload of parameters",
                          "offload params", "parameters offloaded", "params offloaded",
-                         "offload model", "offloading of parameters"});
+                         "offload model", "offloading of parameters", "weights offload"});
 }
 
 namespace {
@@ -202,24 +202,29 @@ void read_state_bytes(const std::string& words, Remarks& out) {
   }
   if (says(words, "experts replicated")) out.experts_whole = 1;
   out.fused_norms = claims_any(words, {"use fused rms norm", "fused rms norm"}).value_or(false);
-  out.fused_loss = affirms(words, {"liger", "fused linear cross entropy", "chunked cross entropy",
-                                   "cut cross entropy", "chunked loss", "loss in chunks",
-                                   "fused cross entropy", "unsloth"}) &&
-                   !says(words, "logits are kept");
+  out.fused_loss =
+      affirms(words, {"liger", "fused linear cross entropy", "chunked cross entropy",
+                      "cut cross entropy", "chunked loss", "loss in chunks", "fused cross entropy",
+                      "unsloth", "tiled logits", "tiled loss"}) &&
+      !says(words, "logits are kept");
 }
 
 void read_offloads(const std::string& words, Remarks& out) {
   if (offloads_parameters(words)) out.offload_parameters = 1;
   out.offload_layers = count_after(
       words, {"cpu offload layers", "offload layers", "cpu offloading num layers"}, 1e5);
-  if (affirms(words,
-              {"activation offload", "activation offloading", "offload activations",
-               "activations offloaded", "activation cpu offload", "activation cpu offloading"})) {
+  if (affirms(words, {"activation offload", "activation offloading", "offload activations",
+                      "activations offloaded", "activation cpu offload",
+                      "activation cpu offloading", "activation checkpoint offload",
+                      "activation checkpoints offloaded", "checkpoints offloaded"})) {
     out.offload_activations = 1;
   }
   if (affirms(words, {"optimizer offload",
                       "offload optimizer",
                       "optimizer states offloaded",
+                      "optimizer states offload",
+                      "optimizer state offload",
+                      "optimizer states and weights offload",
                       "optimizer state offloaded",
                       "offloading of parameters and optimizer",
                       "offloading of optimizer",

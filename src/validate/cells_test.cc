@@ -441,5 +441,21 @@ TEST(Cells, RemarksOnMemoryAndModel) {
   EXPECT_EQ(capacity("capacity_factor=-1"), std::nullopt);
 }
 
+// Words of long-sequence training, and of graphs that hold only part of a layer.
+TEST(Cells, TilesOffloadsAndPartialGraphs) {
+  const Remarks r = read_remarks(
+      "optimizer states and weights offload to CPU; tiled logits&loss; Tiled MLP; activation "
+      "checkpoint offload to CPU");
+  EXPECT_EQ(r.offload_optimizer, 1);
+  EXPECT_EQ(r.offload_parameters, 1);
+  EXPECT_EQ(r.offload_activations, 1);
+  EXPECT_TRUE(r.fused_loss);
+  EXPECT_EQ(read_remarks("optimizer states offload to CPU").offload_optimizer, 1);
+  EXPECT_EQ(read_remarks("CUDA graph of the dense modules only").cuda_graphs, false);
+  EXPECT_EQ(read_remarks("CUDA graph without effect (x=1)").cuda_graphs, false);
+  EXPECT_EQ(read_remarks("CUDA graphs for attention and dense modules").cuda_graphs, true);
+  EXPECT_EQ(read_remarks("CUDA graphs had no effect on memory").cuda_graphs, true);
+}
+
 }  // namespace
 }  // namespace assay

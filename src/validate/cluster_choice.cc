@@ -50,7 +50,10 @@ bool names_several(const Catalog& catalog, const std::string& text) {
     const Accelerator* named = contained(catalog, part);
     // The chip of a superchip is named beside it: `GH200: Grace CPU and H100`.
     const bool whole = first && first->name.starts_with("g");
-    if (first && named && named != first && !whole) return true;
+    // And a chip beside its cores: `trn1.32xlarge/trn1n.32xlarge NeuronCore-v2`.
+    const bool core =
+        first && named && named->vendor == "AWS" && named->architecture == first->architecture;
+    if (first && named && named != first && !whole && !core) return true;
     if (!first) first = named;
   }
   return false;
@@ -340,6 +343,10 @@ const Accelerator* as_counted(const Run& run, const Accelerator* found, const Ca
   return die ? die : found;
 }
 
+// A limit that is told without its watts: those that are told are 500 of 700 W on an H100 and 750
+// of 1,000 on a B200.
+constexpr double kUsualLimit = 0.75;
+
 }  // namespace
 
 const Accelerator* choose_accelerator(const Run& run, const Catalog& catalog) {
@@ -424,6 +431,12 @@ Cluster choose_cluster(const Run& run, const Accelerator& accelerator, const Cat
   cluster.node.accelerators = per_node;
   cluster.accelerator = accelerator;
   apply_scaleup(run, cluster.accelerator);
+  const std::string remarks = run.gpu + " ; " + run.notes;
+  const bool limited = claims_any(clause_words(remarks), {"power limited", "power capped"}) == true;
+  if (limited && !read_remarks(remarks).power_cap_w) {
+    cluster.accelerator.tdp = accelerator.tdp * kUsualLimit;
+    assumed.push_back(fmt::format("power limited to {:.0f} W", cluster.accelerator.tdp.v));
+  }
   if (run.gpu_mem_gb && std::abs(*run.gpu_mem_gb * 1e9 / accelerator.memory.v - 1) > 0.12) {
     cluster.accelerator.memory = Bytes(*run.gpu_mem_gb * 1e9);
   }

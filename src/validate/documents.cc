@@ -84,10 +84,10 @@ PackedCell read_packed(const std::string& text) {
       claims_any(words, {"document mask", "document masking", "intra document",
                          "intra document masking", "per document mask", "block diagonal mask",
                          "block diagonal attention", "block causal mask", "thd"});
-  out.apart =
-      masked.value_or(says_any(words, {"does not cross documents", "attention inside each sample",
-                                       "attention inside each document", "kept to documents",
-                                       "no cross document attention", "attention is short"}));
+  out.apart = masked.value_or(says_any(
+      words, {"does not cross documents", "attention inside each sample",
+              "attention inside each document", "kept to documents", "no cross document attention",
+              "attention is short", "attention nearly free", "packed short documents"}));
   out.documents = documents_told(text);
   for (const NamedData& d : kNamedData) {
     if (says(words, d.name)) out.tokens = d.tokens;

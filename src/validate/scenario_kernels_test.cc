@@ -261,5 +261,26 @@ TEST(Scenario, AcceleratorsAsPeopleAbbreviateThem) {
   EXPECT_EQ(named("Grace Hopper"), "gh200-96gb");
 }
 
+// A chip and its cores are one accelerator; a limit without watts is the usual one.
+TEST(Scenario, CoresOfAChipAndLimitsWithoutWatts) {
+  TrainingRun r = base();
+  r.gpu = "trn1.32xlarge/trn1n.32xlarge NeuronCore-v2";
+  EXPECT_EQ(mapped(r).setting.cluster.accelerator.name, "trn1-neuroncore");
+  r.gpu = "A100, V100";
+  EXPECT_FALSE(to_scenario(r, catalog()));
+  r.gpu = "NVIDIA B200 (power limited)";
+  EXPECT_EQ(mapped(r).setting.cluster.accelerator.tdp.v, 750);
+  r.gpu = "NVIDIA B200";
+  r.notes = "power limited to 600 W";
+  EXPECT_EQ(mapped(r).setting.cluster.accelerator.tdp.v, 600);
+  r.notes = "not power limited";
+  EXPECT_EQ(mapped(r).setting.cluster.accelerator.tdp.v, 1000);
+  r.framework = "LitGPT";
+  r.notes = "";
+  r.zero = "Fully-sharded ZeRO 3";
+  r.tp = 1;
+  EXPECT_EQ(mapped(r).setting.stack.sharding, "fsdp");
+}
+
 }  // namespace
 }  // namespace assay

@@ -198,7 +198,8 @@ const Stack* hardware_stack(const Catalog& catalog, const Accelerator& accelerat
 // Whether DeepSpeed's engine shards: it is named, or the stage is given as ZeRO where the framework
 // is one that runs on either engine.
 bool on_deepspeed(const std::string& words, const std::string& zero_words, const Stack* stack) {
-  if (says_any(words, {"fsdp", "fsdp2", "torchtitan", "fms fsdp"}) || says(zero_words, "fsdp")) {
+  if (says_any(words, {"fsdp", "fsdp2", "torchtitan", "fms fsdp"}) ||
+      says_any(zero_words, {"fsdp", "fully sharded"})) {
     return false;
   }
   if (says(words, "deepspeed") || says(zero_words, "deepspeed")) return true;
