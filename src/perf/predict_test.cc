@@ -11,6 +11,7 @@
 
 #include "perf/layer.h"
 #include "world/catalog.h"
+#include "world/describe.h"
 
 namespace assay {
 namespace {
@@ -523,6 +524,28 @@ TEST(Predict, NoRangeBeatsThePeak) {
   const Prediction r = predictor.predict(p);
   EXPECT_LE(r.mfu * (r.step / r.low), 1 + 1e-12);
   EXPECT_LE(r.low.v, r.step.v);
+}
+
+// Expert layers may wait for the host unless their graphs are captured: the slow end holds that,
+// for short layers, and nothing else moves.
+TEST(Predict, TheSlowEndHoldsTheHostOfExpertLayers) {
+  Request request;
+  request.inputs = {"qwen3-30b-a3b", "h100-64"};
+  request.sets = {"plan.tp=1", "plan.pp=1", "plan.ep=8", "plan.micro_batch=1"};
+  const auto d = describe(request, catalog());
+  ASSERT_TRUE(d);
+  Setting s = d->setting;
+  Plan p = d->plan;
+  const Prediction waits = Predictor(s).predict(p);
+  p.cuda_graphs = true;
+  const Prediction captured = Predictor(s).predict(p);
+  p.cuda_graphs = false;
+  s.stack.expert_host = s.stack.expert_host_latent = Seconds{};
+  const Prediction before = Predictor(s).predict(p);
+  EXPECT_EQ(waits.step.v, before.step.v);
+  EXPECT_EQ(waits.low.v, before.low.v);
+  EXPECT_GT(waits.high.v, 1.05 * before.high.v);
+  EXPECT_NEAR(captured.high.v / captured.step.v, before.high.v / before.step.v, 0.03);
 }
 
 }  // namespace

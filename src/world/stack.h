@@ -162,6 +162,9 @@ struct Stack {
   // Uncertainty and scale.
   double jitter = 0.004;  // slow-down per doubling of nodes: the slowest of many
   double spread = 0.2;    // 90 % half-width of held-out errors, natural logarithm
+  // Host time of an expert layer and pass where no graph is captured, as slow as it was seen; the
+  // slow end of a range holds it. With latent attention more.
+  Seconds expert_host, expert_host_latent;
 };
 
 // The part of fields() that memory.h reads.
@@ -237,6 +240,15 @@ void exchange_fields(T& s, V&& visit) {
 }
 
 template <class T, class V>
+void range_fields(T& s, V& visit) {
+  visit("jitter", s.jitter, kFraction, "slow-down per doubling of nodes");
+  visit("expert_host", s.expert_host, kNotNegative,
+        "slowest host time seen per expert layer and pass without captured graphs; zero: none");
+  visit("expert_host_latent", s.expert_host_latent, kNotNegative, "with latent attention");
+  visit("spread", s.spread, Limits{0, 2}, "90 % half-width of held-out errors, logarithm");
+}
+
+template <class T, class V>
   requires std::is_same_v<std::remove_const_t<T>, Stack>
 void fields(T& s, V&& visit) {
   visit("aliases", s.aliases, kAny, "words that select this stack");
@@ -302,8 +314,7 @@ void fields(T& s, V&& visit) {
         "copies of queries and keys that their norms take");
   visit("head_norm_backward", s.head_norm_backward, kNotNegative, "the same backward");
   memory_fields(s, visit);
-  visit("jitter", s.jitter, kFraction, "slow-down per doubling of nodes");
-  visit("spread", s.spread, Limits{0, 2}, "90 % half-width of held-out errors, logarithm");
+  range_fields(s, visit);
 }
 
 }  // namespace assay
