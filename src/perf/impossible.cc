@@ -56,18 +56,21 @@ Verdict enough_heads(const Setting& s, const Plan& p) {
 // Layers stated of the ends leave one at least to every stage between, and whole chunks.
 Verdict stated_ends(const Setting& s, const Plan& p) {
   if (p.first_layers == 0 && p.last_layers == 0) return std::nullopt;
-  const int64_t layers = layer_count(s.workload.model);
-  const int64_t ends = (p.first_layers > 0 ? 1 : 0) + (p.last_layers > 0 ? 1 : 0);
-  const int64_t left = layers - p.first_layers - p.last_layers;
   const std::string path = p.last_layers > 0 ? "plan.last_layers" : "plan.first_layers";
   if (p.pp == 1) {
     return Impossible{path, "one stage holds all layers", "leave it out, or state plan.pp"};
   }
-  if (left < (p.pp - ends) * p.vpp || (ends == p.pp && left != 0)) {
+  const Stages stages = stages_of(s.workload.model, p);
+  if (!stages.possible(p.vpp)) {
+    const int64_t most = stages.layers - stages.open_stages() * p.vpp;
     return Impossible{path,
-                      fmt::format("{} and {} layers at the ends leave {} of {} to {} stages",
-                                  p.first_layers, p.last_layers, left, layers, p.pp - ends),
-                      "let every chunk of a stage hold at least one layer, and all of them all"};
+                      fmt::format("{} layers at the ends leave {} of {} to the {} other stages",
+                                  p.first_layers + p.last_layers, stages.open_layers(),
+                                  stages.layers, stages.open_stages()),
+                      fmt::format("{} {}",
+                                  stages.open_stages() > 0 ? "keep the ends together at most"
+                                                           : "make them add up to",
+                                  most)};
   }
   if (p.first_layers % p.vpp != 0 || p.last_layers % p.vpp != 0) {
     return Impossible{path, fmt::format("vpp {} does not divide the layers of an end", p.vpp),

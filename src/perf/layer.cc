@@ -88,6 +88,7 @@ void attention_core(const Rank& r, LayerCost& c, const HeadSizes& z, double tp) 
     t.scores_forward = t.scores_forward * (1 - f) + w.scores_forward * f;
     t.scores_backward = t.scores_backward * (1 - f) + w.scores_backward * f;
   }
+  // Pairs that are masked are work, but of no use.
   if (reach > document) t.flops = t.flops * (keys_seen(m, document) / keys_seen(m, reach));
   c.forward.attention += t.forward;
   c.backward.attention += t.backward;

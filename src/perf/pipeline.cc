@@ -3,7 +3,6 @@
 #include <algorithm>
 
 namespace assay {
-
 namespace {
 
 // The layers that nothing is stated of, among the stages that nothing is stated of.
@@ -13,13 +12,17 @@ struct Rest {
 };
 
 Rest rest_of(const Stages& s) {
-  const int64_t stages = s.pp - (s.first > 0 ? 1 : 0) - (s.last > 0 ? 1 : 0);
+  const int64_t stages = s.open_stages();
   if (stages <= 0) return {};
-  const int64_t layers = s.layers - s.first - s.last;
-  return {layers / stages, layers % stages};
+  return {s.open_layers() / stages, s.open_layers() % stages};
 }
 
 }  // namespace
+
+bool Stages::possible(int64_t chunks) const {
+  const int64_t stages = open_stages();
+  return stages == 0 ? open_layers() == 0 : open_layers() >= stages * chunks;
+}
 
 bool Stages::even() const { return first == 0 && last == 0 && layers % pp == 0; }
 

@@ -10,12 +10,17 @@ namespace assay {
 // How `layers` are split among `pp` stages. The first and the last stage hold as many as is stated
 // of them, if anything is. The rest is split evenly; of a remainder the stages between take one
 // more first, since the ends also carry the embedding and the head.
-// REQUIRES: what is stated leaves the other stages something to hold.
+// REQUIRES, of whoever asks for a stage: possible().
 struct Stages {
   int64_t layers = 0;
   int64_t pp = 1;
   int64_t first = 0, last = 0;  // layers of the ends; zero: not stated
 
+  // Stages of which nothing is stated, and what is left for them.
+  int64_t open_stages() const { return pp - (first > 0 ? 1 : 0) - (last > 0 ? 1 : 0); }
+  int64_t open_layers() const { return layers - first - last; }
+  // Each of those gets a layer for each of its `chunks`, and all layers are held.
+  bool possible(int64_t chunks = 1) const;
   // All stages hold the same number of layers.
   bool even() const;
 };

@@ -48,7 +48,7 @@ bool outside(const Setting& s, const Layout& l, double useful_share) {
 }
 
 // The step over `paid`, if its expert layers wait for the host. Whether graphs are captured, no
-// description says for sure, and the same recipes take from 2 to 4.5 ms a layer and pass.
+// description says for sure, and the same recipes take from 2 to 6.5 ms a layer and pass.
 double waiting_experts(const Setting& s, const Plan& p, const Layout& l, Seconds paid) {
   const Model& m = s.workload.model;
   if (m.experts == 0 || p.cuda_graphs) return 0;

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cmath>
 #include <string_view>
 
+#include "base/text.h"
 #include "validate/text.h"
 
 namespace assay {
@@ -42,7 +42,7 @@ std::optional<double> decimal_before(std::string_view text, size_t at) {
 
 // Documents in one sequence, where that is told: `21.6 per pack`, `2.4 sequences per 128K row`.
 double documents_told(std::string text) {
-  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  for (char& c : text) c = lower(c);
   constexpr size_t kNear = 16;  // what they are in stands close behind
   for (const std::string_view what : {"", "sequences ", "documents ", "samples ", "examples "}) {
     const std::string phrase = std::string(what) + "per ";

@@ -1,11 +1,12 @@
 #include "validate/stages.h"
 
-#include <cctype>
 #include <cmath>
 #include <numeric>
 #include <string_view>
 #include <vector>
 
+#include "base/text.h"
+#include "perf/pipeline.h"
 #include "validate/text.h"
 
 namespace assay {
@@ -13,7 +14,7 @@ namespace {
 
 // The numbers of `[5, 7, 7, 7]` behind a phrase; none where there is no such list.
 std::vector<int64_t> list_behind(std::string text, std::string_view phrase) {
-  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  for (char& c : text) c = lower(c);
   const size_t at = text.find(phrase);
   if (at == std::string::npos) return {};
   const size_t open = text.find('[', at + phrase.size());
@@ -64,9 +65,8 @@ std::optional<StageEnds> read_stage_ends(const std::string& text, int64_t layers
     ends.first = stated_of("first", clause, layers).value_or(ends.first);
     ends.last = stated_of("last", clause, layers).value_or(ends.last);
   }
-  const int64_t stated = (ends.first > 0 ? 1 : 0) + (ends.last > 0 ? 1 : 0);
-  const int64_t left = layers - ends.first - ends.last;
-  if (stated == 0 || left < pp - stated || (stated == pp && left != 0)) return std::nullopt;
+  const bool stated = ends.first > 0 || ends.last > 0;
+  if (!stated || !Stages{layers, pp, ends.first, ends.last}.possible()) return std::nullopt;
   return ends;
 }
 

@@ -23,15 +23,15 @@ struct Plan {
   int64_t tp = 1;   // tensor parallel
   int64_t pp = 1;   // pipeline stages
   int64_t vpp = 1;  // model chunks per stage; above 1 the schedule is interleaved
-  int64_t first_layers = 0, last_layers = 0;  // of the end stages; zero: an even split
-  int64_t cp = 1;                             // context parallel
-  int64_t ep = 1;                             // expert parallel, inside tp x cp x dp
+  int64_t cp = 1;   // context parallel
+  int64_t ep = 1;   // expert parallel, inside tp x cp x dp
   int64_t etp = 0;  // tensor parallel inside an expert; zero: the stack's rule (tp, or 1 with ep)
   int64_t dp = 0;   // data parallel; zero: what is left of the accelerators
   int64_t micro_batch = 1;
   bool sequence_parallel = true;  // only with tp > 1
   ContextKind context = ContextKind::kRing;
   Schedule schedule = Schedule::kOneFOneB;
+  int64_t first_layers = 0, last_layers = 0;  // of the end stages; zero: an even split
   int64_t zero = 1;  // 0: replicated, 1: optimizer, 2: + gradients, 3: + weights (FSDP)
   int64_t sharding_group =
       0;  // ranks that one copy is sharded over; zero: all of dp (HSDP if less)

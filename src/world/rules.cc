@@ -103,13 +103,11 @@ bool joins_nothing(const Cluster& c) {
 // Without rails all ports of a node hang on one leaf, where a railed leaf has one port of each. So
 // where somebody takes the rails away from a fabric and says no more, fewer nodes share a leaf.
 void rewire(Cluster& c, const Catalog& catalog, Assumptions& assume) {
-  Fabric before;
-  for (const Fabric& f : catalog.fabrics) {
-    if (f.name == c.fabric.name) before = f;
-  }
+  const Fabric* named = find_fabric(catalog, c.fabric.name);
+  const bool railed = named ? named->rail_optimised : Fabric{}.rail_optimised;
   const std::string counted = assume.file("cluster.fabric.nodes_per_leaf");
   const bool by_catalog = counted.empty() || counted == "catalog/fabrics.yaml";
-  if (c.fabric.rail_optimised || !before.rail_optimised || !by_catalog) return;
+  if (c.fabric.rail_optimised || !railed || !by_catalog) return;
   c.fabric.nodes_per_leaf =
       std::max<int64_t>(1, c.fabric.nodes_per_leaf / std::max<int64_t>(1, c.node.nics));
   assume.add("cluster.fabric.nodes_per_leaf", fmt::format("{}", c.fabric.nodes_per_leaf),
