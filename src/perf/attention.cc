@@ -30,20 +30,25 @@ constexpr double kScoreBytesBackward = 13;
 double word(Precision p) { return p == Precision::kFp32 || p == Precision::kTf32 ? 2 : 1; }
 
 // Small heads do more softmax per FLOP, heads above 128 fall out of registers; fitted together with
-// the H200's efficiencies on 60 shapes (test/data/h200_attention.csv, data/h200/attention.csv).
+// the H200's efficiencies on 56 shapes (test/data/h200_attention.csv).
 constexpr double kHeadReference = 128;
-constexpr double kHeadExponent = 0.15;
-// cuDNN's kernel loses more: 0.71 to 0.78 of its rate at 64, 0.9 at 96, at 1,024 to 4,096 keys
-// (test/data/h200_attention_cudnn.csv), and as much inside whole models (h200_models.csv).
-constexpr double kVendorHeadExponent = 0.45;
+constexpr double kHeadExponent = 0.2;
+// cuDNN's kernel loses more (28 shapes, test/data/h200_attention_cudnn.csv).
+constexpr double kVendorHeadExponent = 0.4;
 constexpr double kWideHead = 0.87;  // portable; vendors' kernels: Kernels::attention_wide_backward
 // The first generation against the second, portable one: about 1.3 to 1.5 times slower forward and
 // twice backward in Triton, 1.7 to 3 times both in CUDA (FlashAttention-2, arXiv 2307.08691,
 // section 4.1, A100).
 constexpr double kEarlyForward = 1 / 1.4;
 constexpr double kEarlyBackward = 1 / 2.0;
-// Causal blocks have unequal length, so waves blur: this share of the last wave's loss remains.
+// Of the last wave's loss this share remains, where all blocks are alike.
 constexpr double kWaveLoss = 0.6;
+// Causal blocks have unequal length, from none to twice the mean: waves blur, and the last of the
+// long ones end about one mean block after the others.
+constexpr double kCausalTail = 1;
+// Keys that causal blocks meet on the diagonal and mask. They are in the `half` of the catalog,
+// whose kernels were all timed with a causal mask.
+constexpr double kDiagonal = 90;
 
 // Products of queries with keys, one for each head of each document.
 double products(const AttentionShape& s) {
@@ -54,6 +59,7 @@ double wave_fill(const AttentionShape& s, const Accelerator& a) {
   const double blocks = std::ceil(s.queries / kQueryBlock) * products(s);
   const double units = static_cast<double>(a.compute_units);
   const double waves = blocks / units;
+  if (s.causal) return std::max(waves / (std::max(waves, 1.0) + kCausalTail), 0.02);
   if (waves < 1) return std::max(waves, 0.02);
   const double loss = (std::ceil(waves) - waves) / std::ceil(waves);
   return 1 - kWaveLoss * loss;
@@ -64,23 +70,28 @@ AttentionTime fused(const AttentionShape& s, AttentionKernel kernel, const Accel
   const bool vendor = kernel == AttentionKernel::kVendor;
   const bool early = kernel == AttentionKernel::kEarly;
   const double mask = s.causal ? 0.5 : 1.0;
-  const double pairs = products(s) * s.queries * s.keys * mask;
-  const double flops = 2 * pairs * (s.qk_dim + s.v_dim);
+  const double work = 2 * products(s) * mask * (s.qk_dim + s.v_dim);
+  // Documents end anywhere: half a block of rows and of keys is computed for nothing.
+  const double rounded = s.documents > 1 ? kQueryBlock / 2 : 0;
+  const double flops = work * (s.queries + rounded) * (s.keys + rounded);
   const double width = std::min(s.qk_dim, kHeadReference) / kHeadReference;
   const double head = std::pow(width, vendor ? kVendorHeadExponent : kHeadExponent);
   const bool wide = s.qk_dim > kHeadReference;
   const double wide_forward = wide && !vendor ? kWideHead : 1;
   const double wide_backward = !wide ? 1 : vendor ? k.attention_wide_backward : kWideHead;
   const double rate = peak(a, s.precision).v * head * wave_fill(s, a);
-  const double visible = s.keys / (s.causal ? 1.5 * s.steps + 0.5 : s.steps);
+  const double visible = (s.keys + rounded) / (s.causal ? 1.5 * s.steps + 0.5 : s.steps);
   const double forward = (vendor ? k.attention_vendor_forward : k.attention_forward) *
                          (early ? kEarlyForward : 1) * wide_forward;
   const double backward = (vendor ? k.attention_vendor_backward : k.attention_backward) *
                           (early ? kEarlyBackward : 1) * wide_backward;
-  const double half_forward = vendor ? k.attention_vendor_half : k.attention_half_forward;
-  const double half_backward = vendor ? k.attention_vendor_half : k.attention_half_backward;
+  const auto half = [&](double causal) {
+    return s.causal ? causal : std::max(0.0, causal - kDiagonal);
+  };
+  const double half_forward = half(vendor ? k.attention_vendor_half : k.attention_half_forward);
+  const double half_backward = half(vendor ? k.attention_vendor_half : k.attention_half_backward);
   AttentionTime t;
-  t.flops = Flops(flops);
+  t.flops = Flops(work * s.queries * s.keys);
   t.forward = Seconds(flops / (rate * forward) * (1 + half_forward / visible)) + k.kernel_floor;
   t.backward =
       Seconds(2.5 * flops / (rate * backward) * (1 + half_backward / visible)) + 3 * k.kernel_floor;

@@ -49,14 +49,14 @@ Errors errors(const char* file, AttentionKernel kernel) {
 
 TEST(Attention, PortableKernelOnTheH200) {
   const Errors e = errors("h200_attention.csv", AttentionKernel::kPortable);
-  EXPECT_LE(median(e.forward), 0.12);
-  EXPECT_LE(median(e.backward), 0.12);
+  EXPECT_LE(median(e.forward), 0.06);
+  EXPECT_LE(median(e.backward), 0.04);
 }
 
 TEST(Attention, VendorKernelOnTheH200) {
   const Errors e = errors("h200_attention_cudnn.csv", AttentionKernel::kVendor);
-  EXPECT_LE(median(e.forward), 0.15);
-  EXPECT_LE(median(e.backward), 0.15);
+  EXPECT_LE(median(e.forward), 0.06);
+  EXPECT_LE(median(e.backward), 0.05);
 }
 
 // cuDNN's kernel on the H200 with heads of 128, 192 and 128, and 256.
@@ -85,9 +85,9 @@ TEST(Attention, WideHeadsOfTheVendorsKernel) {
   EXPECT_EQ(seen, 18);
 }
 
-// Flash attention 2 on the H200 over packed documents of 64 to 2,048 tokens: forward is slower than
-// told and backward faster; both together are right for uneven documents, and up to 57 % too slow
-// for even ones that fill the kernel's blocks.
+// Flash attention 2 on the H200 over packed documents of 64 to 2,048 tokens: right for uneven ones
+// and for those that end inside a block; even ones that fill the kernel's blocks are told up to
+// 71 % too slow.
 TEST(Attention, PackedDocuments) {
   const auto table = read_csv(std::string(ASSAY_ROOT) + "/test/data/h200_documents.csv");
   ASSERT_TRUE(table);
@@ -107,7 +107,7 @@ TEST(Attention, PackedDocuments) {
     const AttentionTime t = attention_time(s, AttentionKernel::kPortable, h200, kernels);
     const double measured = number("fwd_ms") + number("bwd_ms");
     const double error = std::abs((t.forward.v + t.backward.v) * 1e3 / measured - 1);
-    EXPECT_LE(error, 0.58) << number("document");
+    EXPECT_LE(error, 0.72) << number("document");
     if (number("spread") > 0) uneven.push_back(error);
     all.push_back(error);
   }
@@ -116,7 +116,7 @@ TEST(Attention, PackedDocuments) {
   EXPECT_LE(median(all), 0.2);
 }
 
-// Documents are sequences of their own to a fused kernel.
+// Documents are sequences of their own to a fused kernel, and end inside its blocks.
 TEST(Attention, DocumentsAreShortSequences) {
   const Accelerator& h100 = *find_accelerator(catalog(), "h100");
   const Kernels& kernels = *find_kernels(catalog(), h100.architecture);
@@ -128,8 +128,10 @@ TEST(Attention, DocumentsAreShortSequences) {
   for (const AttentionKernel kernel : {AttentionKernel::kVendor, AttentionKernel::kPortable}) {
     const AttentionTime a = attention_time(packed, kernel, h100, kernels);
     const AttentionTime b = attention_time(apart, kernel, h100, kernels);
-    EXPECT_EQ(a.forward.v, b.forward.v);
-    EXPECT_EQ(a.backward.v, b.backward.v);
+    EXPECT_EQ(a.flops.v, b.flops.v);
+    EXPECT_GT(a.forward, b.forward);
+    EXPECT_LT(a.forward, b.forward * 1.3);
+    EXPECT_LT(a.backward, b.backward * 1.3);
     EXPECT_LT(a.forward, attention_time(whole, kernel, h100, kernels).forward);
   }
 }

@@ -33,6 +33,10 @@ constexpr double kLeastClock = 0.3;
 // Attention draws with the share of the peak that it reaches, and this much at none: eight cases of
 // two kernels held on one H200 at 0.25 to 0.69 of it (test/data/h200_waits.csv).
 constexpr double kAttentionBase = 0.4;
+// Unfused scores stream through memory as fast as it goes, as long vectors do (587 W on the H200);
+// a layer's norms, activations and sums draw three quarters of that above idle (449 to 488 W: four
+// models eager against compiled, test/data/h200_small_models.csv), which is `power_memory`.
+constexpr double kStreaming = 4.0 / 3;
 
 // Vector arithmetic draws less than tensor cores at their own peak: a held fp32 matmul keeps the
 // burst clock on the H200 (data/h200/sustained.csv), bf16 and fp8 do not.
@@ -101,7 +105,8 @@ HeldClock held_clock(const Setting& s, Precision precision, const PassCost& p, d
   const double mean = unit * (p.matmul.v * k.power_matmul * share +
                               k.power_attention * (kAttentionBase * attention + at_peak));
   d.cores = mean * worst_draw(s.accelerators);
-  d.rest = unit * (memory * k.power_memory + idle * k.power_idle_wait);
+  const double moving = p.memory.v + p.scores.v * kStreaming;
+  d.rest = unit * (moving * k.power_memory + idle * k.power_idle_wait);
   d.exponent = k.power_exponent - 1;
   HeldClock c;
   c.cool = c.clock = solve_clock(d, 1);

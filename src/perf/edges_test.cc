@@ -88,6 +88,24 @@ TEST(Edges, TensorOverlapStaysInTheScaleUpDomain) {
   EXPECT_EQ(wire(16, true), wire(16, false));
 }
 
+// Attention and MLP side by side exchange once where one after the other exchange twice, move less
+// between matmuls and keep less; the matmuls are the same.
+TEST(Edges, BlocksSideBySide) {
+  Setting s = edge_setting("gpt-3-175b", "h100-1024", 128);
+  Plan p = split(s, 8, 8);
+  p.overlap_grad = p.overlap_param = false;
+  const Prediction apart = Predictor(s).predict(p);
+  const Bytes kept = Predictor(s).memory(p).activations;
+  s.workload.model.parallel_block = true;
+  const Prediction together = Predictor(s).predict(p);
+  const auto share = [&](Account a) { return together.ledger[a] / apart.ledger[a]; };
+  EXPECT_GT(share(Account::kCommTensor), 0.45);  // the head's exchanges stay
+  EXPECT_LT(share(Account::kCommTensor), 0.6);
+  EXPECT_LT(share(Account::kMemoryBound), 0.95);
+  EXPECT_NEAR(share(Account::kUseful), 1, 1e-9);
+  EXPECT_LT(Predictor(s).memory(p).activations, kept);
+}
+
 // An optimizer on the host must fit there.
 TEST(Edges, HostsHoldWhatIsOffloaded) {
   Setting s = edge_setting("gpt-3-175b", "h100-1024", 8);

@@ -174,6 +174,9 @@ void head_norms(const Rank& r, LayerCost& c, double width) {
   if (r.record) note(r, "memory", "norms of queries and keys", forward, backward);
 }
 
+// Side by side, attention and MLP share what stands before and after them. Experts stand alone.
+bool side_by_side(const Model& m) { return m.parallel_block && m.experts == 0; }
+
 void attention_block(const Rank& r, LayerCost& c) {
   const Model& m = r.s.workload.model;
   const HeadSizes z = head_sizes(m);
@@ -209,9 +212,10 @@ void attention_block(const Rank& r, LayerCost& c) {
   c.parameters += h * o + 2 * h;
   attention_core(r, c, z, tp);
   context_exchange(r, c, z, tp);
-  tensor_region(r, c);
+  if (!side_by_side(m)) tensor_region(r, c);
   if (m.head_norm) head_norms(r, c, z.q / tp + z.k / kv_tp);
-  const double rope = (z.q / tp + z.k / kv_tp) * 2 * r.word;
+  // Positions that are learned are added once; others turn queries and keys in every layer.
+  const double rope = m.learned_positions ? 0 : (z.q / tp + z.k / kv_tp) * 2 * r.word;
   stream(r, c, r.own * h * 5 * r.word + r.tokens * rope, r.own * h * 6 * r.word + r.tokens * rope);
   const double kv = (z.k + z.v) / kv_tp;
   double repeated = r.s.stack.expand_kv ? std::max(0.0, 2 * z.q / tp - kv) : 0;
@@ -252,9 +256,12 @@ void dense_mlp(const Rank& r, LayerCost& c) {
   mlp(r, c, r.tokens, static_cast<double>(r.s.workload.model.ffn), 1, static_cast<double>(r.l.tp),
       false);
   c.closing.tensor = tensor_region(r, c);
-  stream(r, c, r.own * h * 5 * r.word, r.own * h * 6 * r.word);
+  // No norm or residual of its own: one more term of the sum, and of the gradient at the norm.
+  const bool shared = side_by_side(r.s.workload.model);
+  const double one = r.own * h * r.word;
+  stream(r, c, one * (shared ? 1 : 5), one * (shared ? 3 : 6));
   if (r.s.workload.model.tanh_gelu && !r.p.compiled) written_gelu(r, c);
-  save_hidden(r, c, r.s.workload.lora_mlp);
+  if (!shared) save_hidden(r, c, r.s.workload.lora_mlp);
 }
 
 // `overhead`: host time of the way through the modules, counted in launches.

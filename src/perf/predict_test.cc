@@ -175,7 +175,7 @@ TEST(Adapters, PackedWeightsAreUnpackedInEveryPass) {
   const double memory = streaming(s).v;
   const double unpack = 6.98e9 * 18 * 3 / memory / (1 - s.stack.hand_loss);
   EXPECT_LT(packed - plain, unpack * 1.01);
-  EXPECT_GT(packed - plain, unpack * 0.8);
+  EXPECT_GT(packed - plain, unpack * 0.78);
   s.workload.lora_mlp = true;
   EXPECT_GT(Predictor(s).predict(p).step.v, packed * 1.02);
 }

@@ -41,7 +41,8 @@ Rank make_rank(const Setting& s, const Plan& p, const Layout& l, const Links& li
   const double tokens = static_cast<double>(p.micro_batch) * seq / static_cast<double>(l.cp);
   const bool split = l.tp > 1 && p.sequence_parallel;
   const bool plain = !s.workload.model.gated_mlp && s.stack.traffic_plain > 0;
-  const double traffic = plain ? s.stack.traffic_plain : s.stack.traffic;
+  const double written = plain ? s.stack.traffic_plain : s.stack.traffic;
+  const double traffic = p.compiled ? std::min(written, s.stack.traffic_compiled) : written;
   const double launches = (p.compiled ? s.stack.launches_compiled : 1.0) *
                           (p.cuda_graphs ? s.stack.launches_graphs : 1.0);
   return Rank{s,
@@ -52,7 +53,7 @@ Rank make_rank(const Setting& s, const Plan& p, const Layout& l, const Links& li
               split ? tokens / static_cast<double>(l.tp) : tokens,
               seq,
               word_bytes(p.precision),
-              traffic * (p.compiled ? s.stack.traffic_compiled : 1.0),
+              traffic,
               launches,
               streaming(s),
               s.workload.task == Task::kLora,

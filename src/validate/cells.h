@@ -85,7 +85,7 @@ struct Remarks {
   std::optional<int64_t> offload_layers;  // activations of that many layers go to the host
   std::optional<double> offload_activations, offload_optimizer, offload_parameters;
   std::optional<double> expert_skew, expert_capacity;
-  std::optional<bool> multi_token_prediction;
+  std::optional<bool> multi_token_prediction, parallel_block;
   std::optional<int64_t> micro_batch;  // `per_device_batch=3`
   std::optional<int64_t> lora_rank;
   std::optional<bool> lora_mlp;  // adapters on all projections, or only on attention's

@@ -413,6 +413,9 @@ TEST(Cells, RemarksOnMemoryAndModel) {
   EXPECT_EQ(read_remarks("LoRA r=64, all projections").lora_mlp, true);
   EXPECT_EQ(read_remarks("LoRA r=64, q v").lora_mlp, std::nullopt);
   EXPECT_EQ(read_remarks("w/o MTP; routing").multi_token_prediction, false);
+  EXPECT_EQ(read_remarks("ours: parallel transformer block, LAMB").parallel_block, true);
+  EXPECT_EQ(read_remarks("no parallel residual").parallel_block, false);
+  EXPECT_FALSE(read_remarks("MegaScale uses parallel transformer block").parallel_block);
   EXPECT_EQ(read_remarks("per_device_batch=3; chips inferred").micro_batch, 3);
   EXPECT_EQ(read_remarks("per_device_batch=?").micro_batch, std::nullopt);
   EXPECT_EQ(read_remarks("H100 96GB HBM2e 2.4TB/s, 500W power cap; x").power_cap_w, 500);

@@ -51,6 +51,18 @@ bool norms_heads(const std::string& name) {
          says_any(words, {"qwen 3", "gemma 3"});
 }
 
+// GPT-NeoX, Pythia, PaLM and Falcon of whatever size (Falcon3 is not one of them).
+bool side_by_side(const std::string& name) {
+  return says_any(plain_words(name), {"neox", "pythia", "palm", "falcon"});
+}
+
+// GPT-2, GPT-3, OPT and BERT, of whatever size, have an embedding of positions; what was named
+// after GPT later and turns queries and keys has a gated MLP or stands in the catalog.
+bool learns_positions(const std::string& name, const Model& m) {
+  return !m.gated_mlp && !side_by_side(name) &&
+         says_any(plain_words(name), {"gpt", "gpt2", "gpt3", "opt", "bert"});
+}
+
 // The catalog model of a name, also without what people append to it (`Llama-2-70B-LoRA`).
 const Model* named_model(const Catalog& catalog, const std::string& name) {
   if (const Model* m = find_model(catalog, name)) return m;
@@ -193,7 +205,9 @@ tl::expected<Model, Refusal> choose_model(const Run& run, const Catalog& catalog
   take(m.dense_layers, run.dense_layers);
   m.dense_layers = std::min(m.dense_layers, m.layers);
   if (!agrees) m.head_norm = norms_heads(run.model_name);
+  if (!agrees) m.parallel_block = side_by_side(run.model_name);
   if (!agrees || m.kind == ModelKind::kTransformer) fill_conventions(run, m, assumed);
+  if (!agrees) m.learned_positions = learns_positions(run.model_name, m);
   if (!agrees) fill_kv_heads(run, m, assumed);
   fill_head_size(run, m, assumed);
   if (m.kv_heads > m.heads || (m.kv_heads > 0 && m.heads % m.kv_heads != 0)) {

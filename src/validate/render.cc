@@ -173,8 +173,8 @@ std::string to_text(const ValidateReport& report, int width) {
              : fmt::format("\nNo source has {} rows: every row weighs the same.\n",
                            kLeastRowsPerSource);
   if (all.oom_rows > 0) {
-    out += fmt::format("Of {} runs that ran out of memory, {} are called fitting.\n", all.oom_rows,
-                       all.oom_called_fitting);
+    out += fmt::format("Of {} runs that ran out of memory, {} {} called fitting.\n", all.oom_rows,
+                       all.oom_called_fitting, all.oom_called_fitting == 1 ? "is" : "are");
   }
   return out + "\n" + verdict(all, width);
 }

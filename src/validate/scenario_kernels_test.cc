@@ -63,6 +63,27 @@ TEST(Scenario, MegatronFsdpOverlaps) {
   EXPECT_EQ(s.setting.stack.gradient_comm_bytes, 2);
 }
 
+// A framework's own name counts before the parts it took from others, and a family by its name.
+TEST(Scenario, StacksAndShapesByName) {
+  TrainingRun r = base();
+  r.framework = "FSDP + Megatron TP (metaseq)";
+  EXPECT_EQ(mapped(r).setting.stack.name, "metaseq");
+  r.framework = "MegaScale";
+  EXPECT_EQ(mapped(r).setting.stack.name, "megascale");
+  EXPECT_TRUE(mapped(r).plan.overlap_tp);
+  r.framework = "HAI-LLM (DualPipe)";
+  EXPECT_EQ(mapped(r).setting.stack.name, "hai-llm");
+  r.model_name = "Falcon 1.3B", r.gated_mlp = false;
+  EXPECT_TRUE(mapped(r).setting.workload.model.parallel_block);
+  EXPECT_FALSE(mapped(r).setting.workload.model.learned_positions);
+  r.model_name = "Falcon3 1.3B";
+  EXPECT_FALSE(mapped(r).setting.workload.model.parallel_block);
+  r.model_name = "GPT 1.3B";
+  EXPECT_TRUE(mapped(r).setting.workload.model.learned_positions);
+  r.gated_mlp = true;
+  EXPECT_FALSE(mapped(r).setting.workload.model.learned_positions);
+}
+
 TEST(Scenario, FsdpBesideAPipeline) {
   TrainingRun r = base();
   r.framework = "torchtitan";

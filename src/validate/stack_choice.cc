@@ -48,8 +48,6 @@ constexpr std::array kKnownNames = {
     KnownName{"nanotron", "3d"},
     KnownName{"picotron", "3d"},
     KnownName{"primus", "3d"},
-    KnownName{"megascale", "3d"},
-    KnownName{"hai llm", "3d"},
     KnownName{"colossalai", "3d"},
     KnownName{"colossal ai", "3d"},
     KnownName{"internevo", "3d"},
@@ -316,6 +314,9 @@ std::string framework_words(const std::string& cell) {
     const size_t at = words.find(aside);
     if (at != std::string::npos) words = words.substr(0, at + 1) + words.substr(at + aside.size());
   }
+  // `FSDP + Megatron TP` took its tensor parallelism from there, not its loop.
+  const size_t part = says(words, "fsdp") ? words.find(" megatron tp ") : std::string::npos;
+  if (part != std::string::npos) words.erase(part, std::string_view(" megatron tp").size());
   return words;
 }
 

@@ -135,11 +135,11 @@ TEST(Validate, RunsOfOtherSources) {
   const ValidateReport report = run_validate(*table, catalog());
   const GroupStats& all = report.groups.front();
   EXPECT_GE(static_cast<double>(all.predicted), 0.98 * static_cast<double>(all.usable));
-  EXPECT_GE(all.sources, 172);
-  EXPECT_LT(*all.median, 0.164);
+  EXPECT_GE(all.sources, 192);
+  EXPECT_LT(*all.median, 0.166);
   EXPECT_LT(*all.p90, 0.340);
-  EXPECT_LT(std::abs(*all.bias), 0.068);
-  EXPECT_LT(*all.memory_median, 0.096);
+  EXPECT_LT(std::abs(*all.bias), 0.064);
+  EXPECT_LT(*all.memory_median, 0.101);
   for (const GroupStats& g : report.groups) {
     if (g.kind == "source" && g.name == "llm-foundry") {
       EXPECT_LT(*g.p90, 0.18);

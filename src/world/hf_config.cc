@@ -123,6 +123,7 @@ class ConfigReader {
     const bool gpt2 = type == "gpt2" && word("activation_function").empty();  // its default
     model_.tanh_gelu =
         gpt2 || word("activation_function") == "gelu_new" || word("hidden_act") == "gelu_new";
+    model_.parallel_block = parallel_block(type);
     windows(type);
     if (type.find("t5") != std::string::npos) encoder_decoder("num_layers", "num_decoder_layers");
     if (type.find("bart") != std::string::npos) encoder_decoder("encoder_layers", "decoder_layers");
@@ -281,6 +282,16 @@ class ConfigReader {
     const std::string projection = word("feed_forward_proj");  // T5: gated-gelu or relu
     if (!projection.empty()) return projection.starts_with("gated");
     return defaults_.gated;
+  }
+
+  // By the code of the class; GPT-NeoX, Falcon and StableLM have a switch.
+  bool parallel_block(const std::string& type) const {
+    if (type == "gptj" || type == "codegen" || type == "phi" || type == "phi-msft") return true;
+    if (type.starts_with("cohere")) return true;
+    if (type == "gpt_neox") return flag("use_parallel_residual").value_or(true);
+    if (type.starts_with("stablelm")) return flag("use_parallel_residual").value_or(false);
+    if (!type.starts_with("falcon") && !type.starts_with("RefinedWeb")) return false;
+    return flag("new_decoder_architecture").value_or(false) || flag("parallel_attn").value_or(true);
   }
 
   void attention_heads(const std::string& type) {

@@ -80,6 +80,9 @@ TEST(HfConfig, DetailsOfFamilies) {
   EXPECT_NEAR(from_file("gemma3").window_layers, 5.0 / 6, 1e-9);
   EXPECT_EQ(from_file("gpt_oss").window_layers, 0.5);
   EXPECT_EQ(from_file("falcon").kv_heads, 1);
+  EXPECT_TRUE(from_file("falcon").parallel_block);
+  EXPECT_TRUE(from_file("gpt_neox").parallel_block);
+  EXPECT_FALSE(from_file("gpt2").parallel_block);
   EXPECT_FALSE(from_file("bert").causal);
   EXPECT_TRUE(from_file("gpt2").learned_positions);
   EXPECT_EQ(from_file("t5").encoder_layers, 24);

@@ -33,7 +33,7 @@ struct Stack {
   bool experts_portable = false;   // by PyTorch's grouped kernel, not by a vendor's library
   double traffic = 1;              // bytes moved by memory-bound ops over the fully fused minimum
   double traffic_plain = 0;        // the same for models without a gated MLP; zero: as `traffic`
-  double traffic_compiled = 0.85;  // share of that traffic left under the graph compiler
+  double traffic_compiled = 1.8;   // of what the graph compiler fuses, however it was written
   double score_traffic = 1;        // unfused attention: bytes moved per score over a fused softmax
   bool gathers_masked = false;     // the head sees masked positions only, not all
   double loss_traffic = 16;        // bytes moved per logit, forward and backward
@@ -262,7 +262,8 @@ void fields(T& s, V&& visit) {
   visit("experts_portable", s.experts_portable, kAny, "experts by PyTorch's grouped kernel");
   visit("traffic", s.traffic, kPositive, "memory-bound traffic over the fused minimum");
   visit("traffic_plain", s.traffic_plain, kNotNegative, "for ungated models; 0: as traffic");
-  visit("traffic_compiled", s.traffic_compiled, kFraction, "share left when compiled");
+  visit("traffic_compiled", s.traffic_compiled, kNotNegative,
+        "bytes of compiled layers over the same");
   visit("score_traffic", s.score_traffic, kPositive, "unfused attention, over a fused softmax");
   visit("gathers_masked", s.gathers_masked, kAny, "head on masked positions only");
   visit("loss_traffic", s.loss_traffic, kNotNegative, "bytes per logit, forward and backward");

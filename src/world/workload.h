@@ -39,7 +39,10 @@ struct Model {
   int64_t moe_every = 1;     // 2: every second layer has experts
   bool head_norm = false;    // queries and keys are normalised head by head (Qwen3, Gemma 3)
   bool expert_bias = false;  // experts add biases and clamp their gate (GPT-OSS)
-  bool tanh_gelu = false;    // the MLP's GELU by tanh (GPT-2, GPT-J), a formula in some model code
+  // Attention and MLP read one norm of one input and are added to it together (GPT-J, PaLM,
+  // Falcon): tensor parallel ranks exchange once a layer and pass.
+  bool parallel_block = false;
+  bool tanh_gelu = false;  // the MLP's GELU by tanh (GPT-2, GPT-J), a formula in some model code
   // Multi-head latent attention (DeepSeek); kv_lora_rank = 0 is ordinary attention.
   int64_t q_lora_rank = 0;
   int64_t kv_lora_rank = 0;
@@ -84,6 +87,8 @@ void fields(T& m, V&& visit) {
   visit("moe_every", m.moe_every, Limits{1, 1000}, "every n-th layer has experts");
   visit("head_norm", m.head_norm, kAny, "queries and keys are normalised by head (Qwen3)");
   visit("expert_bias", m.expert_bias, kAny, "experts add biases and clamp their gate (GPT-OSS)");
+  visit("parallel_block", m.parallel_block, kAny,
+        "attention and MLP side by side, one sum (GPT-J, PaLM)");
   visit("tanh_gelu", m.tanh_gelu, kAny, "GELU by tanh, written out in some model code (GPT-2)");
   visit("q_lora_rank", m.q_lora_rank, kDim, "latent attention: query rank");
   visit("kv_lora_rank", m.kv_lora_rank, kDim, "latent attention: key-value rank");
