@@ -46,8 +46,7 @@ constexpr double kWaveLoss = 0.6;
 // Causal blocks have unequal length, from none to twice the mean: waves blur, and the last of the
 // long ones end about one mean block after the others.
 constexpr double kCausalTail = 1;
-// Keys that causal blocks meet on the diagonal and mask. They are in the `half` of the catalog,
-// whose kernels were all timed with a causal mask.
+// Keys that causal blocks meet on the diagonal and mask. They are in the `half` of the catalog.
 constexpr double kDiagonal = 90;
 
 // Products of queries with keys, one for each head of each document.
@@ -55,14 +54,18 @@ double products(const AttentionShape& s) {
   return static_cast<double>(s.batch * s.heads) * s.documents;
 }
 
+// Of the blocks of keys that arrive, those on the diagonal: one round a ring.
+double on_diagonal(const AttentionShape& s) { return s.causal ? 1 / s.steps : 0; }
+
 double wave_fill(const AttentionShape& s, const Accelerator& a) {
   const double blocks = std::ceil(s.queries / kQueryBlock) * products(s);
   const double units = static_cast<double>(a.compute_units);
   const double waves = blocks / units;
-  if (s.causal) return std::max(waves / (std::max(waves, 1.0) + kCausalTail), 0.02);
-  if (waves < 1) return std::max(waves, 0.02);
+  const double uneven = waves / (std::max(waves, 1.0) + kCausalTail);
   const double loss = (std::ceil(waves) - waves) / std::ceil(waves);
-  return 1 - kWaveLoss * loss;
+  const double even = waves < 1 ? waves : 1 - kWaveLoss * loss;
+  const double share = on_diagonal(s);
+  return std::max(share * uneven + (1 - share) * even, 0.02);
 }
 
 AttentionTime fused(const AttentionShape& s, AttentionKernel kernel, const Accelerator& a,
@@ -71,9 +74,10 @@ AttentionTime fused(const AttentionShape& s, AttentionKernel kernel, const Accel
   const bool early = kernel == AttentionKernel::kEarly;
   const double mask = s.causal ? 0.5 : 1.0;
   const double work = 2 * products(s) * mask * (s.qk_dim + s.v_dim);
-  // Documents end anywhere: half a block of rows and of keys is computed for nothing.
+  // Documents end anywhere: half a block of rows and of keys is computed for nothing. Ranks that
+  // share a document share that.
   const double rounded = s.documents > 1 ? kQueryBlock / 2 : 0;
-  const double flops = work * (s.queries + rounded) * (s.keys + rounded);
+  const double flops = work * s.queries * (1 + rounded / s.keys) * (s.keys + rounded);
   const double width = std::min(s.qk_dim, kHeadReference) / kHeadReference;
   const double head = std::pow(width, vendor ? kVendorHeadExponent : kHeadExponent);
   const bool wide = s.qk_dim > kHeadReference;
@@ -85,9 +89,8 @@ AttentionTime fused(const AttentionShape& s, AttentionKernel kernel, const Accel
                          (early ? kEarlyForward : 1) * wide_forward;
   const double backward = (vendor ? k.attention_vendor_backward : k.attention_backward) *
                           (early ? kEarlyBackward : 1) * wide_backward;
-  const auto half = [&](double causal) {
-    return s.causal ? causal : std::max(0.0, causal - kDiagonal);
-  };
+  const double unmasked = s.window ? 0 : kDiagonal * (1 - on_diagonal(s));
+  const auto half = [&](double causal) { return std::max(0.0, causal - unmasked); };
   const double half_forward = half(vendor ? k.attention_vendor_half : k.attention_half_forward);
   const double half_backward = half(vendor ? k.attention_vendor_half : k.attention_half_backward);
   AttentionTime t;

@@ -18,6 +18,7 @@ struct AttentionShape {
   double keys = 0;       // tokens they attend to, before the causal mask and the window
   double steps = 1;      // a ring's: blocks of keys that arrive one after the other
   bool causal = true;
+  bool window = false;  // all keys of a window, which masks at both of its ends
   Precision precision = Precision::kBf16;
   double score_traffic = 1;  // Stack::score_traffic
   double saved_scores = 5;   // Stack::saved_scores

@@ -31,16 +31,16 @@ TEST(Clocks, HeldBesideMemoryBoundWork) {
     return std::stod(std::string(table->cell(row, column)));
   };
   constexpr double kBurst = 1.41e-3;  // s; the median of the table, in which three are noisy
-  Setting s = one_h200();
-  s.kernels.power_memory = 0.745;  // vectors added at 4.25 TB/s: 587 W, more than a layer's kernels
+  const Setting s = one_h200();
   int seen = 0;
   for (const CsvRow& row : table->rows) {
     if (table->cell(row, "data") == "zero") continue;  // no bit changes: 429 W
     PassCost p;
     p.matmul = Seconds(kBurst);
     p.matmul_peak = Flops(2 * std::pow(8192, 3)) / peak(s.cluster.accelerator, Precision::kBf16);
-    p.memory = Seconds(number(row, "adds") * number(row, "add_ms") * 1e-3);
-    const double held = held_clock(s, Precision::kBf16, p, (p.matmul + p.memory).v).clock;
+    p.scores = Seconds(number(row, "adds") * number(row, "add_ms") * 1e-3);  // they stream alike
+    p.attention = p.scores;
+    const double held = held_clock(s, Precision::kBf16, p, (p.matmul + p.scores).v).clock;
     EXPECT_NEAR(held / (kBurst / (number(row, "matmul_ms") * 1e-3)), 1, 0.05)
         << table->cell(row, "data") << ' ' << number(row, "adds");
     ++seen;
@@ -49,13 +49,11 @@ TEST(Clocks, HeldBesideMemoryBoundWork) {
 }
 
 // Between waits of a tenth to a half of the time, spinning or copying as a collective does, clocks
-// recover as the mean draw says, down to waits of 0.1 ms. With the draw of this card's own matmuls,
-// which is a tenth below the one that runs are predicted with: the waits are tested, not it.
+// recover as the mean draw says, down to waits of 0.1 ms.
 TEST(Clocks, HeldBetweenWaits) {
   const Result<CsvTable> table = read_csv(std::string(ASSAY_ROOT) + "/test/data/h200_waits.csv");
   ASSERT_TRUE(table);
-  Setting s = one_h200();
-  s.kernels.power_matmul = 1.75;
+  const Setting s = one_h200();
   constexpr double kBurst = 0.591e-3;  // s, 4096 x 7168 x 8192
   int seen = 0;
   for (const CsvRow& row : table->rows) {

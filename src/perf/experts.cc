@@ -65,7 +65,7 @@ void dispatch_by_masks(const Rank& r, LayerCost& c, double mine, double copies) 
 // sum. A copy reads and writes each of them once.
 void permute(const Rank& r, LayerCost& c, double rows) {
   const Stack& st = r.s.stack;
-  const double fused = r.p.compiled ? std::min(1.0, st.traffic_compiled / st.traffic) : 1.0;
+  const double fused = r.traffic / moved_between(r.s, false).times;
   const double copies = (r.l.ep > 1 ? st.permute_passes : st.permute_local) * fused;
   const Bytes copy(rows * static_cast<double>(r.s.workload.model.hidden) * 2 * r.word);
   const Seconds forward = copy * copies / r.memory;

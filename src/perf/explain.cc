@@ -8,6 +8,7 @@
 #include "perf/layer.h"
 #include "perf/memory.h"
 #include "perf/predict.h"
+#include "perf/rank.h"
 #include "perf/step.h"
 #include "world/model_size.h"
 
@@ -117,7 +118,6 @@ const char* op_kind(Account a) {
 }
 
 using Inputs = std::vector<Derivation>;
-
 Inputs memory_inputs(const Subject& u) {
   return {given("memory bandwidth", u.s.cluster.accelerator.memory_bandwidth.v, "B/s",
                 "cluster.accelerator.memory_bandwidth"),
@@ -316,6 +316,7 @@ void append(Inputs& to, Inputs more) { to.insert(to.end(), more.begin(), more.en
 Inputs account_inputs(const Subject& u, Account a) {
   Inputs inputs;
   const Stack& st = u.s.stack;
+  const Moved moved = moved_between(u.s, u.p.compiled);
   switch (a) {
     case Account::kUseful:
       return {flops_figure(u), peak_figure(u), count_of("accelerators", u.l.ranks)};
@@ -325,6 +326,7 @@ Inputs account_inputs(const Subject& u, Account a) {
     case Account::kMemoryBound:
       inputs = kernel_inputs(u, a);
       append(inputs, memory_inputs(u));
+      inputs.push_back(given("over the fused minimum", moved.times, "", moved.path));
       return inputs;
     case Account::kOptimizer:
       inputs = memory_inputs(u);

@@ -80,6 +80,7 @@ void attention_core(const Rank& r, LayerCost& c, const HeadSizes& z, double tp) 
     local.keys = static_cast<double>(m.window);
     local.steps = 1;
     local.causal = false;  // nearly every query of a long sequence sees the whole window
+    local.window = true;
     const AttentionTime w = attention_time(local, kernel, r.s.cluster.accelerator, r.s.kernels);
     const double f = m.window_layers;
     t.forward = t.forward * (1 - f) + w.forward * f;
@@ -174,6 +175,10 @@ void head_norms(const Rank& r, LayerCost& c, double width) {
   if (r.record) note(r, "memory", "norms of queries and keys", forward, backward);
 }
 
+// Positions that are learned are added once, and biases to scores inside attention; others turn
+// queries and keys in every layer.
+bool turns_heads(const Model& m) { return m.rotary && !m.learned_positions; }
+
 // Side by side, attention and MLP share what stands before and after them. Experts stand alone.
 bool side_by_side(const Model& m) { return m.parallel_block && m.experts == 0; }
 
@@ -214,12 +219,12 @@ void attention_block(const Rank& r, LayerCost& c) {
   context_exchange(r, c, z, tp);
   if (!side_by_side(m)) tensor_region(r, c);
   if (m.head_norm) head_norms(r, c, z.q / tp + z.k / kv_tp);
-  // Positions that are learned are added once; others turn queries and keys in every layer.
-  const double rope = m.learned_positions ? 0 : (z.q / tp + z.k / kv_tp) * 2 * r.word;
+  const double turned = turns_heads(m) ? z.q / tp + z.k / kv_tp : 0;
+  const double rope = turned * 2 * r.word;
   stream(r, c, r.own * h * 5 * r.word + r.tokens * rope, r.own * h * 6 * r.word + r.tokens * rope);
   const double kv = (z.k + z.v) / kv_tp;
   double repeated = r.s.stack.expand_kv ? std::max(0.0, 2 * z.q / tp - kv) : 0;
-  if (r.s.stack.fused_qkv) repeated += z.q / tp + z.k / kv_tp;  // before they are rotated
+  if (r.s.stack.fused_qkv) repeated += turned;  // queries and keys as they were before
   save_heads(r, c, 2 * z.q / tp, kv, repeated);
   save_hidden(r, c, true);
 }

@@ -36,13 +36,19 @@ double gathered_bytes(const Setting& s, const Plan& p) {
                              : st.weight_comm_bytes;
 }
 
+Moved moved_between(const Setting& s, bool compiled) {
+  const Stack& st = s.stack;
+  const bool plain = !s.workload.model.gated_mlp && st.traffic_plain > 0;
+  const Moved written =
+      plain ? Moved{st.traffic_plain, "stack.traffic_plain"} : Moved{st.traffic, "stack.traffic"};
+  if (!compiled || written.times <= st.traffic_compiled) return written;
+  return {st.traffic_compiled, "stack.traffic_compiled"};
+}
+
 Rank make_rank(const Setting& s, const Plan& p, const Layout& l, const Links& links) {
   const double seq = static_cast<double>(s.workload.seq);
   const double tokens = static_cast<double>(p.micro_batch) * seq / static_cast<double>(l.cp);
   const bool split = l.tp > 1 && p.sequence_parallel;
-  const bool plain = !s.workload.model.gated_mlp && s.stack.traffic_plain > 0;
-  const double written = plain ? s.stack.traffic_plain : s.stack.traffic;
-  const double traffic = p.compiled ? std::min(written, s.stack.traffic_compiled) : written;
   const double launches = (p.compiled ? s.stack.launches_compiled : 1.0) *
                           (p.cuda_graphs ? s.stack.launches_graphs : 1.0);
   return Rank{s,
@@ -53,7 +59,7 @@ Rank make_rank(const Setting& s, const Plan& p, const Layout& l, const Links& li
               split ? tokens / static_cast<double>(l.tp) : tokens,
               seq,
               word_bytes(p.precision),
-              traffic,
+              moved_between(s, p.compiled).times,
               launches,
               streaming(s),
               s.workload.task == Task::kLora,

@@ -64,6 +64,13 @@ void save_hidden(const Rank& r, LayerCost& c, bool adapted);
 void mlp(const Rank& r, LayerCost& c, double tokens, double f, double groups, double split,
          bool expert);
 
+// What layers move between their matmuls over the fused minimum, and the setting that says so.
+struct Moved {
+  double times;
+  const char* path;
+};
+Moved moved_between(const Setting&, bool compiled);
+
 // experts.cc: router, experts and the exchange of tokens.
 void expert_mlp(const Rank& r, LayerCost& c);
 

@@ -57,7 +57,7 @@ TEST(Unfused, LayerOnTheH200) {
   }
   ASSERT_EQ(errors.size(), 17u);
   std::sort(errors.begin(), errors.end());
-  EXPECT_LE(errors[errors.size() / 2], 0.06);
+  EXPECT_LE(errors[errors.size() / 2], 0.06);  // fp16 is 5 % too fast with this card's own draw
 }
 
 }  // namespace

@@ -328,9 +328,11 @@ Remarks read_remarks(const std::string& text) {
   read_routing(text, words, out);
   out.multi_token_prediction = claims_any(words, {"mtp", "multi token prediction"});
   // `MegaScale uses ...` stands beside the runs of what it is compared with, too.
-  if (!says_any(words, {"uses parallel transformer block", "uses a parallel transformer block"})) {
+  if (!says(words, "megascale uses parallel transformer block") || says(words, "| megascale |")) {
     out.parallel_block =
-        claims_any(words, {"parallel transformer block", "parallel block", "parallel residual"});
+        claims_any(words, {"parallel transformer block", "parallel transformer blocks",
+                           "parallel residual", "parallel attention and mlp",
+                           "parallel attention and ffn", "parallel attention and feed forward"});
   }
   out.micro_batch = count_after(words,
                                 {"per device batch size", "per device batch", "local batch size",

@@ -416,6 +416,7 @@ TEST(Cells, RemarksOnMemoryAndModel) {
   EXPECT_EQ(read_remarks("ours: parallel transformer block, LAMB").parallel_block, true);
   EXPECT_EQ(read_remarks("no parallel residual").parallel_block, false);
   EXPECT_FALSE(read_remarks("MegaScale uses parallel transformer block").parallel_block);
+  EXPECT_FALSE(read_remarks("tensor parallel block size 4").parallel_block);
   EXPECT_EQ(read_remarks("per_device_batch=3; chips inferred").micro_batch, 3);
   EXPECT_EQ(read_remarks("per_device_batch=?").micro_batch, std::nullopt);
   EXPECT_EQ(read_remarks("H100 96GB HBM2e 2.4TB/s, 500W power cap; x").power_cap_w, 500);

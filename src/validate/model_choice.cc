@@ -51,16 +51,21 @@ bool norms_heads(const std::string& name) {
          says_any(words, {"qwen 3", "gemma 3"});
 }
 
-// GPT-NeoX, Pythia, PaLM and Falcon of whatever size (Falcon3 is not one of them).
+// Families whose attention and MLP stand side by side, of whatever size.
 bool side_by_side(const std::string& name) {
-  return says_any(plain_words(name), {"neox", "pythia", "palm", "falcon"});
+  const std::string words = plain_words(name);
+  if (says_any(words, {"falcon 3", "falcon h1", "falcon mamba"})) return false;
+  return says_any(words, {"neox", "gptneox", "gpt j", "gptj", "pythia", "palm", "falcon", "codegen",
+                          "phi 1", "phi 2"});
 }
 
 // GPT-2, GPT-3, OPT and BERT, of whatever size, have an embedding of positions; what was named
-// after GPT later and turns queries and keys has a gated MLP or stands in the catalog.
-bool learns_positions(const std::string& name, const Model& m) {
-  return !m.gated_mlp && !side_by_side(name) &&
-         says_any(plain_words(name), {"gpt", "gpt2", "gpt3", "opt", "bert"});
+// after them later has a gated MLP or says that it turns queries and keys.
+bool learns_positions(const Run& run, const Model& m) {
+  const std::string words = plain_words(run.model_name);
+  if (m.gated_mlp || side_by_side(run.model_name)) return false;
+  if (says_any(words + plain_words(run.notes), {"rope", "rotary"})) return false;
+  return says_any(words, {"gpt", "gpt2", "gpt3", "nanogpt", "opt", "bert", "roberta"});
 }
 
 // The catalog model of a name, also without what people append to it (`Llama-2-70B-LoRA`).
@@ -207,7 +212,8 @@ tl::expected<Model, Refusal> choose_model(const Run& run, const Catalog& catalog
   if (!agrees) m.head_norm = norms_heads(run.model_name);
   if (!agrees) m.parallel_block = side_by_side(run.model_name);
   if (!agrees || m.kind == ModelKind::kTransformer) fill_conventions(run, m, assumed);
-  if (!agrees) m.learned_positions = learns_positions(run.model_name, m);
+  if (!agrees) m.learned_positions = learns_positions(run, m);
+  if (!agrees) m.rotary = !says_any(plain_words(run.model_name), {"bloom", "mpt", "t5", "mt5"});
   if (!agrees) fill_kv_heads(run, m, assumed);
   fill_head_size(run, m, assumed);
   if (m.kv_heads > m.heads || (m.kv_heads > 0 && m.heads % m.kv_heads != 0)) {

@@ -76,6 +76,11 @@ TEST(Scenario, StacksAndShapesByName) {
   r.model_name = "Falcon 1.3B", r.gated_mlp = false;
   EXPECT_TRUE(mapped(r).setting.workload.model.parallel_block);
   EXPECT_FALSE(mapped(r).setting.workload.model.learned_positions);
+  r.model_name = "GPT-J 1.3B";
+  EXPECT_TRUE(mapped(r).setting.workload.model.parallel_block);
+  EXPECT_FALSE(mapped(r).setting.workload.model.learned_positions);
+  r.model_name = "BLOOM 1.3B";
+  EXPECT_FALSE(mapped(r).setting.workload.model.rotary);
   r.model_name = "Falcon3 1.3B";
   EXPECT_FALSE(mapped(r).setting.workload.model.parallel_block);
   r.model_name = "GPT 1.3B";

@@ -124,6 +124,7 @@ class ConfigReader {
     model_.tanh_gelu =
         gpt2 || word("activation_function") == "gelu_new" || word("hidden_act") == "gelu_new";
     model_.parallel_block = parallel_block(type);
+    model_.rotary = type != "bloom" && type != "mpt" && type.find("t5") == std::string::npos;
     windows(type);
     if (type.find("t5") != std::string::npos) encoder_decoder("num_layers", "num_decoder_layers");
     if (type.find("bart") != std::string::npos) encoder_decoder("encoder_layers", "decoder_layers");

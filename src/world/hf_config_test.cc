@@ -83,6 +83,7 @@ TEST(HfConfig, DetailsOfFamilies) {
   EXPECT_TRUE(from_file("falcon").parallel_block);
   EXPECT_TRUE(from_file("gpt_neox").parallel_block);
   EXPECT_FALSE(from_file("gpt2").parallel_block);
+  EXPECT_TRUE(from_file("gpt_neox").rotary);
   EXPECT_FALSE(from_file("bert").causal);
   EXPECT_TRUE(from_file("gpt2").learned_positions);
   EXPECT_EQ(from_file("t5").encoder_layers, 24);

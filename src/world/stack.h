@@ -262,8 +262,8 @@ void fields(T& s, V&& visit) {
   visit("experts_portable", s.experts_portable, kAny, "experts by PyTorch's grouped kernel");
   visit("traffic", s.traffic, kPositive, "memory-bound traffic over the fused minimum");
   visit("traffic_plain", s.traffic_plain, kNotNegative, "for ungated models; 0: as traffic");
-  visit("traffic_compiled", s.traffic_compiled, kNotNegative,
-        "bytes of compiled layers over the same");
+  visit("traffic_compiled", s.traffic_compiled, kPositive,
+        "compiled layers: traffic over the fused minimum");
   visit("score_traffic", s.score_traffic, kPositive, "unfused attention, over a fused softmax");
   visit("gathers_masked", s.gathers_masked, kAny, "head on masked positions only");
   visit("loss_traffic", s.loss_traffic, kNotNegative, "bytes per logit, forward and backward");

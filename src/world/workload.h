@@ -27,6 +27,7 @@ struct Model {
   bool causal = true;
   double masked_share = 0;  // positions an encoder's pretraining asks about; zero: all of them
   bool learned_positions = false;
+  bool rotary = true;  // without learned positions: queries and keys are turned, or scores biased
   int64_t max_positions = 0;
   int64_t window = 0;        // sliding-window attention; zero: full
   double window_layers = 0;  // fraction of layers that use the window
@@ -76,6 +77,7 @@ void fields(T& m, V&& visit) {
   visit("causal", m.causal, kAny, "causal attention");
   visit("masked_share", m.masked_share, Limits{0, 1}, "positions that pretraining masks; 0: all");
   visit("learned_positions", m.learned_positions, kAny, "learned position embeddings");
+  visit("rotary", m.rotary, kAny, "where positions are not learned: off for biased scores (ALiBi)");
   visit("max_positions", m.max_positions, Limits{0, 1e9}, "longest sequence it was built for");
   visit("window", m.window, Limits{0, 1e9}, "sliding attention window in tokens");
   visit("window_layers", m.window_layers, kFraction, "fraction of layers that use the window");
