@@ -73,7 +73,7 @@ const FrameworkRow kFrameworks[] = {
     {"DeepSpeed ZeRO-3 + HF + Liger", "ZeRO-3 + CPU optimizer offload", 1, 1, "H200",
      "deepspeed-zero"},
     {"torchtitan FSDP2+TP", "FSDP2", 8, 1, "H100", "pytorch-fsdp2"},
-    {"PyTorch FSDP (fms-fsdp)", "FSDP", 1, 1, "A100", "pytorch-fsdp"},
+    {"PyTorch FSDP (fms-fsdp)", "FSDP", 1, 1, "A100", "fms-fsdp"},
     {"MaxText/JAX", "", 1, 1, "TPUv6e", "maxtext"},
     {"levanter", "", 1, 1, "TPUv4", "maxtext"},
     {"PAX", "", 1, 1, "TPUv5e", "maxtext"},
