@@ -44,9 +44,10 @@ constexpr double kEarlyBackward = 1 / 2.0;
 // Of the last wave's loss this share remains, where all blocks are alike.
 constexpr double kWaveLoss = 0.6;
 // Causal blocks have unequal length, from none to twice the mean: waves blur, and the last of the
-// long ones end about one mean block after the others.
+// long ones end about one mean block after the others (0.75 to 1.25 fit the 84 shapes alike).
 constexpr double kCausalTail = 1;
-// Keys that causal blocks meet on the diagonal and mask. They are in the `half` of the catalog.
+// Keys that causal blocks meet on the diagonal and mask: by how much `half` differs with and
+// without a mask (18 of those shapes have none). They are in the `half` of the catalog.
 constexpr double kDiagonal = 90;
 
 // Products of queries with keys, one for each head of each document.

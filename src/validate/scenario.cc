@@ -390,7 +390,13 @@ tl::expected<void, Refusal> apply_batch(const Run& run, const Remarks& remarks, 
     return {};
   }
   w.global_batch = *run.global_batch;
-  const int64_t per_rank = std::max<int64_t>(1, w.global_batch / p.dp);
+  // A batch that does not come out even is what the framework would round it to.
+  if (w.global_batch % p.dp != 0) {
+    const int64_t rounded = std::max<int64_t>(1, (w.global_batch + p.dp / 2) / p.dp) * p.dp;
+    s.assumed.push_back(fmt::format("global batch {} (stated {})", rounded, w.global_batch));
+    w.global_batch = rounded;
+  }
+  const int64_t per_rank = w.global_batch / p.dp;
   if (!micro) {
     const bool whole = s.setting.stack.sharding != "3d";  // these run a rank's batch in one piece
     micro = run.grad_accum ? per_rank / accumulate : whole && p.pp == 1 ? per_rank : 1;
@@ -408,15 +414,8 @@ tl::expected<void, Refusal> apply_batch(const Run& run, const Remarks& remarks, 
     micro = per_rank;
   }
   p.micro_batch = *micro;
-  // A batch that does not come out even is what the framework would round it to.
-  if (w.global_batch % p.dp != 0) {
-    const int64_t rounded = std::max<int64_t>(1, (w.global_batch + p.dp / 2) / p.dp) * p.dp;
-    s.assumed.push_back(fmt::format("global batch {} (stated {})", rounded, w.global_batch));
-    w.global_batch = rounded;
-  }
-  const int64_t share = w.global_batch / p.dp;
-  if (share % p.micro_batch != 0) {
-    const int64_t fitting = divisor_below(share, p.micro_batch);
+  if (per_rank % p.micro_batch != 0) {
+    const int64_t fitting = divisor_below(per_rank, p.micro_batch);
     s.assumed.push_back(fmt::format("micro-batch {} (stated {})", fitting, p.micro_batch));
     p.micro_batch = fitting;
   }

@@ -89,6 +89,17 @@ TEST(Scenario, StacksAndShapesByName) {
   EXPECT_FALSE(mapped(r).setting.workload.model.learned_positions);
 }
 
+// A batch is rounded before a rank's share of it is taken for the micro-batch that nobody stated.
+TEST(Scenario, UnstatedMicroBatchOfARoundedBatch) {
+  TrainingRun r = base();
+  r.framework = "PyTorch FSDP", r.zero = "FSDP";
+  r.accelerators = 992, r.tp = 8, r.pp = 1, r.dp = 124;
+  r.micro_batch = std::nullopt, r.grad_accum = std::nullopt;
+  r.global_batch = 976;
+  EXPECT_EQ(mapped(r).setting.workload.global_batch, 992);
+  EXPECT_EQ(mapped(r).plan.micro_batch, 8);
+}
+
 TEST(Scenario, FsdpBesideAPipeline) {
   TrainingRun r = base();
   r.framework = "torchtitan";

@@ -37,7 +37,7 @@ struct Kernels {
   double power_fp16 = 1;       // fp16 matmuls over bf16
   double power_narrow = 1.08;  // 8- and 4-bit matmuls at their own peak over 16-bit at its
   double power_attention = 1.2;
-  double power_memory = 0.45;
+  double power_memory = 0.45;     // norms, activations, sums; 3/4 of long vectors', as on Hopper
   double power_idle_wait = 0.15;  // waiting in a collective
   double power_exponent = 2.4;
   double spread = 0.15;  // what not having measured this architecture adds to a range, logarithm

@@ -262,7 +262,7 @@ void fields(T& s, V&& visit) {
   visit("experts_portable", s.experts_portable, kAny, "experts by PyTorch's grouped kernel");
   visit("traffic", s.traffic, kPositive, "memory-bound traffic over the fused minimum");
   visit("traffic_plain", s.traffic_plain, kNotNegative, "for ungated models; 0: as traffic");
-  visit("traffic_compiled", s.traffic_compiled, kPositive,
+  visit("traffic_compiled", s.traffic_compiled, Limits{0.9, 1000},
         "compiled layers: traffic over the fused minimum");
   visit("score_traffic", s.score_traffic, kPositive, "unfused attention, over a fused softmax");
   visit("gathers_masked", s.gathers_masked, kAny, "head on masked positions only");

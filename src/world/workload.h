@@ -90,7 +90,7 @@ void fields(T& m, V&& visit) {
   visit("head_norm", m.head_norm, kAny, "queries and keys are normalised by head (Qwen3)");
   visit("expert_bias", m.expert_bias, kAny, "experts add biases and clamp their gate (GPT-OSS)");
   visit("parallel_block", m.parallel_block, kAny,
-        "attention and MLP side by side, one sum (GPT-J, PaLM)");
+        "attention and MLP side by side, one sum (GPT-J, PaLM); not with experts");
   visit("tanh_gelu", m.tanh_gelu, kAny, "GELU by tanh, written out in some model code (GPT-2)");
   visit("q_lora_rank", m.q_lora_rank, kDim, "latent attention: query rank");
   visit("kv_lora_rank", m.kv_lora_rank, kDim, "latent attention: key-value rank");
