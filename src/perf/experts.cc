@@ -22,8 +22,9 @@ double distinct_places(double places, double copies) {
 // Biases and a clamped gate beside the experts' matmuls, operation by operation: a third of the
 // bytes in the forward pass, two thirds in backward.
 void expert_biases(const Rank& r, LayerCost& c, double tokens) {
-  const double bytes =
-      tokens * static_cast<double>(r.s.workload.model.expert_ffn) * r.s.stack.expert_bias_traffic;
+  const Stack& st = r.s.stack;
+  const double each = st.expert_bias_traffic * (r.p.compiled ? st.expert_bias_compiled : 1.0);
+  const double bytes = tokens * static_cast<double>(r.s.workload.model.expert_ffn) * each;
   c.forward.memory += Bytes(bytes / 3) / r.memory;
   c.backward.memory += Bytes(bytes * 2 / 3) / r.memory;
   if (r.record) {
@@ -65,8 +66,8 @@ void dispatch_by_masks(const Rank& r, LayerCost& c, double mine, double copies) 
 // sum. A copy reads and writes each of them once.
 void permute(const Rank& r, LayerCost& c, double rows) {
   const Stack& st = r.s.stack;
-  const double fused = r.traffic / moved_between(r.s, false).times;
-  const double copies = (r.l.ep > 1 ? st.permute_passes : st.permute_local) * fused;
+  const double left = r.p.compiled ? st.permute_compiled : 1.0;
+  const double copies = (r.l.ep > 1 ? st.permute_passes : st.permute_local) * left;
   const Bytes copy(rows * static_cast<double>(r.s.workload.model.hidden) * 2 * r.word);
   const Seconds forward = copy * copies / r.memory;
   const Seconds backward = forward * st.permute_backward;

@@ -416,7 +416,7 @@ MicrobatchCost plain_cost(const Setting& s, const Plan& p, const Layout& l, cons
   if (s.workload.model.experts > 0) {
     attention_block(r, c.moe);
     expert_mlp(r, c.moe);
-    finish_launches(r, c.moe, Seconds{});  // launches_moe holds it
+    finish_launches(r, c.moe, s.stack.expert_overhead);
     c.moe.closing = PassCost{};
   }
   r.layer = "head";

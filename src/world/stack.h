@@ -72,6 +72,7 @@ struct Stack {
   double launches_graphs = 0.1;    // share left under captured graphs
   Seconds launch{6e-6};            // host time per launch
   Seconds layer_overhead{0};       // per dense layer and pass: the way through its modules
+  Seconds expert_overhead{0};      // the same per layer of experts
   Seconds microbatch_overhead{0};  // host time per micro-batch: schedule, data, bookkeeping
   Seconds step_overhead{0};        // per optimizer step: logging, gradient norm, synchronisation
   double hand_loss = 0;            // share of the step lost around it in runs set up by hand
@@ -104,11 +105,13 @@ struct Stack {
   double permute_passes = 7;
   double permute_local = 5;
   double permute_backward = 1.65;
+  double permute_compiled = 1;  // share of these copies that the graph compiler leaves
   bool dispatch_masks = false;  // slots of fixed capacity are filled by matmuls with one-hot masks
   int64_t vocab_multiple = 1;   // of which each tensor rank's share of the vocabulary is one
   // Bytes per routed token and element of an expert's width, all passes, where experts have biases
   // and a clamped gate that no kernel fuses.
   double expert_bias_traffic = 0;
+  double expert_bias_compiled = 1;  // share of it that the graph compiler leaves
   // Bytes per token and element of the MLP's width, all passes, where the model's GELU by tanh is a
   // formula of separate operations; zero: one kernel.
   double gelu_traffic = 0;
@@ -236,6 +239,7 @@ void exchange_fields(T& s, V&& visit) {
   visit("permute_passes", s.permute_passes, kNotNegative, "copies of routed tokens per exchange");
   visit("permute_local", s.permute_local, kNotNegative, "the same where experts are not spread");
   visit("permute_backward", s.permute_backward, kNotNegative, "the same backward over forward");
+  visit("permute_compiled", s.permute_compiled, kFraction, "share of these left when compiled");
   visit("dispatch_masks", s.dispatch_masks, kAny, "fixed capacity is filled by one-hot matmuls");
 }
 
@@ -299,6 +303,7 @@ void fields(T& s, V&& visit) {
   visit("launches_checkpoint", s.launches_checkpoint, kNotNegative, "more per recomputed layer");
   visit("launch", s.launch, kNotNegative, "host time per launch");
   visit("layer_overhead", s.layer_overhead, kNotNegative, "host time per dense layer and pass");
+  visit("expert_overhead", s.expert_overhead, kNotNegative, "host time per expert layer and pass");
   visit("microbatch_overhead", s.microbatch_overhead, kNotNegative, "host time per micro-batch");
   visit("step_overhead", s.step_overhead, kNotNegative, "host time per optimizer step");
   visit("hand_loss", s.hand_loss, Limits{0, 0.5}, "lost around the step when run by hand");
@@ -309,6 +314,7 @@ void fields(T& s, V&& visit) {
         "each tensor rank's share of the vocabulary is padded to a multiple of it");
   visit("expert_bias_traffic", s.expert_bias_traffic, kNotNegative,
         "bytes per element where experts have biases and a clamped gate");
+  visit("expert_bias_compiled", s.expert_bias_compiled, kFraction, "share left when compiled");
   visit("gelu_traffic", s.gelu_traffic, kNotNegative,
         "bytes per MLP element of a GELU by tanh that is written out; zero: one kernel");
   visit("head_norm_forward", s.head_norm_forward, kNotNegative,

@@ -1,0 +1,95 @@
+// Whole layers of experts as torchtitan writes them, on one H200 that holds all of them: device
+// time by kind of kernel, eager and compiled, and the host's time for a layer
+// (tools/measure/moe_block.py).
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "base/csv.h"
+#include "perf/layer.h"
+#include "world/catalog.h"
+
+namespace assay {
+namespace {
+
+struct Case {
+  const CsvTable& table;
+  const CsvRow& row;
+  std::string text(const char* name) const { return std::string(table.cell(row, name)); }
+  int64_t whole(const char* name) const { return std::stoll(text(name)); }
+  double number(const char* name) const { return std::stod(text(name)); }
+};
+
+LayerCost layer_of(const Case& c) {
+  const Catalog& known = catalog();
+  Setting s;
+  Model& m = s.workload.model;
+  const bool latent = c.text("model") == "moonlight-shape";
+  m = *find_model(known, latent ? "mixtral-8x7b" : c.text("model"));
+  if (latent) {
+    m.hidden = 2048, m.heads = m.kv_heads = 16, m.experts = 64;
+    m.experts_per_token = 6, m.expert_ffn = 1408;
+  }
+  m.window = 0;
+  s.workload.seq = c.whole("seq");
+  s.workload.global_batch = c.whole("tokens") / s.workload.seq;
+  s.cluster.node = *find_node(known, "h200-1");
+  s.cluster.accelerator = *find_accelerator(known, s.cluster.node.accelerator);
+  s.stack = *find_stack(known, "pytorch-fsdp2");
+  // The whole layer in one graph; or all of it but the way to the experts and back.
+  s.stack.permute_compiled = c.whole("compiled") == 2 ? 0.2 : 1;
+  s.stack.expert_bias_compiled = 0.5;
+  s.accelerators = 1;
+  resolve(s, known);
+  Plan p = s.stack.defaults;
+  p.recompute = Recompute::kNone, p.zero = 0;
+  p.micro_batch = s.workload.global_batch;
+  p.compiled = c.whole("compiled") > 0;
+  return microbatch_cost(s, p, make_layout(s, p), links_of(s)).moe;
+}
+
+TEST(MoeBlock, DeviceTimeOnTheH200) {
+  const auto table = read_csv(std::string(ASSAY_ROOT) + "/test/data/h200_moe_block.csv");
+  ASSERT_TRUE(table);
+  int seen = 0;
+  double sum = 0;
+  for (const CsvRow& row : table->rows) {
+    const Case c{*table, row};
+    const LayerCost cost = layer_of(c);
+    const PassCost& p = c.text("pass") == "forward" ? cost.forward : cost.backward;
+    const double error = p.device().v * 1e3 / c.number("device_ms") - 1;
+    const std::string name =
+        c.text("model") + ' ' + c.text("tokens") + ' ' + c.text("compiled") + ' ' + c.text("pass");
+    RecordProperty(name, std::to_string(error));
+    EXPECT_LE(std::abs(error), 0.17) << name << ' ' << error;
+    sum += std::abs(error);
+    ++seen;
+  }
+  EXPECT_EQ(seen, 48);
+  EXPECT_LE(sum / seen, 0.06);
+}
+
+// The host of the device is a shared virtual machine: medians, and a wide bound.
+TEST(MoeBlock, HostTimeOfALayer) {
+  const auto table = read_csv(std::string(ASSAY_ROOT) + "/test/data/h200_moe_host.csv");
+  ASSERT_TRUE(table);
+  std::vector<double> both;
+  for (const CsvRow& row : table->rows) {
+    const Case c{*table, row};
+    if (c.whole("compiled") == 0) {
+      both.push_back(c.number("forward_ms") + c.number("backward_ms"));
+    }
+  }
+  ASSERT_EQ(both.size(), 4u);
+  std::sort(both.begin(), both.end());
+  const Stack& st = *find_stack(catalog(), "pytorch-fsdp2");
+  const double kernels = st.launches_forward + st.launches_backward + 3 * st.launches_moe;
+  const double predicted = 1e3 * (st.launch.v * kernels + 2 * st.expert_overhead.v);
+  EXPECT_NEAR(predicted / ((both[1] + both[2]) / 2), 1, 0.25);
+}
+
+}  // namespace
+}  // namespace assay
