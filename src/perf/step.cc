@@ -127,6 +127,14 @@ Traffic replicated_traffic(const Setting& s, const Plan& p, const Layout& l, con
   return t;
 }
 
+// Collectives that a layer's weights are gathered in, at most one for each of a gated block's
+// matrices.
+double gathers_of(const Stack& st, double parameters) {
+  constexpr double kMatrices = 7;
+  if (st.gather_bucket <= 0) return 1;
+  return std::clamp(parameters / st.gather_bucket, 1.0, kMatrices);
+}
+
 // FSDP: weights gathered before every pass of every layer, gradients scattered after; all of it in
 // every micro-batch, unless gradients are added up whole.
 Traffic sharded_traffic(const Setting& s, const Plan& p, const Layout& l, const Links& links,
@@ -140,7 +148,8 @@ Traffic sharded_traffic(const Setting& s, const Plan& p, const Layout& l, const 
   const auto gathers = [&](double parameters, double bytes, const Group& shard) {
     if (parameters <= 0) return 0.0;
     const Bytes all(parameters * bytes);
-    double w = collective_time(Collective::kAllGather, all, shard, links).v;
+    const double times = gathers_of(st, parameters);
+    double w = times * collective_time(Collective::kAllGather, all / times, shard, links).v;
     if (p.offload_parameters > 0) {  // a rank fetches its part from the host first
       w += (all * (p.offload_parameters / static_cast<double>(shard.ranks)) / pcie).v;
     }
@@ -149,7 +158,8 @@ Traffic sharded_traffic(const Setting& s, const Plan& p, const Layout& l, const 
   const auto scatters = [&](double parameters, const Group& shard, const Group& copies) {
     if (lora || parameters <= 0) return 0.0;
     const Bytes b(parameters * st.gradient_comm_bytes);
-    double w = collective_time(Collective::kReduceScatter, b, shard, links).v;
+    const double times = gathers_of(st, parameters);
+    double w = times * collective_time(Collective::kReduceScatter, b / times, shard, links).v;
     if (copies.ranks > 1) {
       const Bytes part = b / static_cast<double>(shard.ranks);
       w += collective_time(Collective::kAllReduce, part, copies, links).v;

@@ -89,6 +89,9 @@ struct Stack {
   double contention = 0.1;         // computation lost per second of hidden transfer
   double gradient_comm_bytes = 4;  // per parameter on the wire
   double weight_comm_bytes = 2;
+  // zero 3: weights of a layer that one collective gathers or scatters at most; 0: all of them. A
+  // matrix is never cut.
+  double gather_bucket = 0;
   double gather_copy = 0;         // zero 3: bytes moved per parameter gathered, beside the wire
   double scatter_copy = 0;        // zero 3: bytes moved per gradient reduced, beside the wire
   double bucket_copy = 0;         // zero 0: bytes moved per byte of gradient on the wire
@@ -228,6 +231,7 @@ void exchange_fields(T& s, V&& visit) {
   visit("contention", s.contention, kFraction, "compute lost per second of hidden transfer");
   visit("gradient_comm_bytes", s.gradient_comm_bytes, kNotNegative, "per parameter on the wire");
   visit("weight_comm_bytes", s.weight_comm_bytes, kNotNegative, "per parameter on the wire");
+  visit("gather_bucket", s.gather_bucket, kNotNegative, "parameters that one collective gathers");
   visit("gather_copy", s.gather_copy, kNotNegative, "bytes copied per parameter gathered");
   visit("scatter_copy", s.scatter_copy, kNotNegative, "bytes copied per gradient reduced");
   visit("bucket_copy", s.bucket_copy, kNotNegative, "DDP: bytes copied per byte of gradient sent");
