@@ -531,7 +531,7 @@ TEST(Predict, NoRangeBeatsThePeak) {
 TEST(Predict, TheSlowEndHoldsTheHostOfExpertLayers) {
   Request request;
   request.inputs = {"qwen3-30b-a3b", "h100-64"};
-  request.sets = {"plan.tp=1", "plan.pp=1", "plan.ep=8", "plan.micro_batch=1"};
+  request.sets = {"plan.tp=1", "plan.pp=1", "plan.ep=8", "plan.micro_batch=1", "workload.seq=2048"};
   const auto d = describe(request, catalog());
   ASSERT_TRUE(d);
   Setting s = d->setting;

@@ -380,8 +380,9 @@ TEST(Copies, OfRoutedTokensAsMeasured) {
               0.2);
   const Stack& titan = *find_stack(catalog(), "pytorch-fsdp2");
   EXPECT_NEAR(copies("titan", "forward_copies") / titan.permute_passes, 1, 0.05);
+  // In whole layers backward takes a fifth more (moe_block_test.cc), and that is taken.
   EXPECT_NEAR(copies("titan", "backward_copies") / titan.permute_passes / titan.permute_backward, 1,
-              0.1);
+              0.2);
 }
 
 // Norms of queries and keys in plain PyTorch, in copies of both (tools/measure/head_norm.py).

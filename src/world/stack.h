@@ -248,6 +248,27 @@ void exchange_fields(T& s, V&& visit) {
 }
 
 template <class T, class V>
+void host_fields(T& s, V&& visit) {
+  visit("launches_forward", s.launches_forward, kNotNegative, "kernels per layer, forward");
+  visit("launches_backward", s.launches_backward, kNotNegative, "kernels per layer, backward");
+  visit("launches_moe", s.launches_moe, kNotNegative, "more per expert layer and pass");
+  visit("launches_expert", s.launches_expert, kNotNegative, "more per expert on the rank and pass");
+  visit("launches_quantize", s.launches_quantize, kNotNegative, "more per 8-bit matmul and pass");
+  visit("launches_tensor", s.launches_tensor, kNotNegative, "more per layer and pass with tp");
+  visit("launches_compiled", s.launches_compiled, kFraction, "share left when compiled");
+  visit("launches_graphs", s.launches_graphs, kFraction, "share left under captured graphs");
+  visit("launches_adapter", s.launches_adapter, kNotNegative, "more per adapted projection");
+  visit("launches_gather", s.launches_gather, kNotNegative, "more per layer and pass, zero 3");
+  visit("launches_checkpoint", s.launches_checkpoint, kNotNegative, "more per recomputed layer");
+  visit("launch", s.launch, kNotNegative, "host time per launch");
+  visit("layer_overhead", s.layer_overhead, kNotNegative, "host time per dense layer and pass");
+  visit("expert_overhead", s.expert_overhead, kNotNegative, "host time per expert layer and pass");
+  visit("microbatch_overhead", s.microbatch_overhead, kNotNegative, "host time per micro-batch");
+  visit("step_overhead", s.step_overhead, kNotNegative, "host time per optimizer step");
+  visit("hand_loss", s.hand_loss, Limits{0, 0.5}, "lost around the step when run by hand");
+}
+
+template <class T, class V>
 void range_fields(T& s, V& visit) {
   visit("jitter", s.jitter, kFraction, "slow-down per doubling of nodes");
   visit("expert_host", s.expert_host, kNotNegative,
@@ -294,23 +315,7 @@ void fields(T& s, V&& visit) {
   visit("selective_experts", s.selective_experts, kAny, "it runs all experts' matmuls again");
   visit("stops_early_since", s.stops_early_since, Limits{0, 2100},
         "year from which recomputed layers stop early by default");
-  visit("launches_forward", s.launches_forward, kNotNegative, "kernels per layer, forward");
-  visit("launches_backward", s.launches_backward, kNotNegative, "kernels per layer, backward");
-  visit("launches_moe", s.launches_moe, kNotNegative, "more per expert layer and pass");
-  visit("launches_expert", s.launches_expert, kNotNegative, "more per expert on the rank and pass");
-  visit("launches_quantize", s.launches_quantize, kNotNegative, "more per 8-bit matmul and pass");
-  visit("launches_tensor", s.launches_tensor, kNotNegative, "more per layer and pass with tp");
-  visit("launches_compiled", s.launches_compiled, kFraction, "share left when compiled");
-  visit("launches_graphs", s.launches_graphs, kFraction, "share left under captured graphs");
-  visit("launches_adapter", s.launches_adapter, kNotNegative, "more per adapted projection");
-  visit("launches_gather", s.launches_gather, kNotNegative, "more per layer and pass, zero 3");
-  visit("launches_checkpoint", s.launches_checkpoint, kNotNegative, "more per recomputed layer");
-  visit("launch", s.launch, kNotNegative, "host time per launch");
-  visit("layer_overhead", s.layer_overhead, kNotNegative, "host time per dense layer and pass");
-  visit("expert_overhead", s.expert_overhead, kNotNegative, "host time per expert layer and pass");
-  visit("microbatch_overhead", s.microbatch_overhead, kNotNegative, "host time per micro-batch");
-  visit("step_overhead", s.step_overhead, kNotNegative, "host time per optimizer step");
-  visit("hand_loss", s.hand_loss, Limits{0, 0.5}, "lost around the step when run by hand");
+  host_fields(s, visit);
   visit("offload_threads", s.offload_threads, Limits{1, 1024},
         "host threads per rank that step an offloaded optimizer");
   exchange_fields(s, visit);
