@@ -192,6 +192,22 @@ TEST(Scenario, RecomputeStoppedEarlyOnlySinceItCould) {
   EXPECT_TRUE(stops("torchtitan (FSDP2)", "2026-01"));
 }
 
+// torchtitan's own configurations recompute whole layers from 14B on, unless a row says otherwise.
+TEST(Scenario, TorchtitansRecipesOfLargeModels) {
+  TrainingRun r = base();
+  r.tp = r.pp = std::nullopt;
+  r.recompute = "";
+  const auto recompute = [&](const char* framework, int64_t layers) {
+    r.framework = framework, r.layers = layers, r.params_b = std::nullopt;
+    return mapped(r).plan.recompute;
+  };
+  EXPECT_EQ(recompute("torchtitan", 8), Recompute::kSelective);
+  EXPECT_EQ(recompute("torchtitan", 200), Recompute::kFull);
+  EXPECT_EQ(recompute("FSDP2", 200), Recompute::kSelective);
+  r.recompute = "selective";
+  EXPECT_EQ(recompute("torchtitan", 200), Recompute::kSelective);
+}
+
 TEST(Scenario, DatesInAnyForm) {
   for (const char* date : {"2024-05", "2024/05", "May 2024", "05/2024", "20240517", "Q2 2024",
                            "2024-11 MLPerf Training v4.1", "2025"}) {

@@ -7,6 +7,7 @@
 
 #include "perf/layer.h"
 #include "validate/text.h"
+#include "world/model_size.h"
 
 namespace assay {
 namespace {
@@ -39,6 +40,15 @@ bool stops_early(const Run& run, const Scenario& s) {
   return s.plan.early_stop;
 }
 
+// torchtitan's own configurations of Qwen3 from 14B on, of GPT-OSS and of Llama 3 70B and 405B run
+// whole layers again; smaller ones and DeepSeek's do not (torchtitan/models, config_registry.py).
+bool recipe_runs_layers_again(const Run& run, const Scenario& s) {
+  constexpr double kLarge = 1.4e10;
+  const Model& m = s.setting.workload.model;
+  return says(plain_words(run.framework), "torchtitan") && m.kv_lora_rank == 0 &&
+         parameters(m) >= kLarge;
+}
+
 }  // namespace
 
 void apply_recompute(const Run& run, Scenario& s) {
@@ -46,6 +56,10 @@ void apply_recompute(const Run& run, Scenario& s) {
   if (!cell.kind) cell = read_recompute_notes(run.notes);
   if (!cell.kind) cell = read_recompute_notes(run.overlap_notes);
   if (!cell.kind) {
+    if (s.plan.recompute == Recompute::kSelective && recipe_runs_layers_again(run, s)) {
+      s.plan.recompute = Recompute::kFull;
+      s.plan.early_stop = stops_early(run, s);
+    }
     s.assumed.push_back(fmt::format(
         "recompute {}", enum_names(Recompute{})[static_cast<size_t>(s.plan.recompute)]));
     return;
