@@ -13,6 +13,7 @@
 #include "perf/matmul.h"
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 
 #include "base/assert.h"
@@ -40,12 +41,17 @@ struct Path {
   double out_bytes;   // per element of the result
   int64_t alignment;  // elements in 16 bytes; 0: rows of any length run alike
   double demand = 1;  // bytes of operands asked for per second, over the 16-bit path's
+  double fill = 1;    // depth lost to starting and ending a tile, over `MatmulParams::fill`
 };
 
 constexpr double kFp4Bytes = 0.5 + 1.0 / 16;  // one 8-bit scale per 16 elements (NVFP4)
 constexpr double kMxfp8Bytes = 1 + 1.0 / 32;  // one 8-bit scale per 32 elements (OCP MX)
 // Without a 32-bit path, fp32 takes six bf16 passes (three-way split of both operands).
 constexpr double kPassesOfFp32 = 6;
+
+// Starting and ending a tile takes a time, not a depth: what an H200, whose units make so many
+// FLOP/s in 32 bits, loses in `fill` (test/data/h200_fp32.csv), slower units lose in less of it.
+constexpr double kFp32Unit = 67e12 / 132;
 
 Path path16(const Accelerator& a, const MatmulParams& p, bool bf16) {
   const double first = bf16 ? a.bf16.v : a.fp16.v;
@@ -59,8 +65,9 @@ Path path_fp32(const Accelerator& a, const MatmulParams& p) {
   if (a.fp32.v > 0) {
     // Without tensor cores arithmetic is slow enough for small tiles to feed it.
     const double half = std::max(a.bf16.v, a.fp16.v);
-    return {
-        a.fp32.v, p.efficiency_fp32, 4, 4, 0, std::min(1.0, 2 * a.fp32.v / std::max(half, 1.0))};
+    const double demand = std::min(1.0, 2 * a.fp32.v / std::max(half, 1.0));
+    const double unit = a.fp32.v / static_cast<double>(std::max<int64_t>(1, a.compute_units));
+    return {a.fp32.v, p.efficiency_fp32, 4, 4, 0, demand, std::min(1.0, unit / kFp32Unit)};
   }
   if (a.tf32.v > 0) return {a.tf32.v, p.efficiency_tf32, 4, 4, 4};
   const Path narrow = path16(a, p, true);
@@ -124,12 +131,14 @@ double round_up(double x) {
 }
 
 // Arithmetic time over the time that the peak would need for one multiply-add on every unit.
-double wave_work(double m, double n, double k, double batch, double units, double in_bytes,
-                 double tile_half, const MatmulParams& p) {
-  const bool fp4 = in_bytes < 1;
+double wave_work(double m, double n, double k, double batch, double units, const Path& path,
+                 const MatmulParams& p) {
+  const bool fp4 = path.in_bytes < 1;
   const Tile* const end = fp4 ? kTiles + kFp4Tiles : std::end(kTiles);
-  const double fill = (fp4 ? p.fill_fp4 : p.fill) / in_bytes;
-  const double split = fp4 ? kNoSplit : p.split / in_bytes;
+  const double tile_half = p.tile_half * path.demand;
+  const double fill = (fp4 ? p.fill_fp4 : p.fill) * path.fill / path.in_bytes;
+  // The parts of a split product are added up through memory, which slow arithmetic waits less for.
+  const double split = fp4 ? kNoSplit : p.split * std::sqrt(path.demand) / path.in_bytes;
   const double idle = fp4 ? p.quantisation_fp4 : p.quantisation;
   const double per_unit = batch / units;
   double best = 1e300;
@@ -171,9 +180,7 @@ Seconds matmul_time(const MatmulShape& s, const Accelerator& a, const MatmulPara
   const double batch = static_cast<double>(s.batch);
   const double units = static_cast<double>(a.compute_units);
   const double unit_rate = path.peak * path.efficiency * rate / units;
-  const double half = p.tile_half * path.demand;
-  const double arithmetic =
-      2 * wave_work(m, n, k, batch, units, path.in_bytes, half, p) / unit_rate;
+  const double arithmetic = 2 * wave_work(m, n, k, batch, units, path, p) / unit_rate;
   const double bytes = batch * (path.in_bytes * k * (m + n) + path.out_bytes * m * n);
   const double memory = bytes / (a.memory_bandwidth.v * p.memory_efficiency) + p.memory_latency.v;
   return p.latency +
