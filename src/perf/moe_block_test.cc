@@ -8,22 +8,14 @@
 
 #include <gtest/gtest.h>
 
-#include "base/csv.h"
 #include "perf/layer.h"
+#include "perf/measured_row.h"
 #include "world/catalog.h"
 
 namespace assay {
 namespace {
 
-struct Case {
-  const CsvTable& table;
-  const CsvRow& row;
-  std::string text(const char* name) const { return std::string(table.cell(row, name)); }
-  int64_t whole(const char* name) const { return std::stoll(text(name)); }
-  double number(const char* name) const { return std::stod(text(name)); }
-};
-
-LayerCost layer_of(const Case& c) {
+LayerCost layer_of(const MeasuredRow& c) {
   const Catalog& known = catalog();
   Setting s;
   Model& m = s.workload.model;
@@ -57,7 +49,7 @@ TEST(MoeBlock, DeviceTimeOnTheH200) {
   int seen = 0;
   double sum = 0;
   for (const CsvRow& row : table->rows) {
-    const Case c{*table, row};
+    const MeasuredRow c{*table, row};
     const LayerCost cost = layer_of(c);
     const PassCost& p = c.text("pass") == "forward" ? cost.forward : cost.backward;
     const double error = p.device().v * 1e3 / c.number("device_ms") - 1;
@@ -78,7 +70,7 @@ TEST(MoeBlock, HostTimeOfALayer) {
   ASSERT_TRUE(table);
   std::vector<double> both;
   for (const CsvRow& row : table->rows) {
-    const Case c{*table, row};
+    const MeasuredRow c{*table, row};
     if (c.whole("compiled") == 0) {
       both.push_back(c.number("forward_ms") + c.number("backward_ms"));
     }

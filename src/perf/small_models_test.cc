@@ -8,22 +8,14 @@
 
 #include <gtest/gtest.h>
 
-#include "base/csv.h"
+#include "perf/measured_row.h"
 #include "perf/predict.h"
 #include "world/catalog.h"
 
 namespace assay {
 namespace {
 
-struct Case {
-  const CsvTable& table;
-  const CsvRow& row;
-  std::string text(const char* name) const { return std::string(table.cell(row, name)); }
-  int64_t whole(const char* name) const { return std::stoll(text(name)); }
-  double number(const char* name) const { return std::stod(text(name)); }
-};
-
-Prediction predicted(const Case& c) {
+Prediction predicted(const MeasuredRow& c) {
   const Catalog& known = catalog();
   Setting s;
   Model& m = s.workload.model;
@@ -52,7 +44,7 @@ TEST(SmallModels, StepsOnTheH200) {
   int seen = 0;
   double sum = 0;
   for (const CsvRow& row : table->rows) {
-    const Case c{*table, row};
+    const MeasuredRow c{*table, row};
     const double error = predicted(c).step.v * 1e3 / c.number("step_ms") - 1;
     const std::string name = c.text("model") + (c.whole("compiled") > 0 ? " compiled" : "") +
                              (c.whole("autocast") > 0 ? " autocast" : "");

@@ -11,9 +11,9 @@ import time
 import torch
 import torch.nn.functional as F
 from torch import nn
-from torch.profiler import ProfilerActivity, profile
 
 from clock import Table
+from kinds import by_kind
 
 COLUMNS = ("case", "detail", "value", "unit", "matmul_ms", "attention_ms", "other_ms",
            "peak_alloc_gib", "peak_reserved_gib")
@@ -52,24 +52,9 @@ class Gpt(nn.Module):
         return logits, F.cross_entropy(logits.view(-1, logits.shape[-1]), labels.view(-1))
 
 
-def kind(name):
-    low = name.lower()
-    if any(w in low for w in ("flash", "fmha", "attention", "sdpa")):
-        return "attention"
-    if any(w in low for w in ("gemm", "nvjet", "cutlass", "xmma", "wgmma", "splitk")):
-        return "matmul"
-    return "other"
-
-
 def split(step):
-    sums = {"matmul": 0.0, "attention": 0.0, "other": 0.0}
-    with profile(activities=[ProfilerActivity.CUDA]) as run:
-        step()
-        torch.cuda.synchronize()
-    for event in run.events():
-        if event.device_type == torch.autograd.DeviceType.CUDA:
-            sums[kind(event.name)] += event.device_time / 1000
-    return [f"{v:.2f}" for v in sums.values()]
+    sums, _ = by_kind(step)
+    return [f"{sums[k]:.2f}" for k in ("matmul", "attention", "other")]
 
 
 def wall(step, repeat):

@@ -11,10 +11,10 @@ import time
 
 import torch
 from torch import nn
-from torch.profiler import ProfilerActivity, profile
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from clock import Table
+from kinds import by_kind
 
 COLUMNS = ("case", "hidden", "layers", "ffn", "heads", "kv_heads", "vocab", "seq", "micro_batch",
            "recompute", "lora_rank", "lora_targets", "adapter_dtype", "step_ms", "matmul_ms",
@@ -70,15 +70,6 @@ def build(hidden, layers, ffn, heads, kv, vocab, seq, recompute, rank, targets, 
     return model
 
 
-def kind(name):
-    low = name.lower()
-    if any(w in low for w in ("flash", "fmha", "attention", "sdpa")):
-        return "attention"
-    if any(w in low for w in ("gemm", "nvjet", "cutlass", "xmma", "wgmma", "splitk")):
-        return "matmul"
-    return "other"
-
-
 def measure(step):
     """Median milliseconds of a step, kernel milliseconds by kind, and how many kernels ran."""
     for _ in range(4):
@@ -91,14 +82,7 @@ def measure(step):
         b.record()
         torch.cuda.synchronize()
         times.append(a.elapsed_time(b))
-    sums, count = {"matmul": 0.0, "attention": 0.0, "other": 0.0}, 0
-    with profile(activities=[ProfilerActivity.CUDA]) as run:
-        step()
-        torch.cuda.synchronize()
-    for event in run.events():
-        if event.device_type == torch.autograd.DeviceType.CUDA:
-            sums[kind(event.name)] += event.device_time / 1000
-            count += 1
+    sums, count = by_kind(step)
     return statistics.median(times), sums, count
 
 
@@ -123,7 +107,7 @@ def main():
         ms, sums, count = measure(step)
         table.add(case, hidden, layers, ffn, heads, kv, vocab, seq, micro, recompute, rank,
                   len(targets), str(dtype).replace("torch.", "") if dtype else "",
-                  f"{ms:.3f}", *(f"{v:.3f}" for v in sums.values()), count,
+                  f"{ms:.3f}", *(f"{sums[k]:.3f}" for k in ("matmul", "attention", "other")), count,
                   f"{torch.cuda.max_memory_allocated() / 2**30:.2f}")
         del model, optimizer, trained
         torch.cuda.empty_cache()

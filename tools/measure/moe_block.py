@@ -11,9 +11,9 @@ import time
 import torch
 import torch.nn.functional as F
 from torch import nn
-from torch.profiler import ProfilerActivity, profile
 
 from clock import Table
+from kinds import ATTENTION, MATMUL, by_kind
 
 BLOCK = 16
 COLUMNS = ("model", "tokens", "seq", "compiled", "pass", "device_ms", "matmul_ms", "attention_ms", "rows_ms",
@@ -119,27 +119,7 @@ class Layer(nn.Module):
         return x + self.moe(self.n2(x).view(-1, x.shape[-1])).view_as(x)
 
 
-def kind(name):
-    low = name.lower()
-    if any(w in low for w in ("flash", "fmha", "sdpa", "attention")):
-        return "attention"
-    if any(w in low for w in ("gemm", "nvjet", "cutlass", "xmma", "wgmma", "splitk")):
-        return "matmul"
-    if any(w in low for w in ("index", "scatter", "gather", "sort", "radix", "topk", "cat", "scan", "histogram")):
-        return "rows"
-    return "other"
-
-
-def split(call):
-    sums, count = dict.fromkeys(("matmul", "attention", "rows", "other"), 0.0), 0
-    with profile(activities=[ProfilerActivity.CUDA]) as run:
-        call()
-        torch.cuda.synchronize()
-    for event in run.events():
-        if event.device_type == torch.autograd.DeviceType.CUDA:
-            sums[kind(event.name)] += event.device_time / 1000
-            count += 1
-    return sums, count
+KINDS = (ATTENTION, MATMUL, ("rows", ("index", "scatter", "gather", "sort", "radix", "topk", "cat", "scan", "histogram")))
 
 
 def build(name, tokens, seq, compiled):
@@ -175,7 +155,7 @@ def device(table, name, tokens, seq, compiled):
             if what == "backward":
                 forward()
             torch.cuda.synchronize()
-            sums, count = split(call)
+            sums, count = by_kind(call, KINDS)
             total = sum(sums.values())
             if best is None or total < best[0]:
                 best = (total, sums, count)

@@ -11,9 +11,9 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
-from torch.profiler import ProfilerActivity, profile
 
 from clock import Table
+from kinds import ATTENTION, MATMUL, by_kind
 from long_attention import Meter
 
 COLUMNS = ("model", "layers", "width", "ffn", "heads", "kv_heads", "vocab", "seq", "micro", "compiled",
@@ -89,32 +89,12 @@ class Model(nn.Module):
         return F.cross_entropy(logits.view(-1, logits.shape[-1]).float(), labels.view(-1))
 
 
-KINDS = (("attention", ("flash", "fmha", "sdpa", "attention_")),
-         ("matmul", ("gemm", "nvjet", "cutlass", "xmma", "wgmma", "splitk")),
-         ("loss", ("softmax", "nll")),
-         ("optimizer", ("multi_tensor", "adam")),
-         ("norm", ("norm",)),
-         ("activation", ("gelu", "silu")))
-
-
-def kind(name):
-    low = name.lower()
-    for k, words in KINDS:
-        if any(w in low for w in words):
-            return k
-    return "other"
+KINDS = (ATTENTION, MATMUL, ("loss", ("softmax", "nll")), ("optimizer", ("multi_tensor", "adam")),
+         ("norm", ("norm",)), ("activation", ("gelu", "silu")))
 
 
 def split(step):
-    sums = {k: 0.0 for k, _ in KINDS} | {"other": 0.0}
-    count = 0
-    with profile(activities=[ProfilerActivity.CUDA]) as run:
-        step()
-        torch.cuda.synchronize()
-    for event in run.events():
-        if event.device_type == torch.autograd.DeviceType.CUDA:
-            sums[kind(event.name)] += event.device_time / 1000
-            count += 1
+    sums, count = by_kind(step, KINDS)
     order = ("matmul", "attention", "norm", "activation", "loss", "optimizer", "other")
     return [f"{sums[k]:.2f}" for k in order] + [count]
 
