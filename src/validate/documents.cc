@@ -107,4 +107,10 @@ int64_t packed_document(const PackedCell& cell, int64_t seq, bool tuning, int64_
   return tokens < seq ? std::max<int64_t>(1, tokens) : 0;
 }
 
+int64_t shared_sequence(int64_t seq, int64_t ranks) {
+  if (ranks <= 1 || seq <= ranks) return seq;
+  const int64_t over = seq % ranks;
+  return over == 0 ? seq : seq - over + ranks;
+}
+
 }  // namespace assay

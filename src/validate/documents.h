@@ -21,4 +21,7 @@ PackedCell read_packed(const std::string& text);
 // one. `by_default` is what the framework's fine-tuning packs where nothing is said, zero: nothing.
 int64_t packed_document(const PackedCell&, int64_t seq, bool tuning, int64_t by_default);
 
+// A sequence as its ranks share it: padded where they do not divide it (65,537 tokens over 2).
+int64_t shared_sequence(int64_t seq, int64_t ranks);
+
 }  // namespace assay

@@ -80,5 +80,12 @@ TEST(Documents, ByFrameworkAndTask) {
   EXPECT_EQ(mapped(r).setting.workload.document, 500);
 }
 
+TEST(Documents, SequencesThatRanksDoNotDivideArePadded) {
+  EXPECT_EQ(shared_sequence(65537, 2), 65538);
+  EXPECT_EQ(shared_sequence(65536, 8), 65536);
+  EXPECT_EQ(shared_sequence(65537, 1), 65537);
+  EXPECT_EQ(shared_sequence(4, 8), 4);
+}
+
 }  // namespace
 }  // namespace assay

@@ -568,7 +568,7 @@ tl::expected<Scenario, Refusal> to_scenario(const Run& run, const Catalog& catal
   s.setting.workload.name = s.setting.workload.model.name;
   s.setting.workload.model = std::move(*model);
   s.setting.workload.task = read_task(run.task, run.model_name);
-  s.setting.workload.seq = *run.seq;
+  s.setting.workload.seq = shared_sequence(*run.seq, run.cp.value_or(1));
   s.setting.cluster = choose_cluster(run, *accelerator, catalog, s.assumed);
   s.setting.accelerators = *run.accelerators;
   resolve(s.setting, catalog);
