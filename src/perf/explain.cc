@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "perf/clocks.h"
+#include "perf/explain_parts.h"
 #include "perf/layer.h"
 #include "perf/memory.h"
 #include "perf/predict.h"
@@ -14,39 +15,6 @@
 
 namespace assay {
 namespace {
-
-Derivation leaf(std::string name, double value, std::string unit, std::string how, char mark,
-                std::string source) {
-  return {std::move(name), value, std::move(unit), std::move(how), mark, std::move(source), {}, ""};
-}
-
-// A setting that a figure rests on. Whoever knows where it was stated puts its mark and source in.
-Derivation given(std::string name, double value, std::string unit, std::string path) {
-  Derivation d = leaf(std::move(name), value, std::move(unit), "", 'a', path);
-  d.path = std::move(path);
-  return d;
-}
-
-Derivation count_of(std::string name, int64_t n, std::string path = "") {
-  Derivation d = given(std::move(name), static_cast<double>(n), "", std::move(path));
-  if (d.path.empty()) d.mark = 's', d.source = "the plan";
-  return d;
-}
-
-Derivation share_of(std::string name, double share, std::string path) {
-  return given(std::move(name), 100 * share, "%", std::move(path));
-}
-
-struct Subject {
-  const Setting& s;
-  const Plan& p;
-  Layout l;
-  const Prediction& r;
-  const Links& links;
-  std::vector<OpRecord> ops;
-  MicrobatchCost cost;
-  Step step;
-};
 
 Derivation peak_figure(const Subject& u) {
   const Accelerator& a = u.s.cluster.accelerator;
@@ -237,18 +205,25 @@ Inputs pipeline_inputs(const Subject& u, Account a) {
 
 Inputs host_inputs(const Subject& u, Account a) {
   const Stack& st = u.s.stack;
-  if (a == Account::kSync)
-    return {given("work per step", st.step_overhead.v, "s", "stack.step_overhead")};
+  if (a == Account::kSync) {
+    return {given("work per step", st.step_overhead.v, "s", "stack.step_overhead"),
+            share_of("lost around the step by hand", st.hand_loss, "stack.hand_loss")};
+  }
   if (a == Account::kStraggler) {
     const double nodes = std::max(
         1.0, static_cast<double>(u.l.ranks) / static_cast<double>(u.s.cluster.node.accelerators));
     return {share_of("loss per doubling of nodes", st.jitter, "stack.jitter"),
             leaf("doublings", std::log2(nodes), "", "log2 of the nodes used", 's', "")};
   }
-  const LayerCost& layer = u.cost.dense.forward.launches > 0 ? u.cost.dense : u.cost.moe;
+  const Model& m = u.s.workload.model;
+  const LayerCost& layer = moe_layers(m) < layer_count(m) ? u.cost.dense : u.cost.moe;
+  const bool dense = &layer == &u.cost.dense;
   return {given("host time per launch", st.launch.v, "s", "stack.launch"),
+          given("way through a layer", (dense ? st.layer_overhead : st.expert_overhead).v, "s",
+                dense ? "stack.layer_overhead" : "stack.expert_overhead"),
           leaf("launches of a layer", layer.forward.launches + layer.backward.launches, "",
-               "forward and backward, per micro-batch", 'c', "docs/models/step.md")};
+               "and the host's way through it in their time, per micro-batch, both passes", 'c',
+               "docs/models/step.md")};
 }
 
 // A kind of kernel over the whole step, recomputation aside: layers x micro-batches / stages.

@@ -127,12 +127,10 @@ Traffic replicated_traffic(const Setting& s, const Plan& p, const Layout& l, con
   return t;
 }
 
-// Collectives that a layer's weights are gathered in, at most one for each of a gated block's
-// matrices.
-double gathers_of(const Stack& st, double parameters) {
-  constexpr double kMatrices = 7;
+// Collectives that the weights of a layer of `matrices` are gathered in.
+double gathers_of(const Stack& st, double parameters, double matrices) {
   if (st.gather_bucket <= 0) return 1;
-  return std::clamp(parameters / st.gather_bucket, 1.0, kMatrices);
+  return std::clamp(std::ceil(parameters / st.gather_bucket), 1.0, matrices);
 }
 
 // FSDP: weights gathered before every pass of every layer, gradients scattered after; all of it in
@@ -145,10 +143,11 @@ Traffic sharded_traffic(const Setting& s, const Plan& p, const Layout& l, const 
   const bool lora = s.workload.task == Task::kLora;
   const Bandwidth pcie = s.cluster.accelerator.pcie_bandwidth * kHostLinkShare;
   const double layer_bytes = gathered_bytes(s, p);
-  const auto gathers = [&](double parameters, double bytes, const Group& shard) {
+  const double block = s.workload.model.gated_mlp ? 7 : 6;  // matrices of a layer; a head is one
+  const auto gathers = [&](double parameters, double bytes, double matrices, const Group& shard) {
     if (parameters <= 0) return 0.0;
     const Bytes all(parameters * bytes);
-    const double times = gathers_of(st, parameters);
+    const double times = gathers_of(st, parameters, matrices);
     double w = times * collective_time(Collective::kAllGather, all / times, shard, links).v;
     if (p.offload_parameters > 0) {  // a rank fetches its part from the host first
       w += (all * (p.offload_parameters / static_cast<double>(shard.ranks)) / pcie).v;
@@ -158,8 +157,7 @@ Traffic sharded_traffic(const Setting& s, const Plan& p, const Layout& l, const 
   const auto scatters = [&](double parameters, const Group& shard, const Group& copies) {
     if (lora || parameters <= 0) return 0.0;
     const Bytes b(parameters * st.gradient_comm_bytes);
-    const double times = gathers_of(st, parameters);
-    double w = times * collective_time(Collective::kReduceScatter, b / times, shard, links).v;
+    double w = collective_time(Collective::kReduceScatter, b, shard, links).v;
     if (copies.ranks > 1) {
       const Bytes part = b / static_cast<double>(shard.ranks);
       w += collective_time(Collective::kAllReduce, part, copies, links).v;
@@ -167,20 +165,20 @@ Traffic sharded_traffic(const Setting& s, const Plan& p, const Layout& l, const 
     return w;
   };
   double gather = 0, scatter = 0, first = 0, all = 0;
-  const auto add = [&](const LayerCost& layer, double count, double bytes) {
+  const auto add = [&](const LayerCost& layer, double count, double bytes, double matrices) {
     const double parameters = layer.parameters + layer.expert_parameters;
     if (count <= 0 || parameters <= 0) return;
-    const double g = gathers(layer.parameters, bytes, l.shard_group) +
-                     gathers(layer.expert_parameters, bytes, l.shard_expert);
+    const double g = gathers(layer.parameters, bytes, matrices, l.shard_group) +
+                     gathers(layer.expert_parameters, bytes, matrices, l.shard_expert);
     gather += g * count;
     scatter += scatters(layer.parameters, l.shard_group, l.replica_group) * count;
     scatter += scatters(layer.expert_parameters, l.shard_expert, l.replica_expert) * count;
     first = std::max(first, g);
     all += parameters * count;
   };
-  add(c.dense, content.dense_layers, layer_bytes);
-  add(c.moe, content.moe_layers, layer_bytes);
-  if (content.last) add(c.head, 1, st.weight_comm_bytes);
+  add(c.dense, content.dense_layers, layer_bytes, block);
+  add(c.moe, content.moe_layers, layer_bytes, block);
+  if (content.last) add(c.head, 1, st.weight_comm_bytes, 1);
   const double m = static_cast<double>(l.microbatches);
   const double g_share = p.overlap_param ? st.overlap_param : 0;
   const double r_share = p.overlap_grad ? st.overlap_grad : 0;

@@ -89,8 +89,8 @@ struct Stack {
   double contention = 0.1;         // computation lost per second of hidden transfer
   double gradient_comm_bytes = 4;  // per parameter on the wire
   double weight_comm_bytes = 2;
-  // zero 3: weights of a layer that one collective gathers or scatters at most; 0: all of them. A
-  // matrix is never cut.
+  // zero 3: weights of a layer that one collective gathers at most, but never less than a matrix;
+  // 0: all of them.
   double gather_bucket = 0;
   double gather_copy = 0;         // zero 3: bytes moved per parameter gathered, beside the wire
   double scatter_copy = 0;        // zero 3: bytes moved per gradient reduced, beside the wire

@@ -1,0 +1,47 @@
+// What the explanations of figures are built from.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "perf/layer.h"
+#include "perf/predict.h"
+#include "perf/step.h"
+
+namespace assay {
+
+inline Derivation leaf(std::string name, double value, std::string unit, std::string how, char mark,
+                       std::string source) {
+  return {std::move(name), value, std::move(unit), std::move(how), mark, std::move(source), {}, ""};
+}
+
+// A setting that a figure rests on. Whoever knows where it was stated puts its mark and source in.
+inline Derivation given(std::string name, double value, std::string unit, std::string path) {
+  Derivation d = leaf(std::move(name), value, std::move(unit), "", 'a', path);
+  d.path = std::move(path);
+  return d;
+}
+
+inline Derivation count_of(std::string name, int64_t n, std::string path = "") {
+  Derivation d = given(std::move(name), static_cast<double>(n), "", std::move(path));
+  if (d.path.empty()) d.mark = 's', d.source = "the plan";
+  return d;
+}
+
+inline Derivation share_of(std::string name, double share, std::string path) {
+  return given(std::move(name), 100 * share, "%", std::move(path));
+}
+
+struct Subject {
+  const Setting& s;
+  const Plan& p;
+  Layout l;
+  const Prediction& r;
+  const Links& links;
+  std::vector<OpRecord> ops;
+  MicrobatchCost cost;
+  Step step;
+};
+
+}  // namespace assay
