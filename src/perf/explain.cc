@@ -86,6 +86,7 @@ const char* op_kind(Account a) {
 }
 
 using Inputs = std::vector<Derivation>;
+
 Inputs memory_inputs(const Subject& u) {
   return {given("memory bandwidth", u.s.cluster.accelerator.memory_bandwidth.v, "B/s",
                 "cluster.accelerator.memory_bandwidth"),
@@ -216,8 +217,8 @@ Inputs host_inputs(const Subject& u, Account a) {
             leaf("doublings", std::log2(nodes), "", "log2 of the nodes used", 's', "")};
   }
   const Model& m = u.s.workload.model;
-  const LayerCost& layer = moe_layers(m) < layer_count(m) ? u.cost.dense : u.cost.moe;
-  const bool dense = &layer == &u.cost.dense;
+  const bool dense = moe_layers(m) < layer_count(m);
+  const LayerCost& layer = dense ? u.cost.dense : u.cost.moe;
   return {given("host time per launch", st.launch.v, "s", "stack.launch"),
           given("way through a layer", (dense ? st.layer_overhead : st.expert_overhead).v, "s",
                 dense ? "stack.layer_overhead" : "stack.expert_overhead"),

@@ -137,7 +137,8 @@ double wave_work(double m, double n, double k, double batch, double units, const
   const Tile* const end = fp4 ? kTiles + kFp4Tiles : std::end(kTiles);
   const double tile_half = p.tile_half * path.demand;
   const double fill = (fp4 ? p.fill_fp4 : p.fill) * path.fill / path.in_bytes;
-  // The parts of a split product are added up through memory, which slow arithmetic waits less for.
+  // The parts of a split product are added up through memory, which slow arithmetic waits less for;
+  // by the root of it, as 28 products on one H200 have it (test/data/h200_fp32.csv).
   const double split = fp4 ? kNoSplit : p.split * std::sqrt(path.demand) / path.in_bytes;
   const double idle = fp4 ? p.quantisation_fp4 : p.quantisation;
   const double per_unit = batch / units;

@@ -30,10 +30,13 @@ LayerCost layer_of(const MeasuredRow& c) {
   s.workload.global_batch = c.whole("tokens") / s.workload.seq;
   s.cluster.node = *find_node(known, "h200-1");
   s.cluster.accelerator = *find_accelerator(known, s.cluster.node.accelerator);
-  s.stack = *find_stack(known, "pytorch-fsdp2");
-  // The whole layer in one graph; or all of it but the way to the experts and back.
-  s.stack.permute_compiled = c.whole("compiled") == 2 ? 0.2 : 1;
-  s.stack.expert_bias_compiled = 0.5;
+  s.stack = *find_stack(known, c.whole("compiled") == 2 ? "prime-rl" : "pytorch-fsdp2");
+  // All of the layer but the way to the experts and back; torchtitan's own constants are for what
+  // published runs of it ask for (catalog/stacks.yaml).
+  if (c.whole("compiled") == 1) {
+    s.stack.permute_compiled = 1;
+    s.stack.expert_bias_compiled = 0.5;
+  }
   s.accelerators = 1;
   resolve(s, known);
   Plan p = s.stack.defaults;
@@ -66,21 +69,22 @@ TEST(MoeBlock, DeviceTimeOnTheH200) {
 
 // The host of the device is a shared virtual machine: medians, and a wide bound.
 TEST(MoeBlock, HostTimeOfALayer) {
-  const auto table = read_csv(std::string(ASSAY_ROOT) + "/test/data/h200_moe_host.csv");
-  ASSERT_TRUE(table);
+  const std::string data = std::string(ASSAY_ROOT) + "/test/data/";
+  const auto table = read_csv(data + "h200_moe_host.csv");
+  const auto layers = read_csv(data + "h200_moe_block.csv");
+  ASSERT_TRUE(table && layers);
   std::vector<double> both;
   for (const CsvRow& row : table->rows) {
     const MeasuredRow c{*table, row};
-    if (c.whole("compiled") == 0) {
-      both.push_back(c.number("forward_ms") + c.number("backward_ms"));
-    }
+    if (c.whole("compiled") > 0) continue;
+    both.push_back(c.number("forward_ms") + c.number("backward_ms"));
   }
   ASSERT_EQ(both.size(), 4u);
   std::sort(both.begin(), both.end());
+  const LayerCost cost = layer_of({*layers, layers->rows.front()});
   const Stack& st = *find_stack(catalog(), "pytorch-fsdp2");
-  const double kernels = st.launches_forward + st.launches_backward + 3 * st.launches_moe;
-  const double predicted = 1e3 * (st.launch.v * kernels + 2 * st.expert_overhead.v);
-  EXPECT_NEAR(predicted / ((both[1] + both[2]) / 2), 1, 0.25);
+  const double told = 1e3 * st.launch.v * (cost.forward.launches + cost.backward.launches);
+  EXPECT_NEAR(told / ((both[1] + both[2]) / 2), 1, 0.25);
 }
 
 }  // namespace

@@ -569,6 +569,7 @@ tl::expected<Scenario, Refusal> to_scenario(const Run& run, const Catalog& catal
   s.setting.workload.model = std::move(*model);
   s.setting.workload.task = read_task(run.task, run.model_name);
   s.setting.workload.seq = shared_sequence(*run.seq, run.cp.value_or(1));
+  if (s.setting.workload.seq != *run.seq) s.assumed.push_back("sequence padded for its ranks");
   s.setting.cluster = choose_cluster(run, *accelerator, catalog, s.assumed);
   s.setting.accelerators = *run.accelerators;
   resolve(s.setting, catalog);
