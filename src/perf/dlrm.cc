@@ -33,7 +33,7 @@ MicrobatchCost dlrm_cost(const Rank& r) {
   const double tables = static_cast<double>(m.tables), dim = static_cast<double>(m.embedding_dim);
   const double lookups = static_cast<double>(std::max<int64_t>(1, m.lookups_per_table));
   const double vectors = r.tokens * tables * dim * r.word;
-  const Bandwidth gather = r.memory * kGatherShare;
+  const Bandwidth gather = streaming(r.s) * kGatherShare;
   // Backward reads the gradient, and reads and writes every touched row with its optimizer state.
   c.embedding.forward.memory = Bytes(vectors * lookups) / gather;
   c.embedding.backward.memory = Bytes(vectors * lookups * 3) / gather;

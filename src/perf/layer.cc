@@ -355,8 +355,8 @@ LayerCost head_cost(const Rank& r) {
   linear(r, c, asked, v, h, 1, unquantised(r.p.precision));
   const double logits = asked * v;
   const double half = r.s.stack.loss_traffic * (r.p.compiled ? r.s.stack.loss_compiled : 1) / 2;
-  c.forward.memory += Bytes(logits * half) / r.memory;
-  c.backward.memory += Bytes(logits * half) / r.memory;
+  c.forward.memory += Bytes(logits * half) / streaming(r.s);  // larger than any cache
+  c.backward.memory += Bytes(logits * half) / streaming(r.s);
   stream(r, c, r.own * h * 2 * r.word, r.own * h * 4 * r.word);
   const Stack& st = r.s.stack;
   const double eager =

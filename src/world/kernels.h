@@ -28,6 +28,7 @@ struct Kernels {
   // Memory-bound kernels.
   double memory_efficiency = 0.85;  // streaming kernels, of the data sheet's bandwidth
   Seconds kernel_floor{2e-6};       // device time per kernel that no work explains
+  double cache_word = 0;  // bytes a unit gets from the last-level cache in a clock; zero: unknown
   // Power at burst clocks, in units of `power_unit` x the accelerator's 16-bit peak: what a kernel
   // of each kind would draw above idle. Where the mean over a step exceeds (tdp - idle), clocks
   // settle so that it does not; the same silicon under a lower cap (an H100 at 500 W) therefore
@@ -66,6 +67,8 @@ void fields(T& k, V&& visit) {
         "year from which PyTorch's operator picks the vendor kernel; zero: never");
   visit("memory_efficiency", k.memory_efficiency, kFraction, "streaming, of spec bandwidth");
   visit("kernel_floor", k.kernel_floor, kNotNegative, "device time per kernel without work");
+  visit("cache_word", k.cache_word, Limits{0, 1024},
+        "bytes a unit gets from the last-level cache in a clock; zero: not measured");
   visit("power_unit", k.power_unit, kPositive, "W per TFLOPS of 16-bit peak");
   visit("power_matmul", k.power_matmul, Limits{0, 10}, "draw at peak rate, in units");
   visit("power_fp16", k.power_fp16, Limits{0, 10}, "fp16 matmuls over bf16");

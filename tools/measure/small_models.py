@@ -160,4 +160,5 @@ def main():
             print(name, compiled, autocast, flush=True)
 
 
-main()
+if __name__ == "__main__":
+    main()
