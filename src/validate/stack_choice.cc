@@ -383,7 +383,8 @@ const Stack* as_run(const Stack* stack, const Run& run, const std::string& words
     if (front) return front;
   }
   if (stack->name == "pytorch-eager") {
-    if (!single) return nullptr;  // a stack for one device cannot be meant where many run
+    const bool replicated = says(words, "ddp") || says(plain_words(run.zero), "ddp");
+    if (!single && !(replicated && mixed)) return nullptr;  // a loop for one device, or its copies
     return mixed ? named(catalog, "pytorch-autocast") : stack;
   }
   // DeepEP takes over most of what torchtitan does to routed tokens.
