@@ -180,19 +180,6 @@ const Stack* jax_stack(const Catalog& catalog, const Accelerator& accelerator) {
   return first_of(catalog, "jax");
 }
 
-// Kernels and collectives come with the hardware: on these, any framework runs on the vendor's
-// stack.
-const Stack* hardware_stack(const Catalog& catalog, const Accelerator& accelerator) {
-  const std::string vendor = squeezed(accelerator.vendor);
-  if (vendor == "google") return first_of(catalog, "jax");
-  if (vendor == "aws") return find_stack(catalog, "neuron");
-  // Intel's Max and Arc are GPUs and run PyTorch's own engines.
-  if (vendor == "intel" && accelerator.architecture.starts_with("gaudi")) {
-    return find_stack(catalog, "gaudi");
-  }
-  return nullptr;
-}
-
 // Whether DeepSpeed's engine shards: it is named, or the stage is given as ZeRO where the framework
 // is one that runs on either engine.
 bool on_deepspeed(const std::string& words, const std::string& zero_words, const Stack* stack) {
@@ -222,6 +209,21 @@ const Stack* front_end(const std::string& words, const Catalog& catalog) {
   if (says(words, "liger")) return nullptr;
   for (const std::string_view name : kFrontEnds) {
     if (says(words, name)) return find_stack(catalog, std::string(name));
+  }
+  return nullptr;
+}
+
+// Kernels and collectives come with the hardware: on these, any framework runs on the vendor's
+// stack.
+const Stack* hardware_stack(const std::string& words, const Catalog& catalog,
+                            const Accelerator& accelerator) {
+  const std::string vendor = squeezed(accelerator.vendor);
+  if (vendor == "google") return first_of(catalog, "jax");
+  if (vendor == "aws") return find_stack(catalog, "neuron");
+  // Intel's Max and Arc are GPUs and run PyTorch's own engines.
+  if (vendor == "intel" && accelerator.architecture.starts_with("gaudi")) {
+    const bool hub = says_any(words, {"optimum", "gauditrainer"}) || front_end(words, catalog);
+    return find_stack(catalog, hub ? "optimum-habana" : "gaudi");
   }
   return nullptr;
 }
@@ -509,7 +511,7 @@ StackChoice choose_stack(const Run& run, const Accelerator& accelerator, const C
   if (stack && stack->sharding == "jax") stack = jax_stack(catalog, accelerator);
   stack = as_of(catalog, stack, year);
 
-  const Stack* native = hardware_stack(catalog, accelerator);
+  const Stack* native = hardware_stack(words, catalog, accelerator);
   if (native && stack != native) {
     out.stack = native;
     out.assumed = fmt::format("stack {} by the accelerator", native->name);
