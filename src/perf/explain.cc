@@ -93,6 +93,20 @@ Inputs memory_inputs(const Subject& u) {
           share_of("of it, streaming", u.s.kernels.memory_efficiency, "kernels.memory_efficiency")};
 }
 
+// The same for a layer's kernels, which find part of what they read in the last-level cache.
+Inputs layer_memory_inputs(const Subject& u) {
+  Inputs inputs = memory_inputs(u);
+  const Bandwidth seen = make_rank(u.s, u.p, u.l, u.links).memory;
+  if (seen.v > streaming(u.s).v) {
+    inputs.push_back(given("bytes of the cache a unit and clock", u.s.kernels.cache_word, "B",
+                           "kernels.cache_word"));
+    inputs.push_back(leaf("seen by a layer's kernels", seen.v, "B/s",
+                          "memory and cache, by the share that the cache still holds", 'c',
+                          "docs/models/step.md"));
+  }
+  return inputs;
+}
+
 Inputs clock_inputs(const Subject& u) {
   const Accelerator& a = u.s.cluster.accelerator;
   return {leaf("held clock", 100 * u.step.clock, "%",
@@ -301,7 +315,7 @@ Inputs account_inputs(const Subject& u, Account a) {
       return kernel_inputs(u, a);
     case Account::kMemoryBound:
       inputs = kernel_inputs(u, a);
-      append(inputs, memory_inputs(u));
+      append(inputs, layer_memory_inputs(u));
       inputs.push_back(given("over the fused minimum", moved.times, "", moved.path));
       return inputs;
     case Account::kOptimizer:

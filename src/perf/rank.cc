@@ -11,21 +11,19 @@ namespace {
 // Fewer bytes than this per weight: packed. Eight bits and their scales are 1.05.
 constexpr double kPackedBytes = 1.5;
 
-// What a layer's kernels find in the last-level cache, because a kernel before wrote it and little
-// passed since: all of it for tensors far below the cache, and e times less for every
-// 1 / kCacheDecay of the cache that they fill. Nsight Compute's count of bytes that reach memory,
-// six layers of a Llama on one H200 at 1,024 to 32,768 tokens (test/data/h200_cache_hits.csv).
-// The fewer bytes code moves, the fewer of them are results of the kernel before: compiled (1.14
-// times the fused minimum) 0.58 at most, eager (2.46 times) all.
-constexpr double kCacheDecay = 6.5;
-constexpr double kCacheFound = 0.2;
-constexpr double kCacheFoundMoved = 0.33;
-// A token's tensors there: the hidden vector, and an MLP 2.75 times as wide.
+// Tensors of h200_cache_hits.csv, per hidden vector: itself, and an MLP 2.75 times as wide.
 constexpr double kMeasuredWidths = 3.75;
 
 double word_bytes(Precision p) { return p == Precision::kFp32 || p == Precision::kTf32 ? 4 : 2; }
 
 }  // namespace
+
+// Nsight Compute's count of bytes that reach memory, six layers of a Llama on one H200 at 1,024 to
+// 32,768 tokens (test/data/h200_cache_hits.csv): compiled (1.14 times the fused minimum) 0.58 at
+// most are found, eager (2.46 times) all, and e times less for every 1 / 6.5 of the cache.
+double found_in_cache(double moved, double filled) {
+  return std::min(1.0, 0.2 + 0.33 * moved) * std::exp(-6.5 * filled);
+}
 
 bool quantised(Precision p) { return p >= Precision::kFp8; }
 
@@ -71,8 +69,7 @@ Bandwidth through_cache(const Setting& s, double moved, double bytes) {
   const Bandwidth memory = streaming(s);
   const double cache = s.kernels.cache_word * static_cast<double>(a.compute_units) * a.clock.v;
   if (a.l2.v <= 0 || cache <= memory.v) return memory;
-  const double found = std::min(1.0, kCacheFound + kCacheFoundMoved * moved) *
-                       std::exp(-kCacheDecay * bytes / a.l2.v);
+  const double found = found_in_cache(moved, bytes / a.l2.v);
   return Bandwidth(1 / ((1 - found) / memory.v + found / cache));
 }
 

@@ -27,6 +27,11 @@ struct Rank {
 
 Rank make_rank(const Setting&, const Plan&, const Layout&, const Links&);
 
+// The share of a layer's memory-bound traffic that the last-level cache still holds, because the
+// kernel before wrote it. `moved`: bytes over the fused minimum; `filled`: the hidden vectors of a
+// micro-batch over the cache.
+double found_in_cache(double moved, double filled);
+
 // Below 16 bits: inputs are quantised beside the matmul.
 bool quantised(Precision);
 // What runs beside a quantised matmul: attention, router, logits.

@@ -373,8 +373,10 @@ const Stack* as_run(const Stack* stack, const Run& run, const std::string& words
     // An engine that shards casts the weights itself.
     const bool sharded = (read_sharding(run.zero).zero.value_or(0) > 0 ||
                           read_sharding(run.framework, true).zero.value_or(0) > 0);
-    // The Trainer trains no 16-bit weights in fp16: its scaler refuses their gradients.
-    const bool scaled = says(plain_words(run.precision), "fp16");
+    // The Trainer trains no 16-bit weights in fp16: its scaler refuses their gradients. Adapters
+    // beside frozen ones are few.
+    const bool scaled = says(plain_words(run.precision), "fp16") &&
+                        read_task(run.task, run.model_name) != Task::kLora;
     // TRL has PEFT hold what bitsandbytes does not quantise in 32 bits, and runs it under autocast.
     const bool upcast = front && front->name == "trl" && says_any(cells, {"bitsandbytes", "bnb"});
     if (front && (upcast || (front->name == "transformers" && (mixed || scaled))) && !sharded) {

@@ -1,0 +1,96 @@
+// What a last-level cache saves memory-bound kernels, against Nsight Compute's counters and streams
+// on one H200 (tools/measure/cache.py, cache_hits.py).
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include <gtest/gtest.h>
+
+#include "base/csv.h"
+#include "perf/layer.h"
+#include "perf/measured_row.h"
+#include "perf/rank.h"
+#include "world/catalog.h"
+
+namespace assay {
+namespace {
+
+CsvTable measured(const char* name) {
+  auto table = read_csv(std::string(ASSAY_ROOT) + "/test/data/" + name);
+  EXPECT_TRUE(table) << name;
+  return table ? *table : CsvTable{};
+}
+
+// Bytes over the fused minimum that the layers of h200_cache_hits.csv move, eager and compiled.
+constexpr double kMoved[] = {2.46, 1.14};
+
+// At the most tokens nothing is found: what reaches memory there, per token, is all there is.
+TEST(Cache, HoldsWhatWasCounted) {
+  const CsvTable table = measured("h200_cache_hits.csv");
+  std::map<bool, std::map<double, double>> reached;  // bytes per token, by tokens
+  for (const CsvRow& line : table.rows) {
+    const double tokens = MeasuredRow{table, line}.number("tokens");
+    const double mb =
+        MeasuredRow{table, line}.number("read_mb") + MeasuredRow{table, line}.number("written_mb");
+    reached[MeasuredRow{table, line}.number("compiled") > 0][tokens] = mb / tokens;
+  }
+  ASSERT_EQ(reached.size(), 2u);
+  const Accelerator& h200 = *find_accelerator(catalog(), "h200-sxm5-141gb");
+  for (const auto& [compiled, sizes] : reached) {
+    ASSERT_GE(sizes.size(), 7u);
+    const double all = sizes.rbegin()->second;
+    for (const auto& [tokens, each] : sizes) {
+      const double filled = tokens * 2048 * 2 / h200.l2.v;
+      EXPECT_NEAR(found_in_cache(kMoved[compiled], filled), 1 - each / all, 0.04)
+          << tokens << (compiled ? " tokens, compiled" : " tokens, eager");
+    }
+  }
+}
+
+// Buffers that fit twice stream at the cache's rate, a fixed start left out.
+TEST(Cache, StreamsAsMeasured) {
+  const CsvTable table = measured("h200_cache_streams.csv");
+  std::map<double, double> us;
+  for (const CsvRow& line : table.rows) {
+    if (table.cell(line, "order") == "hot")
+      us[MeasuredRow{table, line}.number("megabytes")] = MeasuredRow{table, line}.number("us");
+  }
+  const double rate = 2 * (16 - 0.5) / (us.at(16) - us.at(0.5));  // MB/us = TB/s
+  const Accelerator& h200 = *find_accelerator(catalog(), "h200-sxm5-141gb");
+  const Kernels& k = *find_kernels(catalog(), h200.architecture);
+  const double told = k.cache_word * static_cast<double>(h200.compute_units) * h200.clock.v / 1e12;
+  EXPECT_NEAR(told / rate, 1, 0.05);
+}
+
+Seconds memory_of_a_layer(const char* node, int64_t micro_batch, double cache_word) {
+  Setting s;
+  s.workload.model = *find_model(catalog(), "gpt-2");
+  s.workload.seq = 1024, s.workload.global_batch = micro_batch;
+  s.cluster.node = *find_node(catalog(), node);
+  s.cluster.accelerator = *find_accelerator(catalog(), s.cluster.node.accelerator);
+  s.stack = *find_stack(catalog(), "pytorch-eager");
+  s.accelerators = 1;
+  resolve(s, catalog());
+  if (cache_word >= 0) s.kernels.cache_word = cache_word;
+  s.kernels.kernel_floor = Seconds(0);
+  Plan plan = s.stack.defaults;
+  plan.micro_batch = micro_batch;
+  const Layout l = make_layout(s, plan);
+  return microbatch_cost(s, plan, l, links_of(s)).dense.forward.memory;
+}
+
+// Much on a card with slow memory, little on one whose memory is nearly as fast; nothing for
+// tensors far larger than the cache, and never slower.
+TEST(Cache, HelpsSlowMemoryAndSmallTensors) {
+  const auto gain = [](const char* node, int64_t micro_batch) {
+    return memory_of_a_layer(node, micro_batch, 0) / memory_of_a_layer(node, micro_batch, -1);
+  };
+  EXPECT_GT(gain("rtx4090-1", 1), 2);
+  EXPECT_LT(gain("h200-1", 1), 1.5);
+  EXPECT_GE(gain("h200-1", 1), 1);
+  EXPECT_NEAR(gain("rtx4090-1", 256), 1, 1e-6);
+  EXPECT_NEAR(gain("b200-1", 1), 1, 1e-12);
+}
+
+}  // namespace
+}  // namespace assay
