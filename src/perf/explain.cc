@@ -96,14 +96,19 @@ Inputs memory_inputs(const Subject& u) {
 // The same for a layer's kernels, which find part of what they read in the last-level cache.
 Inputs layer_memory_inputs(const Subject& u) {
   Inputs inputs = memory_inputs(u);
-  const Bandwidth seen = make_rank(u.s, u.p, u.l, u.links).memory;
-  if (seen.v > streaming(u.s).v) {
-    inputs.push_back(given("bytes of the cache a unit and clock", u.s.kernels.cache_word, "B",
-                           "kernels.cache_word"));
-    inputs.push_back(leaf("seen by a layer's kernels", seen.v, "B/s",
-                          "memory and cache, by the share that the cache still holds", 'c',
-                          "docs/models/step.md"));
-  }
+  const Accelerator& a = u.s.cluster.accelerator;
+  const double cache = u.s.kernels.cache_word * static_cast<double>(a.compute_units) * a.clock.v;
+  const double memory = streaming(u.s).v, seen = make_rank(u.s, u.p, u.l, u.links).memory.v;
+  if (seen <= memory) return inputs;
+  const double found = (1 / memory - 1 / seen) / (1 / memory - 1 / cache);
+  inputs.push_back(given("last-level cache", a.l2.v, "B", "cluster.accelerator.l2"));
+  inputs.push_back(
+      given("its width per unit", u.s.kernels.cache_word, "B per clock", "kernels.cache_word"));
+  inputs.push_back(count_of("units", a.compute_units, "cluster.accelerator.compute_units"));
+  inputs.push_back(given("clock", a.clock.v, "Hz", "cluster.accelerator.clock"));
+  inputs.push_back(leaf("found in the cache", 100 * found, "%",
+                        "falls by e for every 1/6.5 of it that a micro-batch fills", 'm',
+                        "docs/models/step.md"));
   return inputs;
 }
 

@@ -203,7 +203,7 @@ void read_state_bytes(const std::string& words, Remarks& out) {
   if (says(words, "experts replicated")) out.experts_whole = 1;
   out.fused_norms = claims_any(words, {"use fused rms norm", "fused rms norm"}).value_or(false);
   out.fused_loss =
-      affirms(words, {"liger", "fused linear cross entropy", "chunked cross entropy",
+      affirms(words, {"liger", "fused linear cross entropy", "chunked cross entropy", "chunked nll",
                       "cut cross entropy", "chunked loss", "loss in chunks", "fused cross entropy",
                       "unsloth", "tiled logits", "tiled loss"}) &&
       !says(words, "logits are kept");

@@ -454,6 +454,7 @@ TEST(Cells, TilesOffloadsAndPartialGraphs) {
   EXPECT_EQ(r.offload_parameters, 1);
   EXPECT_EQ(r.offload_activations, 1);
   EXPECT_TRUE(r.fused_loss);
+  EXPECT_TRUE(read_remarks("one sequence a step; chunked NLL loss").fused_loss);
   EXPECT_EQ(read_remarks("optimizer states offload to CPU").offload_optimizer, 1);
   EXPECT_EQ(read_remarks("CUDA graph of the dense modules only").cuda_graphs, false);
   EXPECT_EQ(read_remarks("CUDA graph without effect (x=1)").cuda_graphs, false);

@@ -113,14 +113,15 @@ bool names_pcie(const std::string& gpu) {
          !says_any(words, {"nvswitch", "nvlink"});
 }
 
-// Gigabytes that a text names: `A100 with 40GB`, `V100 (16 GB, SXM2)`; zero: none.
+// Gigabytes that a text names: `A100 with 40GB`, `V100 (16 GB, SXM2)`, `H100 (95 GiB)`; zero: none.
 double memory_named(const std::string& words) {
   for (const std::string& word : split_any(words, " ")) {
     const size_t end = word.find_first_not_of("0123456789");
     if (end == 0 || end == std::string::npos || word.substr(end) != "gb") continue;
     return cell_number(word.substr(0, end)).value_or(0);
   }
-  return number_before(words, "gb").value_or(0);
+  // What is sold as 80 GB shows as 79 GiB.
+  return number_before(words, "gb").value_or(number_before(words, "gib").value_or(0));
 }
 
 // The accelerator of a cloud's shape: `p5.48xlarge`.
@@ -343,6 +344,32 @@ const Accelerator* as_counted(const Run& run, const Accelerator* found, const Ca
   return die ? die : found;
 }
 
+// A word of a part's cell that makes it another part than the one it was found as: the A3 of
+// `Ascend910 (A3 node)`, the 3000 or the laptop of `RTX PRO 3000 Laptop`. Sizes, forms and shapes
+// of clouds are read elsewhere.
+void tell_unread_part(const Accelerator& a, const std::string& gpu,
+                      std::vector<std::string>& assumed) {
+  std::string known = plain_words(a.name + " ; " + a.architecture);
+  for (const std::string& alias : a.aliases) known += plain_words(alias).substr(1);
+  const std::vector<std::string> words = split_any(plain_words(without_count(gpu)), " ");
+  for (size_t i = 0; i < words.size(); ++i) {
+    const std::string& word = words[i];
+    if (known.find(word) != std::string::npos) continue;
+    const bool digits = word.find_first_not_of("0123456789") == std::string::npos;
+    const bool model = digits && word.size() == 4 && word[0] != '1' && word[0] != '2';  // no year
+    const bool kind = word == "laptop" || word == "mobile" || word == "ada" || word == "super";
+    // One letter and one digit, but no shape of a cloud (`a3-highgpu-8g`) or version.
+    const bool short_name =
+        word.size() == 2 && word[0] != 'v' && !is_digit(word[0]) && is_digit(word[1]);
+    const bool shape =
+        i + 1 < words.size() && (words[i + 1].ends_with("gpu") || words[i + 1].ends_with("large"));
+    if (!model && !kind && (!short_name || shape)) continue;
+    assumed.push_back(fmt::format("accelerator {}, by a part of its name: {} is not known", a.name,
+                                  sanitize(word, 20)));
+    return;
+  }
+}
+
 // A limit that is told without its watts: those that are told are 500 of 700 W on an H100 and 750
 // of 1,000 on a B200.
 constexpr double kUsualLimit = 0.75;
@@ -396,6 +423,7 @@ const Accelerator* usual_accelerator(const Run& run, const Catalog& catalog) {
 Cluster choose_cluster(const Run& run, const Accelerator& accelerator, const Catalog& catalog,
                        std::vector<std::string>& assumed) {
   Cluster cluster;
+  tell_unread_part(accelerator, run.gpu, assumed);
   const int64_t ranks = run.accelerators.value_or(1);
   const int64_t wanted = run.per_node.value_or(0);
   const Node* reference = nullptr;

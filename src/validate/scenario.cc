@@ -135,19 +135,19 @@ constexpr int kSecondFlash = 2024;
 // to memory, unless the run says otherwise.
 constexpr int kFirstFused = 2023;
 
-// The release from which PyTorch's operator tries cuDNN first on Hopper and Blackwell: its wheels
-// carry a cuDNN above 9.15 (aten/src/ATen/native/transformers/cuda/sdp_utils.cpp).
-constexpr int kOperatorRelease = 11;
-constexpr int kUndated = 2025;  // a run without a date was published, so it is not of the newest
+// The release (spring 2026) from which PyTorch's operator tries cuDNN first on Hopper and
+// Blackwell: its wheels have one above 9.15 (aten/src/ATen/native/transformers/cuda/sdp_utils.cpp).
+constexpr int kOperatorRelease = 11, kUndated = 2025;  // without a date: not of the newest
 
 bool operator_prefers_vendor(const Run& run, int year, const Setting& s) {
   if (s.kernels.operator_since == 0) return false;
   // torchtitan itself puts cuDNN first on Blackwell (pytorch/torchtitan pull 1196, May 2025).
   const bool blackwell = s.cluster.accelerator.architecture.starts_with("blackwell");
-  const bool titan = says(plain_words(run.framework), "torchtitan");
-  if (blackwell && titan && dated_from(run.date, "2025-05")) return true;
+  const bool titan = blackwell && says(plain_words(run.framework), "torchtitan");
+  if (titan && dated_from(run.date, "2025-05")) return true;
   if (const auto minor = pytorch_minor(free_text(run))) return *minor >= kOperatorRelease;
-  return (year > 0 ? year : kUndated) >= s.kernels.operator_since;
+  const int told = dated_from(run.date, "2026-06") ? 2027 : year > 0 ? year : kUndated;
+  return told >= s.kernels.operator_since;
 }
 
 // Transformer Engine tried flash attention before cuDNN on Hopper until its releases of mid 2024,

@@ -312,6 +312,31 @@ TEST(Scenario, AcceleratorsAsPeopleAbbreviateThem) {
   EXPECT_EQ(named("v4-128"), "tpu-v4");
   EXPECT_EQ(named("v100-sxm3-32gb"), named("V100-SXM3-32GB"));
   EXPECT_EQ(named("Grace Hopper"), "gh200-96gb");
+  EXPECT_EQ(named("H100 (95 GiB)"), "h100-96gb-hbm2e");
+}
+
+// What a part's name has beside a known one may make it another part: told, not guessed.
+TEST(Scenario, PartsKnownByAPartOfTheirNameAreTold) {
+  TrainingRun r = base();
+  r.gpu_mem_gb = std::nullopt;
+  const auto unknown = [&](const char* gpu) {
+    r.gpu = gpu;
+    for (const std::string& a : mapped(r).assumed) {
+      if (a.find("by a part of its name") != std::string::npos) return a;
+    }
+    return std::string();
+  };
+  EXPECT_NE(unknown("Ascend910 (Z7 node)").find("z7 is not known"), std::string::npos);
+  EXPECT_NE(unknown("H100 Q9").find("q9"), std::string::npos);
+  EXPECT_NE(unknown("RTX 5090 Laptop").find("laptop"), std::string::npos);
+  EXPECT_NE(unknown("RTX A5000 Ada 32GB").find("ada"), std::string::npos);
+  for (const char* usual :
+       {"NVIDIA H100 80GB HBM3", "8xA100-SXM4-80GB", "H100 (p5.48xlarge)", "A100 80G SXM",
+        "NVIDIA_H800-80GB", "TPU v5e", "MI250X (GCD)", "GB200 NVL72", "Ascend 910B (64 GB HBM)",
+        "A100 80GB SXM4 (400 W)", "H100 (a3-highgpu-8g)", "A100 (ND96amsr_A100_v4)",
+        "H100-NVLink (WAIH100)", "NVIDIA GH200 480GB", "H100 80GB PCIe Gen5", "Max 1550 (tile)"}) {
+    EXPECT_EQ(unknown(usual), "") << usual;
+  }
 }
 
 // A chip and its cores are one accelerator; a limit without watts is the usual one.

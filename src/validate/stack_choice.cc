@@ -375,7 +375,8 @@ const Stack* as_run(const Stack* stack, const Run& run, const std::string& words
                           read_sharding(run.framework, true).zero.value_or(0) > 0);
     // The Trainer trains no 16-bit weights in fp16: its scaler refuses their gradients. Adapters
     // beside frozen ones are few.
-    const bool scaled = says(plain_words(run.precision), "fp16") &&
+    const std::string written = clause_words(run.precision);
+    const bool scaled = affirms(written, {"fp16", "float16"}) && !affirms(written, {"bf16"}) &&
                         read_task(run.task, run.model_name) != Task::kLora;
     // TRL has PEFT hold what bitsandbytes does not quantise in 32 bits, and runs it under autocast.
     const bool upcast = front && front->name == "trl" && says_any(cells, {"bitsandbytes", "bnb"});
@@ -389,7 +390,8 @@ const Stack* as_run(const Stack* stack, const Run& run, const std::string& words
     if (front) return front;
   }
   if (stack->name == "pytorch-eager") {
-    const bool replicated = says(words, "ddp") || says(plain_words(run.zero), "ddp");
+    const bool replicated = (says(words, "ddp") || says(plain_words(run.zero), "ddp")) &&
+                            !says_any(words, {"fsdp", "fsdp2"});
     if (!single && !(replicated && mixed)) return nullptr;  // a loop for one device, or its copies
     return mixed ? named(catalog, "pytorch-autocast") : stack;
   }

@@ -2,8 +2,8 @@
 many, and two plain streams by size -> $OUT/h200_cache_layers.csv, $OUT/h200_cache_streams.csv.
 
 Layers: device time by kind of kernel per layer and pass, eager and compiled, in a stack of six, so that what one
-layer saves for its backward pass is evicted as in training. Streams: y = 2 x over buffers of one size, the same two
-again and again (what was written last is read next), or a ring of 2 GB (nothing is found in the cache).
+layer saves for its backward pass is evicted as in training. Streams: y = 2 x between two buffers of one size, again
+and again: what was written last is read next.
 """
 import torch
 
@@ -65,33 +65,31 @@ def layers(table, width, ffn, tokens, compiled):
         print(*row, flush=True)
 
 
-def streams(table, megabytes):
+def streams(table, megabytes, steps=64):
     count = int(megabytes * 1e6) // 2
-    ring = [torch.empty(count, device="cuda", dtype=torch.bfloat16) for _ in range(max(4, int(2000 / megabytes)))]
-    for what, buffers in (("hot", ring[:2]), ("cold", ring)):
-        steps = max(64, 2 * len(buffers))
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
-            for i in range(steps):
-                torch.mul(buffers[i % len(buffers)], 2, out=buffers[(i + 1) % len(buffers)])
+    pair = [torch.empty(count, device="cuda", dtype=torch.bfloat16) for _ in range(2)]
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        for i in range(steps):
+            torch.mul(pair[i % 2], 2, out=pair[(i + 1) % 2])
+    graph.replay()
+    times = []
+    for _ in range(7):
+        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        begin.record()
         graph.replay()
-        times = []
-        for _ in range(7):
-            begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-            begin.record()
-            graph.replay()
-            end.record()
-            torch.cuda.synchronize()
-            times.append(begin.elapsed_time(end))
-        us = 1000 * sorted(times)[3] / steps
-        row = (megabytes, what, f"{us:.3f}", f"{2 * megabytes / us:.3f}")
-        table.add(*row)
-        print("stream", *row, flush=True)
+        end.record()
+        torch.cuda.synchronize()
+        times.append(begin.elapsed_time(end))
+    us = 1000 * sorted(times)[3] / steps
+    row = (megabytes, f"{us:.3f}", f"{2 * megabytes / us:.3f}")
+    table.add(*row)
+    print("stream", *row, flush=True)
 
 
 def main():
     print(torch.cuda.get_device_properties(0), flush=True)
-    table = Table("h200_cache_streams.csv", ("megabytes", "order", "us", "tb_s"))
+    table = Table("h200_cache_streams.csv", ("megabytes", "us", "tb_s"))
     for megabytes in (0.5, 1, 2, 4, 6, 8, 12, 16, 20, 24, 28, 32, 40, 48, 64, 96, 128, 256):
         streams(table, megabytes)
     table = Table("h200_cache_layers.csv", COLUMNS)
