@@ -31,19 +31,22 @@ def stack(width, ffn, tokens, compiled):
     return blocks, runs, place, x
 
 
+def run_forward(blocks, runs, place, x):
+    for b in blocks:
+        b.zero_grad(set_to_none=True)
+    x.grad = None
+    for run in runs:
+        x = run(x, place)
+    return x
+
+
 def layers(table, width, ffn, tokens, compiled):
-    blocks, runs, place, x = stack(width, ffn, tokens, compiled)
-    grad = torch.randn_like(x)
+    parts = stack(width, ffn, tokens, compiled)
+    grad = torch.randn_like(parts[-1])
     state = {}
 
     def forward():
-        for b in blocks:
-            b.zero_grad(set_to_none=True)
-        x.grad = None
-        y = x
-        for run in runs:
-            y = run(y, place)
-        state["y"] = y
+        state["y"] = run_forward(*parts)
 
     for _ in range(3):
         forward()

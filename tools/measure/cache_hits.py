@@ -12,7 +12,7 @@ import sys
 
 import torch
 
-from cache import LAYERS, stack
+from cache import LAYERS, run_forward, stack
 from clock import Table
 from kinds import ATTENTION, MATMUL
 
@@ -22,16 +22,11 @@ METRICS = ("lts__t_bytes.sum", "dram__bytes_read.sum", "dram__bytes_write.sum")
 
 
 def run_one(width, ffn, tokens, compiled):
-    blocks, runs, place, x = stack(width, ffn, tokens, compiled)
-    grad = torch.randn_like(x)
+    parts = stack(width, ffn, tokens, compiled)
+    grad = torch.randn_like(parts[-1])
 
     def step():
-        for b in blocks:
-            b.zero_grad(set_to_none=True)
-        x.grad = None
-        y = x
-        for run in runs:
-            y = run(y, place)
+        y = run_forward(*parts)
         torch.cuda.synchronize()
         y.backward(grad)
         torch.cuda.synchronize()
