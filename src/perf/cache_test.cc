@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <tuple>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -101,6 +103,44 @@ TEST(Cache, HelpsSlowMemoryAndSmallTensors) {
   EXPECT_GE(gain("h200-1", 1), 1);
   EXPECT_NEAR(gain("rtx4090-1", 256), 1, 1e-6);
   EXPECT_NEAR(gain("b200-1", 1), 1, 1e-12);
+}
+
+// The same layers timed by the profiler against what the model books between matmuls, from 16,384
+// tokens on. With fewer it is too slow, four times at 1,024 compiled: it counts a start for each of
+// the host's 175 launches, where 34 kernels run (docs/models/step.md).
+TEST(Cache, LayersOfOurH200) {
+  const CsvTable table = measured("h200_cache_layers.csv");
+  std::map<std::tuple<int64_t, bool, int64_t>, double> ms;  // width, compiled, tokens; both passes
+  for (const CsvRow& line : table.rows) {
+    const MeasuredRow row{table, line};
+    if (row.whole("tokens") < 16384) continue;
+    ms[{row.whole("width"), row.whole("compiled") > 0, row.whole("tokens")}] +=
+        row.number("norm_ms") + row.number("activation_ms") + row.number("other_ms");
+  }
+  std::map<bool, std::vector<double>> errors;
+  for (const auto& [shape, measured_ms] : ms) {
+    const auto [width, compiled, tokens] = shape;
+    Setting s;
+    Model& m = s.workload.model;
+    m.hidden = width, m.heads = m.kv_heads = width / 128, m.layers = 1, m.vocab = 1024;
+    m.ffn = width == 4096 ? 11008 : width * 11 / 4;
+    s.workload.seq = 512, s.workload.global_batch = tokens / 512;
+    s.cluster.node = *find_node(catalog(), "h200-1");
+    s.cluster.accelerator = *find_accelerator(catalog(), s.cluster.node.accelerator);
+    s.stack = *find_stack(catalog(), "pytorch-eager");
+    s.accelerators = 1;
+    resolve(s, catalog());
+    Plan plan = s.stack.defaults;
+    plan.micro_batch = tokens / 512, plan.compiled = compiled;
+    const LayerCost c = microbatch_cost(s, plan, make_layout(s, plan), links_of(s)).dense;
+    const double told = 1e3 * (c.forward.memory + c.backward.memory).v;
+    errors[compiled].push_back(std::abs(told / measured_ms - 1));
+  }
+  for (auto& [compiled, all] : errors) {
+    ASSERT_EQ(all.size(), 8u);
+    std::sort(all.begin(), all.end());
+    EXPECT_LT(all[4], 0.36) << (compiled ? "compiled" : "eager");
+  }
 }
 
 }  // namespace

@@ -97,18 +97,15 @@ Inputs memory_inputs(const Subject& u) {
 Inputs layer_memory_inputs(const Subject& u) {
   Inputs inputs = memory_inputs(u);
   const Accelerator& a = u.s.cluster.accelerator;
-  const double cache = u.s.kernels.cache_word * static_cast<double>(a.compute_units) * a.clock.v;
-  const double memory = streaming(u.s).v, seen = make_rank(u.s, u.p, u.l, u.links).memory.v;
-  if (seen <= memory) return inputs;
-  const double found = (1 / memory - 1 / seen) / (1 / memory - 1 / cache);
+  const double found = make_rank(u.s, u.p, u.l, u.links).cached;
+  if (found <= 0) return inputs;
   inputs.push_back(given("last-level cache", a.l2.v / 1e6, "MB", "cluster.accelerator.l2"));
   inputs.push_back(
       given("its width per unit", u.s.kernels.cache_word, "B per clock", "kernels.cache_word"));
   inputs.push_back(count_of("units", a.compute_units, "cluster.accelerator.compute_units"));
   inputs.push_back(given("clock", a.clock.v / 1e6, "MHz", "cluster.accelerator.clock"));
   inputs.push_back(leaf("found in the cache", 100 * found, "%",
-                        "falls by e for every 1/6.5 of it that a micro-batch fills", 'm',
-                        "docs/models/step.md"));
+                        "less, the more of it a micro-batch fills", 'm', "docs/models/step.md"));
   return inputs;
 }
 

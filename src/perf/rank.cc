@@ -18,15 +18,17 @@ double word_bytes(Precision p) { return p == Precision::kFp32 || p == Precision:
 
 }  // namespace
 
-// Nsight Compute's count of bytes that reach memory, six layers of a Llama on one H200, eager and
-// compiled, from 1,024 tokens on (test/data/h200_cache_hits.csv): what is found falls by e for
-// every 1 / 6.5 of the cache that a micro-batch fills. Of what a compiler leaves 0.58 is found at
-// most; what eager code moves beside it was written by the kernel just before.
+// Fitted to Nsight Compute's count of bytes that reach memory, six layers of a Llama on one H200,
+// eager and compiled, from 1,024 tokens on (test/data/h200_cache_hits.csv). What eager code moves
+// beside what a compiler leaves was written by the kernel just before.
 double found_in_cache(double moved, double filled) {
-  constexpr double kCompiled = 1.8;  // `traffic` of compiled layers
-  const double near = std::exp(-6.5 * filled);
+  constexpr double kDecay = 6.5;     // falls by e for every 1 / kDecay of the cache that is filled
+  constexpr double kCompiled = 1.8;  // `traffic` that a compiler leaves
+  constexpr double kCompiledFound = 0.58, kEagerFound = 1.36;  // of either, in a cache unfilled
+  const double near = std::exp(-kDecay * filled);
   const double least = std::min(moved, kCompiled);
-  return (least * 0.58 * near + (moved - least) * std::min(1.0, 1.36 * near)) / moved;
+  const double found = least * kCompiledFound * near;
+  return (found + (moved - least) * std::min(1.0, kEagerFound * near)) / moved;
 }
 
 bool quantised(Precision p) { return p >= Precision::kFp8; }
@@ -68,14 +70,23 @@ double active_width(const Model& m, double tp) {
   return static_cast<double>(width) / tp;
 }
 
-// The bandwidth that a layer's memory-bound kernels see, by `bytes` of the tensors they pass on.
-Bandwidth through_cache(const Setting& s, double moved, double bytes) {
+// What the last-level cache streams; zero: not measured.
+Bandwidth cache_rate(const Setting& s) {
   const Accelerator& a = s.cluster.accelerator;
+  return Bandwidth(s.kernels.cache_word * static_cast<double>(a.compute_units) * a.clock.v);
+}
+
+// Of the traffic of a layer that passes on tensors of `bytes`, where the cache is the faster.
+double cached_share(const Setting& s, double moved, double bytes) {
+  const Bytes cache = s.cluster.accelerator.l2;
+  if (cache.v <= 0 || bytes <= 0 || moved <= 0 || cache_rate(s) <= streaming(s)) return 0;
+  return found_in_cache(moved, bytes / cache.v);
+}
+
+Bandwidth through_cache(const Setting& s, double found) {
   const Bandwidth memory = streaming(s);
-  const double cache = s.kernels.cache_word * static_cast<double>(a.compute_units) * a.clock.v;
-  if (a.l2.v <= 0 || bytes <= 0 || moved <= 0 || cache <= memory.v) return memory;
-  const double found = found_in_cache(moved, bytes / a.l2.v);
-  return Bandwidth(1 / ((1 - found) / memory.v + found / cache));
+  if (found <= 0) return memory;
+  return Bandwidth(1 / ((1 - found) / memory.v + found / cache_rate(s).v));
 }
 
 }  // namespace
@@ -93,6 +104,7 @@ Rank make_rank(const Setting& s, const Plan& p, const Layout& l, const Links& li
   const double width = active_width(m, static_cast<double>(l.tp));
   const double passed =
       (own * static_cast<double>(m.hidden) + tokens * width) * word / kMeasuredWidths;
+  const double cached = cached_share(s, moved, passed);
   return Rank{s,
               p,
               l,
@@ -103,7 +115,8 @@ Rank make_rank(const Setting& s, const Plan& p, const Layout& l, const Links& li
               word,
               moved,
               launches,
-              through_cache(s, moved, passed),
+              cached,
+              through_cache(s, cached),
               s.workload.task == Task::kLora,
               stored_packed(s, p)};
 }

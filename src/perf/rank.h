@@ -15,12 +15,13 @@ struct Rank {
   double tokens;  // of one micro-batch on this rank's tensor group
   double own;     // tokens this rank alone holds between tensor-parallel regions
   double seq;
-  double word;      // bytes of an activation
-  double traffic;   // memory-bound multiplier
-  double launches;  // launch multiplier
-  Bandwidth memory;
-  bool frozen;  // base weights get no gradient (LoRA)
-  bool packed;  // and are stored below 16 bits: unpacked before every matmul
+  double word;       // bytes of an activation
+  double traffic;    // memory-bound multiplier
+  double launches;   // launch multiplier
+  double cached;     // share of a layer's memory-bound traffic that the cache holds
+  Bandwidth memory;  // seen by a layer's memory-bound kernels
+  bool frozen;       // base weights get no gradient (LoRA)
+  bool packed;       // and are stored below 16 bits: unpacked before every matmul
   std::vector<OpRecord>* record = nullptr;
   const char* layer = "dense";
 };

@@ -358,11 +358,12 @@ void tell_unread_part(const Accelerator& a, const std::string& gpu,
     const bool digits = word.find_first_not_of("0123456789") == std::string::npos;
     const bool model = digits && word.size() == 4 && word[0] != '1' && word[0] != '2';  // no year
     const bool kind = word == "laptop" || word == "mobile" || word == "ada" || word == "super";
-    // One letter and one digit, but no shape of a cloud (`a3-highgpu-8g`) or version.
+    // One letter and one digit, but no version or shape of a cloud (`a3-highgpu-8g`,
+    // `p6-b300.48xlarge`).
     const bool short_name =
         word.size() == 2 && word[0] != 'v' && !is_digit(word[0]) && is_digit(word[1]);
-    const bool shape =
-        i + 1 < words.size() && (words[i + 1].ends_with("gpu") || words[i + 1].ends_with("large"));
+    const bool shape = gpu.find("xlarge") != std::string::npos ||
+                       (i + 1 < words.size() && words[i + 1].ends_with("gpu"));
     if (!model && !kind && (!short_name || shape)) continue;
     assumed.push_back(fmt::format("accelerator {}, by a part of its name: {} is not known", a.name,
                                   sanitize(word, 20)));

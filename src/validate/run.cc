@@ -245,6 +245,10 @@ std::string_view Run::unusable_for() const {
   return step_time_norm_s ? "" : "step_time_norm_s";
 }
 
+std::string Run::free_text() const {
+  return overlap_notes + " ; " + framework + " ; " + precision + " ; " + zero + " ; " + notes;
+}
+
 bool Run::ran_out_of_memory() const {
   const std::string words = plain_words(check);
   return says(words, "oom") || says(words, "out of memory");

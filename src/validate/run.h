@@ -44,6 +44,8 @@ struct Run {
   bool usable() const { return unusable_for().empty(); }
   // A run that its authors saw fail for memory.
   bool ran_out_of_memory() const;
+  // Everything free that the row holds, for remarks.
+  std::string free_text() const;
 };
 
 // One Run per row of the table, in its order. A row without an id is named by its line.

@@ -11,6 +11,7 @@
 #include "perf/memory.h"
 #include "perf/predict.h"
 #include "validate/documents.h"
+#include "validate/scenario_attention.h"
 #include "validate/scenario_recompute.h"
 #include "validate/stages.h"
 #include "validate/text.h"
@@ -35,12 +36,6 @@ Refusal not_stated(const std::vector<std::string>& columns) {
 }
 Refusal unsupported(std::string reason, std::string column, std::string fix) {
   return {RunStatus::kUnsupported, std::move(reason), std::move(column), std::move(fix)};
-}
-
-// Everything free that the row holds, for remarks.
-std::string free_text(const Run& run) {
-  return run.overlap_notes + " ; " + run.framework + " ; " + run.precision + " ; " + run.zero +
-         " ; " + run.notes;
 }
 
 // --- policy: precision, recompute, sharding, overlap -------------------------------------------
@@ -125,70 +120,6 @@ void apply_sharding(const Run& run, bool resembles, Scenario& s) {
   }
   const bool part = group > 1 && group < s.plan.dp && all % group == 0;
   s.plan.sharding_group = s.plan.zero >= 1 && part ? group : 0;
-}
-
-// Flash attention of the second generation came in July 2023 and reached PyTorch's own operator in
-// January 2024; vendors' kernels are of their own age.
-constexpr int kSecondFlash = 2024;
-
-// PyTorch has had a fused attention operator since March 2023. What ran before it wrote its scores
-// to memory, unless the run says otherwise.
-constexpr int kFirstFused = 2023;
-
-// The release (spring 2026) from which PyTorch's operator tries cuDNN first on Hopper and
-// Blackwell: its wheels have one above 9.15 (aten/src/ATen/native/transformers/cuda/sdp_utils.cpp).
-constexpr int kOperatorRelease = 11, kUndated = 2025;  // without a date: not of the newest
-
-bool operator_prefers_vendor(const Run& run, int year, const Setting& s) {
-  if (s.kernels.operator_since == 0) return false;
-  // torchtitan itself puts cuDNN first on Blackwell (pytorch/torchtitan pull 1196, May 2025).
-  const bool blackwell = s.cluster.accelerator.architecture.starts_with("blackwell");
-  const bool titan = blackwell && says(plain_words(run.framework), "torchtitan");
-  if (titan && dated_from(run.date, "2025-05")) return true;
-  if (const auto minor = pytorch_minor(free_text(run))) return *minor >= kOperatorRelease;
-  const int told = dated_from(run.date, "2026-06") ? 2027 : year > 0 ? year : kUndated;
-  return told >= s.kernels.operator_since;
-}
-
-// Transformer Engine tried flash attention before cuDNN on Hopper until its releases of mid 2024,
-// and context parallel knew nothing else: NeMo 24.03 from 4,096 to a million tokens agrees (9
-// runs).
-bool engine_prefers_flash(const Run& run, const Setting& s) {
-  if (s.kernels.operator_since == 0 || s.stack.sharding != "3d") return false;
-  return dated_from(run.date, "2024-01") && !dated_from(run.date, "2024-07");
-}
-
-void apply_attention(const Run& run, Scenario& s) {
-  const int year = year_of(run.date);
-  if (const std::optional<bool> stated = read_flash(run.flash_attention)) {
-    s.plan.flash_attention = *stated;
-  } else if (year > 0 && year < kFirstFused) {
-    s.plan.flash_attention = false;
-  } else if (says_any(plain_words(free_text(run)), {"te", "transformer engine"}) ||
-             s.plan.precision == Precision::kFp8) {
-    s.plan.flash_attention = true;  // 8-bit matmuls come with Transformer Engine, and so does this
-  }
-  if (!s.plan.flash_attention) return;
-  AttentionKernel& kernel = s.setting.stack.attention;
-  if (kernel == AttentionKernel::kOperator && !operator_prefers_vendor(run, year, s.setting)) {
-    kernel = AttentionKernel::kPortable;
-  }
-  if (kernel == AttentionKernel::kVendor && engine_prefers_flash(run, s.setting)) {
-    kernel = AttentionKernel::kPortable;
-  }
-  // FlexAttention runs at the portable kernel's rate on an H200 (test/data/h200_flex.csv); what it
-  // compiles to on Blackwell is another kernel, as fast as the vendor's by 19 runs.
-  const std::string words = plain_words(run.flash_attention);
-  const bool flex = words.find(" flexattention") != std::string::npos || says(words, "flex");
-  if (flex && !s.setting.cluster.accelerator.architecture.starts_with("blackwell")) {
-    kernel = AttentionKernel::kPortable;
-  } else if (const auto named = read_attention_kernel(run.flash_attention)) {
-    kernel = *named;
-  } else if (year > 0 && year < kSecondFlash && kernel == AttentionKernel::kPortable &&
-             !later_flash(run.flash_attention)) {
-    kernel = AttentionKernel::kEarly;
-    s.assumed.push_back("flash attention of the first generation");
-  }
 }
 
 // Fine-tuning in frameworks that pack keeps attention to each document. MLPerf's data are one
@@ -362,7 +293,7 @@ tl::expected<void, Refusal> apply_degrees(const Run& run, Scenario& s) {
   const int64_t experts = s.setting.workload.model.experts;
   if (experts == 0) p.ep = 1;
   // A library that carries tokens to experts is named: they are spread as far as they go.
-  if (experts > 0 && !run.ep && affirms(clause_words(free_text(run)), {"deepep", "hybridep"})) {
+  if (experts > 0 && !run.ep && affirms(clause_words(run.free_text()), {"deepep", "hybridep"})) {
     const int64_t ranks = n / p.pp;
     p.ep = std::gcd(experts, ranks);
     s.assumed.push_back(fmt::format("ep {}", p.ep));
@@ -581,7 +512,7 @@ tl::expected<Scenario, Refusal> to_scenario(const Run& run, const Catalog& catal
   s.plan = stack.stack->defaults;
   if (stack.code) s.plan.recompute = stack.code->defaults.recompute;
 
-  const Remarks remarks = read_remarks(free_text(run));
+  const Remarks remarks = read_remarks(run.free_text());
   if (const auto done = apply_degrees(run, s); !done) return tl::unexpected(done.error());
   if (const auto done = apply_batch(run, remarks, s); !done) return tl::unexpected(done.error());
   apply_precision(run, s);

@@ -331,10 +331,11 @@ TEST(Scenario, PartsKnownByAPartOfTheirNameAreTold) {
   EXPECT_NE(unknown("RTX 5090 Laptop").find("laptop"), std::string::npos);
   EXPECT_NE(unknown("RTX A5000 Ada 32GB").find("ada"), std::string::npos);
   for (const char* usual :
-       {"NVIDIA H100 80GB HBM3", "8xA100-SXM4-80GB", "H100 (p5.48xlarge)", "A100 80G SXM",
-        "NVIDIA_H800-80GB", "TPU v5e", "MI250X (GCD)", "GB200 NVL72", "Ascend 910B (64 GB HBM)",
-        "A100 80GB SXM4 (400 W)", "H100 (a3-highgpu-8g)", "A100 (ND96amsr_A100_v4)",
-        "H100-NVLink (WAIH100)", "NVIDIA GH200 480GB", "H100 80GB PCIe Gen5", "Max 1550 (tile)"}) {
+       {"NVIDIA H100 80GB HBM3", "8xA100-SXM4-80GB", "H100 (p5.48xlarge)",
+        "B300 (p6-b300.48xlarge)", "A100 80G SXM", "NVIDIA_H800-80GB", "TPU v5e", "MI250X (GCD)",
+        "GB200 NVL72", "Ascend 910B (64 GB HBM)", "A100 80GB SXM4 (400 W)", "H100 (a3-highgpu-8g)",
+        "A100 (ND96amsr_A100_v4)", "H100-NVLink (WAIH100)", "NVIDIA GH200 480GB",
+        "H100 80GB PCIe Gen5", "Max 1550 (tile)"}) {
     EXPECT_EQ(unknown(usual), "") << usual;
   }
 }

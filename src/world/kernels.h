@@ -28,8 +28,7 @@ struct Kernels {
   // Memory-bound kernels.
   double memory_efficiency = 0.85;  // streaming kernels, of the data sheet's bandwidth
   Seconds kernel_floor{2e-6};       // device time per kernel that no work explains
-  double cache_word =
-      0;  // bytes a unit gets from the last-level cache in a clock; zero: not measured
+  double cache_word = 0;            // bytes of the last-level cache a unit and clock; zero: unknown
   // Power at burst clocks, in units of `power_unit` x the accelerator's 16-bit peak: what a kernel
   // of each kind would draw above idle. Where the mean over a step exceeds (tdp - idle), clocks
   // settle so that it does not; the same silicon under a lower cap (an H100 at 500 W) therefore

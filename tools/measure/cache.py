@@ -8,7 +8,7 @@ and again: what was written last is read next.
 import torch
 
 from clock import Table
-from kinds import ATTENTION, MATMUL, by_kind
+from kinds import ATTENTION, MATMUL, least
 from small_models import Block
 
 COLUMNS = ("width", "ffn", "tokens", "compiled", "pass", "norm_ms", "activation_ms", "other_ms", "matmul_ms",
@@ -51,16 +51,9 @@ def layers(table, width, ffn, tokens, compiled):
     for _ in range(3):
         forward()
         state["y"].backward(grad)
-    for what, call in (("forward", forward), ("backward", lambda: state["y"].backward(grad))):
-        best = None
-        for _ in range(3):
-            if what == "backward":
-                forward()
-            torch.cuda.synchronize()
-            sums, count = by_kind(call, KINDS)
-            if best is None or sum(sums.values()) < sum(best[0].values()):
-                best = (sums, count)
-        sums, count = best
+    passes = (("forward", forward, lambda: None), ("backward", lambda: state["y"].backward(grad), forward))
+    for what, call, prepare in passes:
+        sums, count = least(call, KINDS, prepare)
         row = (width, ffn, tokens, compiled, what,
                *(f"{sums[k] / LAYERS:.5f}" for k in ("norm", "activation", "other", "matmul", "attention")),
                f"{count / LAYERS:.1f}")

@@ -19,3 +19,13 @@ def by_kind(call, kinds=(ATTENTION, MATMUL)):
             sums[kind] += event.device_time / 1000
             count += 1
     return sums, count
+
+
+def least(call, kinds, prepare=lambda: None, rounds=3):
+    """by_kind of the shortest of a few rounds, each after prepare()."""
+    found = []
+    for _ in range(rounds):
+        prepare()
+        torch.cuda.synchronize()
+        found.append(by_kind(call, kinds))
+    return min(found, key=lambda f: sum(f[0].values()))

@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from clock import Table
-from kinds import ATTENTION, MATMUL, by_kind
+from kinds import ATTENTION, MATMUL, least
 
 BLOCK = 16
 COLUMNS = ("model", "tokens", "seq", "compiled", "pass", "device_ms", "matmul_ms", "attention_ms", "rows_ms",
@@ -149,17 +149,10 @@ def device(table, name, tokens, seq, compiled):
         run.zero_grad(set_to_none=True)  # sharded weights get a fresh gradient: nothing is added up
         x.grad = None
         state["y"] = run(x, freqs)
-    for what, call in (("forward", forward), ("backward", lambda: state["y"].backward(grad))):
-        best = None
-        for _ in range(3):
-            if what == "backward":
-                forward()
-            torch.cuda.synchronize()
-            sums, count = by_kind(call, KINDS)
-            total = sum(sums.values())
-            if best is None or total < best[0]:
-                best = (total, sums, count)
-        total, sums, count = best
+    passes = (("forward", forward, lambda: None), ("backward", lambda: state["y"].backward(grad), forward))
+    for what, call, prepare in passes:
+        sums, count = least(call, KINDS, prepare)
+        total = sum(sums.values())
         row = (name, tokens, seq, compiled, what, f"{total:.3f}",
                *(f"{sums[k]:.3f}" for k in ("matmul", "attention", "rows", "other")), count)
         table.add(*row)
