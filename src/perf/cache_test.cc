@@ -105,15 +105,14 @@ TEST(Cache, HelpsSlowMemoryAndSmallTensors) {
   EXPECT_NEAR(gain("b200-1", 1), 1, 1e-12);
 }
 
-// The same layers timed by the profiler against what the model books between matmuls, from 16,384
-// tokens on. With fewer it is too slow, four times at 1,024 compiled: it counts a start for each of
-// the host's 175 launches, where 34 kernels run (docs/models/step.md).
+// The same layers timed by the profiler against what the model books between matmuls, from 512
+// tokens to 65,536: their norms, rotation and gates are written out, which takes a quarter longer
+// than the stack's runs say.
 TEST(Cache, LayersOfOurH200) {
   const CsvTable table = measured("h200_cache_layers.csv");
   std::map<std::tuple<int64_t, bool, int64_t>, double> ms;  // width, compiled, tokens; both passes
   for (const CsvRow& line : table.rows) {
     const MeasuredRow row{table, line};
-    if (row.whole("tokens") < 16384) continue;
     ms[{row.whole("width"), row.whole("compiled") > 0, row.whole("tokens")}] +=
         row.number("norm_ms") + row.number("activation_ms") + row.number("other_ms");
   }
@@ -137,9 +136,10 @@ TEST(Cache, LayersOfOurH200) {
     errors[compiled].push_back(std::abs(told / measured_ms - 1));
   }
   for (auto& [compiled, all] : errors) {
-    ASSERT_EQ(all.size(), 8u);
+    ASSERT_EQ(all.size(), 23u);
     std::sort(all.begin(), all.end());
-    EXPECT_LT(all[4], 0.36) << (compiled ? "compiled" : "eager");
+    EXPECT_LT(all[11], compiled ? 0.15 : 0.25) << (compiled ? "compiled" : "eager");
+    EXPECT_LT(all.back(), 0.3) << (compiled ? "compiled" : "eager");
   }
 }
 

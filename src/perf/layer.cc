@@ -163,12 +163,15 @@ void save_heads(const Rank& r, LayerCost& c, double q_and_o, double kv, double r
 // Norms of queries and keys, `width` elements a token. Rows of one head are short: outside a fused
 // kernel they take many times a copy (test/data/h200_head_norm.csv).
 void head_norms(const Rank& r, LayerCost& c, double width) {
+  constexpr double kHeadNormKernels = 2;  // one for queries, one for keys
   const Stack& st = r.s.stack;
   const Seconds copy = Bytes(r.tokens * width * 2 * r.word) / r.memory;
   const Seconds forward = copy * (r.p.compiled ? Stack::kHeadNormForward : st.head_norm_forward);
   const Seconds backward = copy * (r.p.compiled ? Stack::kHeadNormBackward : st.head_norm_backward);
   c.forward.memory += forward;
   c.backward.memory += backward;
+  c.forward.launches += kHeadNormKernels * r.launches;
+  c.backward.launches += 2 * kHeadNormKernels * r.launches;
   const Bytes before(r.tokens * width * r.word * st.saved_head_norm);
   c.saved += before;
   c.kept += before * (1 - st.selective_memory);
@@ -272,13 +275,19 @@ void dense_mlp(const Rank& r, LayerCost& c) {
 // `overhead`: host time of the way through the modules, counted in launches.
 void finish_launches(const Rank& r, LayerCost& c, Seconds overhead) {
   const Stack& st = r.s.stack;
-  const double tensor = r.l.tp > 1 ? st.launches_tensor : 0;
-  c.forward.launches += (st.launches_forward + tensor) * r.launches;
-  c.backward.launches += (st.launches_backward + tensor) * r.launches;
-  c.forward.memory += r.s.kernels.kernel_floor * c.forward.launches;
-  c.backward.memory += r.s.kernels.kernel_floor * c.backward.launches;
-  // That way starts no kernel, nor do hooks around every module that gather and release weights.
+  // What was launched so far are kernels: experts', adapters', of quantisation.
+  const double kernels = r.p.compiled ? st.kernels_compiled : 1;
+  const Seconds floor = r.s.kernels.kernel_floor;
+  c.forward.memory += floor * (c.forward.launches + st.kernels_forward * kernels);
+  c.backward.memory += floor * (c.backward.launches + st.kernels_backward * kernels);
+  c.forward.launches += st.launches_forward * r.launches;
+  c.backward.launches += st.launches_backward * r.launches;
+  // That way starts no kernel, nor do hooks around every module that gather and release weights,
+  // nor the bookkeeping of tensors that are spread.
   double idle = r.p.zero == 3 ? st.launches_gather : 0;
+  if (r.l.tp > 1) {
+    idle += st.launches_tensor * (r.p.compiled ? st.tensor_compiled : 1.0) * r.launches;
+  }
   if (overhead.v > 0 && st.launch.v > 0) idle += overhead / st.launch * r.launches;
   c.forward.launches += idle;
   c.backward.launches += idle;
@@ -315,9 +324,11 @@ void apply_recompute(const Stack& st, const Plan& p, LayerCost& c, Bytes input) 
     c.working = (c.saved - kept) * (f > 0 ? 1.0 : 0.0);
     c.saved = c.saved * (1 - f) + kept * f;
   }
-  // Compiled layers are recomputed inside their graph.
+  // Compiled layers are recomputed inside their graph, which the host starts once.
+  if (p.compiled) c.again.launches = 0;
   if (p.recompute != Recompute::kNone && !p.compiled && !p.cuda_graphs) {
-    c.again.launches += st.launches_checkpoint * f;
+    const bool chosen = p.recompute == Recompute::kSelective;
+    c.again.launches += (st.launches_checkpoint + (chosen ? st.launches_selective : 0)) * f;
   }
   // Two layers' worth are on their way to the host or back.
   c.working += c.saved * (kOffloadFlight * p.offload_activations);

@@ -209,6 +209,29 @@ void linear(const Rank& r, LayerCost& c, double tokens, double n, double k, doub
   if (r.frozen && adapter) add_adapter(r, c, tokens, n, k);
 }
 
+namespace {
+
+// Gathering or scattering along a dimension that is not the first copies the whole tensor; with one
+// sequence it lies as it came, which leaves these shares (test/data/h200_tensor_device.csv).
+void tensor_copies(const Rank& r, LayerCost& c, Bytes whole_tensor) {
+  constexpr double kOneForward = 0.45, kOneBackward = 0.65;
+  const Stack& st = r.s.stack;
+  if (st.tensor_copies_forward + st.tensor_copies_backward <= 0) return;
+  const double left = r.p.compiled ? st.tensor_copies_compiled : 1.0;
+  const bool one = r.p.micro_batch == 1;
+  const Seconds once = whole_tensor * (2 * left) / r.memory;
+  const Seconds forward = once * (st.tensor_copies_forward * (one ? kOneForward : 1.0));
+  const Seconds backward = once * (st.tensor_copies_backward * (one ? kOneBackward : 1.0));
+  c.forward.memory += forward;
+  c.backward.memory += backward;
+  if (r.record) {
+    note(r, "memory", fmt::format("{:.3g} MB copied around an exchange", whole_tensor.v / 1e6),
+         forward, backward);
+  }
+}
+
+}  // namespace
+
 Seconds tensor_region(const Rank& r, LayerCost& c) {
   if (r.l.tp == 1) return Seconds{};
   Seconds closing;
@@ -232,12 +255,7 @@ Seconds tensor_region(const Rank& r, LayerCost& c) {
     c.forward.tensor += closing;
     c.backward.tensor += reduce * (1 - hidden) * left;
   }
-  // Gathering or scattering along a dimension that is not the first copies the whole tensor.
-  if (r.p.sequence_parallel && r.s.stack.tensor_copies > 0) {
-    const Seconds copies = b * (2 * 2 * r.s.stack.tensor_copies) / r.memory;
-    c.forward.memory += copies;
-    c.backward.memory += copies;
-  }
+  if (r.p.sequence_parallel) tensor_copies(r, c, b);
   if (r.record) {
     note(r, "tensor",
          fmt::format("{:.3g} MB over {} ranks, {:.0f} % exposed", b.v / 1e6, r.l.tp, left * 100),

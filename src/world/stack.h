@@ -58,16 +58,24 @@ struct Stack {
   // The first year whose runs of recomputed layers stop early by default; zero: since ever.
   int64_t stops_early_since = 0;
 
+  // Kernels between the matmuls of a layer, each of which takes the device a moment to begin, and
+  // the share that the graph compiler leaves.
+  double kernels_forward = 18;
+  double kernels_backward = 27;
+  double kernels_compiled = 0.45;
+
   // Host.
-  double launches_forward = 20;  // kernels per layer, forward
+  double launches_forward = 20;  // per layer, forward
   double launches_backward = 35;
   double launches_moe = 40;        // more, per expert layer and pass
   double launches_expert = 0;      // more, per expert on the rank and pass: no graph captures them
   double launches_quantize = 3;    // more, per matmul and pass, below 16 bits
   double launches_tensor = 4;      // more, per layer and pass, with tensor parallel
+  double tensor_compiled = 1;      // share of those left by the graph compiler
   double launches_adapter = 4;     // more, per adapted projection, forward; twice that backward
   double launches_gather = 0;      // what an engine's hooks cost per layer and pass under zero 3
   double launches_checkpoint = 0;  // what wrapping a layer to run it again costs, both passes
+  double launches_selective = 0;   // more, where a policy is asked operator by operator
   double launches_compiled = 0.5;  // share left under the graph compiler
   double launches_graphs = 0.1;    // share left under captured graphs
   Seconds launch{6e-6};            // host time per launch
@@ -100,7 +108,11 @@ struct Stack {
   // Sequence parallel: keeps its part of a layer's input and gathers it once more for the weights'
   // gradient, under the input's own.
   bool gathers_again = false;
-  double tensor_copies = 0;   // of what tensor parallel gathers or scatters, beside the wire
+  // Sequence parallel: times that the whole tensor is read and written around the exchanges of one
+  // region, by copies and sums of gradients; and the share left by the graph compiler.
+  double tensor_copies_forward = 0;
+  double tensor_copies_backward = 0;
+  double tensor_copies_compiled = 1;
   bool expert_dedup = false;  // a token travels once to each rank or node, not to each expert
   // Copies (a read and a write) of the routed tokens on their way to the experts and back: around
   // an exchange, where every expert is at hand, and backward over forward. As plain PyTorch takes
@@ -238,7 +250,10 @@ void exchange_fields(T& s, V&& visit) {
   visit("scatter_gradients", s.scatter_gradients, kAny, "zero 1, 2 reduce-scatter gradients");
   visit("pair_tree", s.pair_tree, kAny, "all-reduce between two nodes may be a tree");
   visit("gathers_again", s.gathers_again, kAny, "inputs kept in parts, gathered again backward");
-  visit("tensor_copies", s.tensor_copies, kNotNegative, "copies around tensor-parallel exchanges");
+  visit("tensor_copies_forward", s.tensor_copies_forward, kNotNegative,
+        "copies around a tensor-parallel region, forward");
+  visit("tensor_copies_backward", s.tensor_copies_backward, kNotNegative, "the same backward");
+  visit("tensor_copies_compiled", s.tensor_copies_compiled, kFraction, "share left when compiled");
   visit("expert_dedup", s.expert_dedup, kAny, "a token travels once to each rank or node");
   visit("permute_passes", s.permute_passes, kNotNegative, "copies of routed tokens per exchange");
   visit("permute_local", s.permute_local, kNotNegative, "the same where experts are not spread");
@@ -249,17 +264,23 @@ void exchange_fields(T& s, V&& visit) {
 
 template <class T, class V>
 void host_fields(T& s, V&& visit) {
-  visit("launches_forward", s.launches_forward, kNotNegative, "kernels per layer, forward");
-  visit("launches_backward", s.launches_backward, kNotNegative, "kernels per layer, backward");
+  visit("kernels_forward", s.kernels_forward, kNotNegative, "kernels between a layer's matmuls");
+  visit("kernels_backward", s.kernels_backward, kNotNegative, "the same backward");
+  visit("kernels_compiled", s.kernels_compiled, kFraction, "share of these left when compiled");
+  visit("launches_forward", s.launches_forward, kNotNegative, "launches per layer, forward");
+  visit("launches_backward", s.launches_backward, kNotNegative, "launches per layer, backward");
   visit("launches_moe", s.launches_moe, kNotNegative, "more per expert layer and pass");
   visit("launches_expert", s.launches_expert, kNotNegative, "more per expert on the rank and pass");
   visit("launches_quantize", s.launches_quantize, kNotNegative, "more per 8-bit matmul and pass");
   visit("launches_tensor", s.launches_tensor, kNotNegative, "more per layer and pass with tp");
+  visit("tensor_compiled", s.tensor_compiled, kFraction, "share of these left when compiled");
   visit("launches_compiled", s.launches_compiled, kFraction, "share left when compiled");
   visit("launches_graphs", s.launches_graphs, kFraction, "share left under captured graphs");
   visit("launches_adapter", s.launches_adapter, kNotNegative, "more per adapted projection");
   visit("launches_gather", s.launches_gather, kNotNegative, "more per layer and pass, zero 3");
   visit("launches_checkpoint", s.launches_checkpoint, kNotNegative, "more per recomputed layer");
+  visit("launches_selective", s.launches_selective, kNotNegative,
+        "more where operators are chosen to run again");
   visit("launch", s.launch, kNotNegative, "host time per launch");
   visit("layer_overhead", s.layer_overhead, kNotNegative, "host time per dense layer and pass");
   visit("expert_overhead", s.expert_overhead, kNotNegative, "host time per expert layer and pass");
