@@ -253,6 +253,11 @@ bool host_holds(const Setting& s, const Plan& p) {
   return there.v <= 0 || host_memory(s, p) <= there;
 }
 
+double optimizer_state(const Workload& w, double adam) {
+  constexpr double kMoments = 8;  // both, in 32 bits
+  return w.optimizer == Optimizer::kMuon ? adam - std::min(adam, kMoments) / 2 : adam;
+}
+
 StateBytes state_bytes(const Setting& s, const Plan& p) {
   const Stack& st = s.stack;
   const bool fp16 = p.precision == Precision::kFp16;
@@ -261,8 +266,9 @@ StateBytes state_bytes(const Setting& s, const Plan& p) {
   StateBytes k;
   k.weight = k.end_weight = st.weight_bytes * word;
   k.gradient = (fp16 ? st.gradient_bytes_fp16 : st.gradient_bytes) * word;
-  k.optimizer =
-      (fp16 ? st.optimizer_bytes_fp16 : st.optimizer_bytes) * word * (1 - p.offload_optimizer);
+  const double state =
+      optimizer_state(s.workload, fp16 ? st.optimizer_bytes_fp16 : st.optimizer_bytes);
+  k.optimizer = state * word * (1 - p.offload_optimizer);
   if (s.workload.task == Task::kLora) {
     const bool quantised = p.precision >= Precision::kFp8;
     k.weight = std::min(k.weight, quantised ? kFrozenBytesQuantised : kFrozenBytes);

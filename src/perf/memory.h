@@ -45,6 +45,10 @@ struct StateBytes {
 };
 StateBytes state_bytes(const Setting&, const Plan&);
 
+// What of `adam` bytes per parameter, two moments and perhaps a copy of the weights, the workload's
+// optimizer keeps: Muon one moment less.
+double optimizer_state(const Workload&, double adam);
+
 MemoryUse memory_use(const Setting&, const Plan&, const Layout&, const MicrobatchCost&);
 
 // What an optimizer on the host takes of one node's memory: its states, one copy of them among all

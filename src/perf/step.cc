@@ -20,6 +20,7 @@
 #include "base/assert.h"
 #include "perf/clocks.h"
 #include "perf/memory.h"
+#include "perf/muon.h"
 #include "perf/pipeline.h"
 #include "perf/rank.h"
 
@@ -211,7 +212,8 @@ double host_optimizer_time(const Setting& s, const Plan& p, const Layout& l, dou
   return (Bytes(parameters * moved) / pcie).v + (Bytes(parameters * touched) / host).v;
 }
 
-double optimizer_time(const Setting& s, const Plan& p, const Layout& l, const StageParameters& q) {
+double optimizer_time(const Setting& s, const Plan& p, const Layout& l, const StageParameters& q,
+                      const StageContent& content) {
   if (s.workload.task == Task::kLora) return 0;
   const Stack& st = s.stack;
   const double shard = static_cast<double>(l.shard);
@@ -221,12 +223,14 @@ double optimizer_time(const Setting& s, const Plan& p, const Layout& l, const St
   const double mine = p.zero >= 1 ? q.dense / shard + sparse / expert : q.dense + sparse;
   const double word =
       p.precision == Precision::kFp32 || p.precision == Precision::kTf32 ? 2.0 : 1.0;
-  const double bytes = (2 * st.optimizer_bytes + st.gradient_bytes + 2 * st.weight_bytes) * word;
+  const double state = optimizer_state(s.workload, st.optimizer_bytes);
+  const double bytes = (2 * state + st.gradient_bytes + 2 * st.weight_bytes) * word;
   const Bandwidth memory = streaming(s);
   const double off = p.offload_optimizer;
   double t = (Bytes(mine * (1 - off) * bytes * st.optimizer_traffic) / memory).v;
   if (off > 0) t += host_optimizer_time(s, p, l, mine * off);
-  return t;
+  const bool muon = s.workload.optimizer == Optimizer::kMuon;
+  return muon ? t + muon_time(s, p, l, content).v : t;
 }
 
 // Reading the step's samples from shared storage, prefetched behind the step before: only what
@@ -409,7 +413,7 @@ Step assemble_step(const Setting& s, const Plan& p, const Layout& l, const Links
   g[Account::kMemoryBound] += Seconds(traffic.copies);
   g[Account::kCommGrad] += Seconds(traffic.gradient);
   g[Account::kCommParam] += Seconds(traffic.parameter);
-  g[Account::kOptimizer] += Seconds(optimizer_time(s, p, l, q));
+  g[Account::kOptimizer] += Seconds(optimizer_time(s, p, l, q, t.large_content));
   g[Account::kSync] += st.step_overhead / s.cluster.node.host_speed;
   if (st.hand_loss > 0) g[Account::kSync] += g.paid() * (st.hand_loss / (1 - st.hand_loss));
   if (s.cluster.storage_bandwidth.v > 0) {

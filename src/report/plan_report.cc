@@ -19,12 +19,13 @@ constexpr size_t kLedgerLinesMost = 12;
 constexpr double kLimitShareLeast = 0.01;     // what takes less limits nothing
 constexpr double kLedgerShareLeast = 0.0005;  // what rounds to nothing has no line of its own
 
-std::string task_name(Task t) {
-  switch (t) {
+std::string task_name(const Workload& w) {
+  const std::string with = w.optimizer == Optimizer::kMuon ? " with Muon" : "";
+  switch (w.task) {
     case Task::kPretrain:
-      return "pretraining";
+      return "pretraining" + with;
     case Task::kSft:
-      return "fine-tuning";
+      return "fine-tuning" + with;
     case Task::kLora:
       return "LoRA fine-tuning";
   }
@@ -501,7 +502,7 @@ std::string workload_line(const Setting& s) {
   const std::string packed =
       attended(w) < w.seq ? fmt::format(" of documents of {}", attended(w)) : "";
   return fmt::format("{} {}, {} tokens, seq {}{}, batch {} ({} tokens per step)", name,
-                     task_name(w.task), scaled(run.tokens), w.seq, packed, count(w.global_batch),
+                     task_name(w), scaled(run.tokens), w.seq, packed, count(w.global_batch),
                      scaled(per_step));
 }
 

@@ -93,6 +93,7 @@ struct Remarks {
   // Bytes per parameter that differ from the stack's: 16-bit training, 8-bit optimizer, ...
   std::optional<double> weight_bytes, gradient_bytes, optimizer_bytes, gradient_comm_bytes,
       weight_comm_bytes;
+  std::optional<Optimizer> optimizer;
   std::optional<double> moment_bytes;       // of the optimizer, where Adam has 8
   std::optional<double> base_weight_bytes;  // of the frozen weights under LoRA
   std::optional<bool> gradients_resident;   // false: the optimizer steps inside the backward pass

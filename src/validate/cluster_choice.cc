@@ -174,7 +174,8 @@ const Accelerator* die_of(const Catalog& catalog, const Accelerator& whole, int6
     if (n.accelerators != per_node) continue;
     for (const Accelerator& a : catalog.accelerators) {
       if (a.name == n.accelerator && a.architecture == whole.architecture &&
-          a.compute_units * 2 == whole.compute_units) {
+          a.compute_units * 2 == whole.compute_units && a.bf16 * 1.5 < whole.bf16 &&
+          a.bf16 * 2.5 > whole.bf16) {
         return &a;
       }
     }
@@ -314,8 +315,15 @@ void apply_link(const Run& run, const Accelerator& a, const Catalog& catalog, bo
 }
 
 // `4 links/GPU`: fewer scale-up links than the accelerator has. One NVLink carries 25 GB/s one way
-// up to its fourth generation and 50 GB/s in the fifth (vendor data sheets).
+// up to its fourth generation and 50 GB/s in the fifth (vendor data sheets). Two cards that talk
+// over PCIe may have a bridge.
 void apply_scaleup(const Run& run, Accelerator& a) {
+  const bool pair = run.accelerators.value_or(1) == 2;
+  if (pair && a.bridge_bandwidth.v > 0 && affirms(clause_words(run.intra_link), {"nvlink"})) {
+    a.scaleup_link = "nvlink3";
+    a.scaleup_bandwidth = a.bridge_bandwidth;
+    return;
+  }
   const std::optional<int64_t> links = scaleup_links(run.intra_link);
   if (!links || !a.scaleup_link.starts_with("nvlink")) return;
   const Bandwidth one(a.scaleup_link == "nvlink5" ? 50e9 : 25e9);
@@ -338,8 +346,25 @@ std::string as_named(std::string gpu) {
   return slice ? "TPU " + gpu.substr(0, gpu.find('-')) : gpu;
 }
 
-// The part that the row counts: `8` of a node that holds four packages are their dies.
+// Cores of a slice of TPUs, `v3-128`, by the name of which its second and third generation go.
+int64_t slice_cores(const std::string& gpu) {
+  for (const char* generation : {"v2-", "v3-", "V2-", "V3-"}) {
+    const size_t at = gpu.find(generation);
+    if (at == std::string::npos) continue;
+    const std::string rest = gpu.substr(at + 3);
+    const size_t end = rest.find_first_not_of("0123456789");
+    const std::optional<double> cores = cell_number(rest.substr(0, end));
+    if (cores && *cores <= 1e6) return std::llround(*cores);
+  }
+  return 0;
+}
+
+// The part that the row counts: `8` of a node that holds four packages are their dies, 128 of a
+// TPU v3-128 its cores.
 const Accelerator* as_counted(const Run& run, const Accelerator* found, const Catalog& catalog) {
+  if (run.accelerators && slice_cores(run.gpu) == *run.accelerators) {
+    if (const Accelerator* core = find_accelerator(catalog, found->name + "-core")) return core;
+  }
   const Accelerator* die = run.per_node ? die_of(catalog, *found, *run.per_node) : nullptr;
   return die ? die : found;
 }

@@ -186,6 +186,7 @@ void apply_remarks(const Remarks& r, Scenario& s) {
   if (r.gradient_comm_bytes) reduce_gradients_in(*r.gradient_comm_bytes, stack);
   set_if(stack.gradient_bytes, r.gradient_bytes);
   set_if(stack.gradient_bytes_fp16, r.gradient_bytes);
+  set_if(s.setting.workload.optimizer, r.optimizer);
   if (r.moment_bytes) {
     constexpr double kAdam = 8;  // bytes of both moments in 32 bits
     for (double* bytes : {&stack.optimizer_bytes, &stack.optimizer_bytes_fp16}) {
@@ -428,9 +429,32 @@ tl::expected<void, Refusal> check_stated(const Run& run) {
   return {};
 }
 
+// A 3D framework's layers in a loop of one's own under autocast: 32 bits between the matmuls, casts
+// around them, and 32-bit weights, gradients and moments. Shares and counts as plain PyTorch's and
+// Hugging Face's layers have them (catalog/stacks.yaml, pytorch-autocast, transformers-autocast).
+void run_under_autocast(Stack& stack) {
+  constexpr double kTraffic = 1.5, kSaved = 1.6, kCasts = 13;  // casts of a pass and layer
+  stack.traffic *= kTraffic;
+  stack.traffic_plain *= kTraffic;
+  stack.traffic_compiled *= kTraffic;
+  stack.saved_hidden *= kSaved;
+  stack.saved_plain *= kSaved;
+  for (double* n : {&stack.kernels_forward, &stack.kernels_backward, &stack.launches_forward,
+                    &stack.launches_backward}) {
+    *n += kCasts;
+  }
+  stack.residual_bytes = 4;
+  stack.weight_bytes = stack.gradient_bytes = stack.gradient_bytes_fp16 = 4;
+  stack.optimizer_bytes = stack.optimizer_bytes_fp16 = 8;
+}
+
 // What a layer costs and saves is the model code's, whatever engine shards it.
 void run_code(const Stack& code, Stack& engine) {
   engine.traffic = code.traffic;
+  if (engine.kernels_forward > 0) {  // not where one program holds them all
+    engine.kernels_forward = code.kernels_forward;
+    engine.kernels_backward = code.kernels_backward;
+  }
   engine.launches_forward = code.launches_forward;
   engine.launches_backward = code.launches_backward;
   engine.launches_adapter = code.launches_adapter;
@@ -508,6 +532,10 @@ tl::expected<Scenario, Refusal> to_scenario(const Run& run, const Catalog& catal
   if (stack.code) {
     run_code(*stack.code, s.setting.stack);
     s.assumed.push_back("model code of " + stack.code->name);
+  }
+  const bool eager3d = stack.stack->sharding == "3d" && stack.stack->kernels_forward > 0;
+  if (eager3d && affirms(clause_words(run.precision), {"autocast"})) {
+    run_under_autocast(s.setting.stack);
   }
   s.plan = stack.stack->defaults;
   if (stack.code) s.plan.recompute = stack.code->defaults.recompute;

@@ -345,6 +345,16 @@ TEST(Scenario, CoresOfAChipAndLimitsWithoutWatts) {
   TrainingRun r = base();
   r.gpu = "trn1.32xlarge/trn1n.32xlarge NeuronCore-v2";
   EXPECT_EQ(mapped(r).setting.cluster.accelerator.name, "trn1-neuroncore");
+  r.gpu = "TPU V3 core (v3-512 slice)";
+  EXPECT_EQ(mapped(r).setting.cluster.accelerator.name, "tpu-v3-core");
+  r.accelerators = 128, r.per_node = 4;
+  for (const auto& [slice, part] :
+       {std::pair{"TPU v3-128", "tpu-v3-core"}, std::pair{"TPU v3-256", "tpu-v3"},
+        std::pair{"TPU v4-128", "tpu-v4"}}) {
+    r.gpu = slice;
+    EXPECT_EQ(mapped(r).setting.cluster.accelerator.name, part) << slice;
+  }
+  r = base();
   r.gpu = "A100, V100";
   EXPECT_FALSE(to_scenario(r, catalog()));
   r.gpu = "NVIDIA B200 (power limited)";
@@ -359,6 +369,31 @@ TEST(Scenario, CoresOfAChipAndLimitsWithoutWatts) {
   r.zero = "Fully-sharded ZeRO 3";
   r.tp = 1;
   EXPECT_EQ(mapped(r).setting.stack.sharding, "fsdp");
+}
+
+// A bridge joins two cards that otherwise talk over PCIe.
+TEST(Scenario, BridgesBetweenTwoCards) {
+  TrainingRun r = base();
+  r.gpu = "RTX 3090", r.accelerators = 2, r.per_node = 2, r.tp = 1, r.pp = 1;
+  r.intra_link = "NVLink bridge (NV4)";
+  EXPECT_EQ(mapped(r).setting.cluster.accelerator.scaleup_bandwidth.v, 56.25e9);
+  r.intra_link = "PCIe 4.0 (no NVLink)";
+  EXPECT_LT(mapped(r).setting.cluster.accelerator.scaleup_bandwidth.v, 20e9);
+  r.intra_link = "NVLink", r.accelerators = 8, r.per_node = 8;
+  EXPECT_LT(mapped(r).setting.cluster.accelerator.scaleup_bandwidth.v, 20e9);
+}
+
+// Megatron's layers in a loop under autocast: 32-bit weights and state, more traffic.
+TEST(Scenario, MegatronUnderAutocast) {
+  TrainingRun r = base();
+  r.framework = "Megatron-Core (own harness)", r.precision = "bf16";
+  const Stack plain = mapped(r).setting.stack;
+  r.precision = "bf16 autocast, fp32 parameters";
+  const Stack cast = mapped(r).setting.stack;
+  EXPECT_GT(cast.traffic, plain.traffic);
+  EXPECT_GT(cast.kernels_forward, plain.kernels_forward);
+  EXPECT_EQ(cast.weight_bytes, 4);
+  EXPECT_EQ(cast.optimizer_bytes, 8);
 }
 
 }  // namespace

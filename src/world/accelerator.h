@@ -26,6 +26,7 @@ struct Accelerator {
   std::string scaleup_link;
   Bandwidth scaleup_bandwidth;  // one direction, one accelerator, all its scale-up links
   Bandwidth peer_bandwidth;     // one direction between one pair; zero: the same as scale-up
+  Bandwidth bridge_bandwidth;   // one direction of a bridge that joins two; zero: takes none
   Wiring wiring = Wiring::kSwitch;
   Bandwidth pcie_bandwidth;  // one direction to the host
   Watts tdp, idle;
@@ -55,6 +56,8 @@ void fields(T& a, V&& visit) {
   visit("scaleup_bandwidth", a.scaleup_bandwidth, kNotNegative,
         "scale-up bandwidth, one direction");
   visit("peer_bandwidth", a.peer_bandwidth, kNotNegative, "one direction between one pair");
+  visit("bridge_bandwidth", a.bridge_bandwidth, kNotNegative,
+        "one direction of an NVLink bridge that joins two, where a run says it has one");
   visit("wiring", a.wiring, kAny, "how a scale-up domain is wired");
   visit("pcie_bandwidth", a.pcie_bandwidth, kNotNegative, "host link, one direction");
   visit("tdp", a.tdp, kPositive, "power limit");

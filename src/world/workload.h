@@ -109,10 +109,15 @@ void fields(T& m, V&& visit) {
 enum class Task { kPretrain, kSft, kLora };
 constexpr std::array<std::string_view, 3> enum_names(Task) { return {"pretrain", "sft", "lora"}; }
 
+// muon: every matrix of a layer by Newton-Schulz steps and one moment, the rest by Adam.
+enum class Optimizer { kAdam, kMuon };
+constexpr std::array<std::string_view, 2> enum_names(Optimizer) { return {"adam", "muon"}; }
+
 struct Workload {
   std::string name;
   Model model;
   Task task = Task::kPretrain;
+  Optimizer optimizer = Optimizer::kAdam;
   int64_t seq = 0;           // tokens per sequence; zero: 4096 or the model's limit
   int64_t document = 0;      // tokens that see each other, several such in a sequence; zero: all
   int64_t global_batch = 0;  // sequences (samples) per optimizer step; zero: about 4 M tokens
@@ -127,6 +132,7 @@ template <class T, class V>
 void fields(T& w, V&& visit) {
   visit("model", w.model, kAny, "the model, a catalog name, a config.json or a mapping");
   visit("task", w.task, kAny, "pretrain, sft or lora");
+  visit("optimizer", w.optimizer, kAny, "adam or muon");
   visit("seq", w.seq, Limits{0, 1e9}, "tokens per sequence");
   visit("document", w.document, Limits{0, 1e9},
         "tokens of the packed document that a token is in, mean over tokens; zero: the sequence");
