@@ -343,15 +343,26 @@ std::string as_named(std::string gpu) {
   }
   const bool slice = gpu.size() > 3 && gpu[0] == 'v' && is_digit(gpu[1]) && !is_digit(gpu[2]) &&
                      is_digit(gpu.back()) && gpu.find('-') != std::string::npos;
-  return slice ? "TPU " + gpu.substr(0, gpu.find('-')) : gpu;
+  if (slice) return "TPU " + gpu.substr(0, gpu.find('-'));
+  // `Cloud TPU pod v3-32`
+  const std::string words = lower(gpu);
+  if (!words.starts_with("tpu v") && words.find("tpu ") != std::string::npos) {
+    for (const char* generation : {"v2", "v3", "v4", "v5p", "v5e", "v6e"}) {
+      if (words.find(std::string(" ") + generation + "-") != std::string::npos) {
+        return std::string("TPU ") + generation;
+      }
+    }
+  }
+  return gpu;
 }
 
-// Cores of a slice of TPUs, `v3-128`, by the name of which its second and third generation go.
+// What the name of a slice of TPUs counts: cores in `v3-128`, two a chip, chips in `v5e-16`.
 int64_t slice_cores(const std::string& gpu) {
-  for (const char* generation : {"v2-", "v3-", "V2-", "V3-"}) {
-    const size_t at = gpu.find(generation);
+  const std::string words = lower(gpu);
+  for (const std::string generation : {"v2-", "v3-", "v4-", "v5p-"}) {
+    const size_t at = words.find(generation);
     if (at == std::string::npos) continue;
-    const std::string rest = gpu.substr(at + 3);
+    const std::string rest = words.substr(at + generation.size());
     const size_t end = rest.find_first_not_of("0123456789");
     const std::optional<double> cores = cell_number(rest.substr(0, end));
     if (cores && *cores <= 1e6) return std::llround(*cores);

@@ -350,7 +350,8 @@ TEST(Scenario, CoresOfAChipAndLimitsWithoutWatts) {
   r.accelerators = 128, r.per_node = 4;
   for (const auto& [slice, part] :
        {std::pair{"TPU v3-128", "tpu-v3-core"}, std::pair{"TPU v3-256", "tpu-v3"},
-        std::pair{"TPU v4-128", "tpu-v4"}}) {
+        std::pair{"TPU v5p-128", "tpu-v5p-core"}, std::pair{"TPU v5e-128", "tpu-v5e"},
+        std::pair{"Cloud TPU pod v3-256", "tpu-v3"}}) {
     r.gpu = slice;
     EXPECT_EQ(mapped(r).setting.cluster.accelerator.name, part) << slice;
   }

@@ -191,6 +191,7 @@ TEST(Scenario, AcceleratorsByAnyName) {
       {"8x H200 SXM (cloud)", {}, "h200-sxm5-141gb"},
       {"Gaudi2", {}, "gaudi2-96gb"},
       {"RTX 4090", {}, "rtx-4090"},
+      {"BI-V100", {}, "iluvatar-bi-v100"},
       {"NVIDIA GeForce RTX 5070 Ti", {}, "rtx-5070-ti"},
       {"RTX 5070 Ti Laptop", {}, "rtx-5070-ti-laptop"},
       {"V100-16GB", 16.0, "v100-sxm2-16gb"},
