@@ -8,7 +8,6 @@
 #include "perf/explain_parts.h"
 #include "perf/layer.h"
 #include "perf/memory.h"
-#include "perf/muon.h"
 #include "perf/predict.h"
 #include "perf/rank.h"
 #include "perf/step.h"
@@ -323,15 +322,10 @@ Inputs account_inputs(const Subject& u, Account a) {
       return inputs;
     case Account::kOptimizer:
       inputs = memory_inputs(u);
-      inputs.push_back(given("state per parameter", st.optimizer_bytes, "B per parameter",
+      inputs.push_back(given("state per parameter",
+                             optimizer_state(u.s.workload, st.optimizer_bytes), "B per parameter",
                              "stack.optimizer_bytes"));
-      if (u.s.workload.optimizer == Optimizer::kMuon) {
-        const StageContent first =
-            stage_content(u.s.workload.model, stages_of(u.s.workload.model, u.p), 0);
-        inputs.push_back(leaf("Newton-Schulz steps of the first stage",
-                              muon_time(u.s, u.p, u.l, first).v, "s", "", 'c',
-                              "docs/models/step.md"));
-      }
+      if (u.s.workload.optimizer == Optimizer::kMuon) inputs.push_back(newton_schulz(u));
       inputs.push_back(given("bytes moved over state read and written", st.optimizer_traffic, "",
                              "stack.optimizer_traffic"));
       inputs.push_back(count_of("ranks that share it", u.l.shard));

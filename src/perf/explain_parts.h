@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "perf/layer.h"
+#include "perf/muon.h"
 #include "perf/predict.h"
 #include "perf/step.h"
 
@@ -43,5 +44,12 @@ struct Subject {
   MicrobatchCost cost;
   Step step;
 };
+
+// Muon's part of the optimizer's step, in the first stage.
+inline Derivation newton_schulz(const Subject& u) {
+  const Model& m = u.s.workload.model;
+  const Seconds t = muon_time(u.s, u.p, u.l, stage_content(m, stages_of(m, u.p), 0));
+  return leaf("Newton-Schulz steps of the first stage", t.v, "s", "", 'c', "docs/models/step.md");
+}
 
 }  // namespace assay

@@ -1,12 +1,13 @@
 // A Newton-Schulz step on X (m x n, m <= n) is S = X X', then X <- a X + (b S + c S S) X: 4 m m n +
 // 2 m m m operations, five times. On 8192 x 28672 that is 61 ms on one H200, where Adam's step
-// takes 1.2: a model of 8 B takes 1.4 s a step on one card, so whoever runs it splits the matrices
+// takes 1.2: a model of 8 B takes 1.3 s a step on one card, so whoever runs it splits the matrices
 // between the data-parallel ranks. Beside the matmuls, every element is read and written for the
 // momentum, the casts, the norm and the sums of each step, and the host starts some fifty kernels.
 // Held against test/data/h200_muon.csv (tools/measure/muon.py).
 #include "perf/muon.h"
 
 #include <algorithm>
+#include <vector>
 
 #include "perf/matmul.h"
 #include "perf/rank.h"
@@ -16,23 +17,51 @@ namespace {
 
 constexpr double kSteps = 5;
 constexpr double kWide = 131, kTall = 266;  // bytes moved per element beside the matmuls
-constexpr double kLaunches = 75;            // the host's 0.6 to 0.85 ms per matrix, eager
+constexpr Seconds kHostPerMatrix{0.7e-3};   // per matrix, eager: 0.6 to 0.85 on one host
 
 struct Matrices {
   double count, rows, columns;  // as they are kept: outputs by inputs
 };
 
-// Of one layer's attention and MLP or experts, as this rank holds them.
+// Of one layer's attention, as a tensor-parallel rank holds them.
 std::vector<Matrices> attention_matrices(const Model& m, double tp) {
-  const double h = static_cast<double>(m.hidden);
-  const double q = static_cast<double>(m.heads) * head_dim(m) / tp;
-  const double kv = static_cast<double>(m.kv_heads) * head_dim(m) / tp;
-  return {{1, q, h}, {1, h, q}, {2, std::max(1.0, kv), h}};
+  const double h = static_cast<double>(m.hidden), heads = static_cast<double>(m.heads);
+  if (m.kv_lora_rank > 0) {
+    const double rank = static_cast<double>(m.kv_lora_rank);
+    const double q_rank = static_cast<double>(m.q_lora_rank);
+    const double nope = static_cast<double>(m.qk_nope_head_dim);
+    const double rope = static_cast<double>(m.qk_rope_head_dim);
+    const double v = static_cast<double>(m.v_head_dim), q = heads * (nope + rope) / tp;
+    std::vector<Matrices> all = {
+        {1, rank + rope, h}, {1, heads * (nope + v) / tp, rank}, {1, h, heads * v / tp}};
+    if (q_rank > 0) all.push_back({1, q_rank, h});
+    all.push_back({1, q, q_rank > 0 ? q_rank : h});
+    return all;
+  }
+  const double groups = m.kv_heads > 0 ? static_cast<double>(m.kv_heads) : heads;
+  const double q = heads * head_dim(m) / tp, kv = groups * head_dim(m) / std::min(tp, groups);
+  return {{1, q, h}, {1, h, q}, {2, kv, h}};
 }
 
 std::vector<Matrices> mlp_matrices(const Model& m, double width) {
   const double h = static_cast<double>(m.hidden);
   return {{m.gated_mlp ? 2.0 : 1.0, width, h}, {1, h, width}};
+}
+
+// What a rank does of matrices that others share, each whole: no less than the longest of them.
+struct Work {
+  Seconds all, longest;
+  Seconds shared_by(double ranks) const { return std::max(all / ranks, longest); }
+};
+
+// `layers` times these matrices, `batch` of each at once.
+void add_work(const Setting& s, const Plan& p, const std::vector<Matrices>& matrices, double batch,
+              double layers, Work& w) {
+  if (layers <= 0) return;
+  for (const Matrices& x : matrices) {
+    w.all += muon_matrix_time(s, p, batch, x.rows, x.columns) * (x.count * layers);
+    w.longest = std::max(w.longest, muon_matrix_time(s, p, 1, x.rows, x.columns));
+  }
 }
 
 }  // namespace
@@ -47,37 +76,30 @@ Seconds muon_matrix_time(const Setting& s, const Plan& p, double experts, double
   const Seconds device =
       (product(m, n) + product(m, m) + product(n, m)) * kSteps +
       Bytes(experts * rows * columns * (rows > columns ? kTall : kWide)) / streaming(s);
-  const double launches = p.compiled ? 0 : kLaunches;  // one graph for all matrices of a shape
-  return std::max(device, s.stack.launch * (launches / s.cluster.node.host_speed));
+  // Compiled: one graph for all matrices of a shape.
+  return p.compiled ? device : std::max(device, kHostPerMatrix / s.cluster.node.host_speed);
 }
 
 Seconds muon_time(const Setting& s, const Plan& p, const Layout& l, const StageContent& content) {
   const Model& m = s.workload.model;
-  const double tp = static_cast<double>(l.tp);
-  const auto sum = [&](const std::vector<Matrices>& all, double experts) {
-    Seconds t;
-    for (const Matrices& x : all) {
-      t += muon_matrix_time(s, p, experts, x.rows, x.columns) * x.count;
-    }
-    return t;
+  const double tp = static_cast<double>(l.tp), experts_of = static_cast<double>(l.ep);
+  const double layers = content.dense_layers + content.moe_layers;
+  Work shared, experts;
+  add_work(s, p, attention_matrices(m, tp), 1, layers, shared);
+  const auto cut = [&](int64_t width, int64_t by) {
+    return mlp_matrices(m, static_cast<double>(width) / static_cast<double>(by));
   };
-  Seconds shared = sum(attention_matrices(m, tp), 1) * (content.dense_layers + content.moe_layers);
-  if (content.dense_layers > 0) {
-    shared += sum(mlp_matrices(m, static_cast<double>(m.ffn) / tp), 1) * content.dense_layers;
+  add_work(s, p, cut(m.ffn, l.tp), 1, m.ffn > 0 ? content.dense_layers : 0, shared);
+  if (m.experts > 0) {
+    add_work(s, p, cut(m.shared_expert_ffn, l.tp), 1,
+             m.shared_expert_ffn > 0 ? content.moe_layers : 0, shared);
+    add_work(s, p, cut(m.expert_ffn, l.etp), static_cast<double>(m.experts) / experts_of,
+             content.moe_layers, experts);
   }
-  Seconds experts;
-  if (content.moe_layers > 0) {
-    const double local = static_cast<double>(m.experts) / static_cast<double>(l.ep);
-    const double width = static_cast<double>(m.expert_ffn) / static_cast<double>(l.etp);
-    experts = sum(mlp_matrices(m, width), local) * content.moe_layers;
-    if (m.shared_expert_ffn > 0) {
-      const double f = static_cast<double>(m.shared_expert_ffn) / tp;
-      shared += sum(mlp_matrices(m, f), 1) * content.moe_layers;
-    }
-  }
-  if (p.zero < 1) return shared + experts;
+  if (p.zero < 1) return shared.all + experts.all;
   const double shard = static_cast<double>(l.shard);
-  return shared / shard + experts / std::min(shard, static_cast<double>(l.data_expert.ranks));
+  const double copies = static_cast<double>(l.data_expert.ranks);
+  return shared.shared_by(shard) + experts.shared_by(std::min(shard, copies));
 }
 
 }  // namespace assay

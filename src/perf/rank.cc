@@ -212,16 +212,17 @@ void linear(const Rank& r, LayerCost& c, double tokens, double n, double k, doub
 namespace {
 
 // Gathering or scattering along a dimension that is not the first copies the whole tensor; with one
-// sequence it lies as it came, which leaves these shares (test/data/h200_tensor_device.csv).
+// sequence it lies as it came, which leaves these shares, compiled or not
+// (test/data/h200_tensor_device.csv).
 void tensor_copies(const Rank& r, LayerCost& c, Bytes whole_tensor) {
-  constexpr double kOneForward = 0.45, kOneBackward = 0.65;
+  constexpr double kOneForward = 0.22, kOneBackward = 0.52;
   const Stack& st = r.s.stack;
   if (st.tensor_copies_forward + st.tensor_copies_backward <= 0) return;
-  const double left = r.p.compiled ? st.tensor_copies_compiled : 1.0;
   const bool one = r.p.micro_batch == 1;
-  const Seconds once = whole_tensor * (2 * left) / r.memory;
-  const Seconds forward = once * (st.tensor_copies_forward * (one ? kOneForward : 1.0));
-  const Seconds backward = once * (st.tensor_copies_backward * (one ? kOneBackward : 1.0));
+  const double left = r.p.compiled ? st.tensor_copies_compiled : 1.0;
+  const Seconds once = whole_tensor * 2 / r.memory;
+  const Seconds forward = once * (st.tensor_copies_forward * (one ? kOneForward : left));
+  const Seconds backward = once * (st.tensor_copies_backward * (one ? kOneBackward : left));
   c.forward.memory += forward;
   c.backward.memory += backward;
   if (r.record) {

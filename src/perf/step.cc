@@ -206,7 +206,8 @@ double host_optimizer_time(const Setting& s, const Plan& p, const Layout& l, dou
   const double times = p.zero >= 2 ? reductions(st, p, l) : 1;
   const double up = (1 - p.offload_parameters) * st.weight_comm_bytes;
   const double moved = times * st.gradient_comm_bytes + up;
-  const double touched = 2 * st.optimizer_bytes + 2 * st.gradient_bytes;
+  const double touched =
+      2 * optimizer_state(s.workload, st.optimizer_bytes) + 2 * st.gradient_bytes;
   const Bandwidth threads = kHostThread * (st.offload_threads * s.cluster.node.host_speed);
   const Bandwidth host = std::min(threads, kHostMemory / ranks);
   return (Bytes(parameters * moved) / pcie).v + (Bytes(parameters * touched) / host).v;

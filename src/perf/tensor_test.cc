@@ -64,7 +64,7 @@ TEST(Tensor, CopiesAroundExchanges) {
                              ' ' + row.text("pass");
     const double error = 1e3 * pass.memory.v / ms - 1;
     RecordProperty(name, std::to_string(error));
-    EXPECT_LT(std::abs(error), 0.55) << name << ": " << 1e3 * pass.memory.v << " for " << ms;
+    EXPECT_LT(std::abs(error), 0.25) << name << ": " << 1e3 * pass.memory.v << " for " << ms;
     errors.push_back(std::abs(error));
   }
   ASSERT_EQ(errors.size(), 16u);
@@ -96,10 +96,10 @@ TEST(Tensor, HostTimeOfALayer) {
         1e3 * s.stack.launch.v * (c.forward.launches + c.backward.launches + c.again.launches);
     const double error = told / median(all) - 1;
     RecordProperty(way, std::to_string(error));
-    EXPECT_LT(std::abs(error), 0.4) << way << ": " << told << " for " << median(all);
+    EXPECT_LT(std::abs(error), 0.25) << way << ": " << told << " for " << median(all);
     errors.push_back(std::abs(error));
   }
-  EXPECT_LT(median(errors), 0.15);
+  EXPECT_LT(median(errors), 0.1);
 }
 
 }  // namespace

@@ -140,7 +140,7 @@ void read_overlaps(const std::string& words, Remarks& out) {
 
 // Optimizers that keep less than Adam's two moments: momentum alone, or next to nothing.
 void read_other_optimizers(const std::string& words, Remarks& out) {
-  if (affirms(words, {"muon"})) out.optimizer = Optimizer::kMuon;
+  if (affirms(words, {"muon", "muonh", "normuon"})) out.optimizer = Optimizer::kMuon;
   if (affirms(words, {"adam mini", "moments in bf16", "optimizer states in bf16", "exp avg bf16",
                       "bf16 moments", "adam moments bf16"})) {
     out.moment_bytes = 4;

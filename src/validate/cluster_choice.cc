@@ -318,7 +318,7 @@ void apply_link(const Run& run, const Accelerator& a, const Catalog& catalog, bo
 // up to its fourth generation and 50 GB/s in the fifth (vendor data sheets). Two cards that talk
 // over PCIe may have a bridge.
 void apply_scaleup(const Run& run, Accelerator& a) {
-  const bool pair = run.accelerators.value_or(1) == 2;
+  const bool pair = run.accelerators.value_or(1) == 2 && run.per_node.value_or(2) != 1;
   if (pair && a.bridge_bandwidth.v > 0 && affirms(clause_words(run.intra_link), {"nvlink"})) {
     a.scaleup_link = "nvlink3";
     a.scaleup_bandwidth = a.bridge_bandwidth;
@@ -356,10 +356,11 @@ std::string as_named(std::string gpu) {
   return gpu;
 }
 
-// What the name of a slice of TPUs counts: cores in `v3-128`, two a chip, chips in `v5e-16`.
+// Cores that the name of a slice of TPUs counts, `v3-128`, where frameworks see each as a device;
+// later generations show a chip as one.
 int64_t slice_cores(const std::string& gpu) {
   const std::string words = lower(gpu);
-  for (const std::string generation : {"v2-", "v3-", "v4-", "v5p-"}) {
+  for (const std::string generation : {"v2-", "v3-"}) {
     const size_t at = words.find(generation);
     if (at == std::string::npos) continue;
     const std::string rest = words.substr(at + generation.size());
@@ -374,7 +375,9 @@ int64_t slice_cores(const std::string& gpu) {
 // TPU v3-128 its cores.
 const Accelerator* as_counted(const Run& run, const Accelerator* found, const Catalog& catalog) {
   if (run.accelerators && slice_cores(run.gpu) == *run.accelerators) {
-    if (const Accelerator* core = find_accelerator(catalog, found->name + "-core")) return core;
+    const Accelerator* core = find_accelerator(catalog, found->name + "-core");
+    const double memory = run.gpu_mem_gb.value_or(0) * 1e9;
+    if (core && memory < 1.5 * core->memory.v) return core;
   }
   const Accelerator* die = run.per_node ? die_of(catalog, *found, *run.per_node) : nullptr;
   return die ? die : found;

@@ -445,6 +445,7 @@ void run_under_autocast(Stack& stack) {
   }
   stack.residual_bytes = 4;
   stack.weight_bytes = stack.gradient_bytes = stack.gradient_bytes_fp16 = 4;
+  stack.weight_comm_bytes = stack.gradient_comm_bytes = 4;
   stack.optimizer_bytes = stack.optimizer_bytes_fp16 = 8;
 }
 
@@ -534,8 +535,11 @@ tl::expected<Scenario, Refusal> to_scenario(const Run& run, const Catalog& catal
     s.assumed.push_back("model code of " + stack.code->name);
   }
   const bool eager3d = stack.stack->sharding == "3d" && stack.stack->kernels_forward > 0;
-  if (eager3d && affirms(clause_words(run.precision), {"autocast"})) {
+  const std::string precision = clause_words(run.precision);
+  // Transformer Engine's `fp8_autocast` casts inside its own kernels.
+  if (eager3d && affirms(precision, {"autocast"}) && precision.find("fp8") == std::string::npos) {
     run_under_autocast(s.setting.stack);
+    s.assumed.push_back("layers under autocast");
   }
   s.plan = stack.stack->defaults;
   if (stack.code) s.plan.recompute = stack.code->defaults.recompute;

@@ -350,11 +350,13 @@ TEST(Scenario, CoresOfAChipAndLimitsWithoutWatts) {
   r.accelerators = 128, r.per_node = 4;
   for (const auto& [slice, part] :
        {std::pair{"TPU v3-128", "tpu-v3-core"}, std::pair{"TPU v3-256", "tpu-v3"},
-        std::pair{"TPU v5p-128", "tpu-v5p-core"}, std::pair{"TPU v5e-128", "tpu-v5e"},
+        std::pair{"TPU v5p-128", "tpu-v5p"}, std::pair{"TPU v5e-128", "tpu-v5e"},
         std::pair{"Cloud TPU pod v3-256", "tpu-v3"}}) {
     r.gpu = slice;
     EXPECT_EQ(mapped(r).setting.cluster.accelerator.name, part) << slice;
   }
+  r.gpu = "TPU v3-128", r.gpu_mem_gb = 32;
+  EXPECT_EQ(mapped(r).setting.cluster.accelerator.name, "tpu-v3");
   r = base();
   r.gpu = "A100, V100";
   EXPECT_FALSE(to_scenario(r, catalog()));
@@ -395,6 +397,11 @@ TEST(Scenario, MegatronUnderAutocast) {
   EXPECT_GT(cast.kernels_forward, plain.kernels_forward);
   EXPECT_EQ(cast.weight_bytes, 4);
   EXPECT_EQ(cast.optimizer_bytes, 8);
+  EXPECT_EQ(cast.gradient_comm_bytes, 4);
+  r.gpu = "H100", r.precision = "fp8";
+  const Stack eight = mapped(r).setting.stack;
+  r.precision = "fp8 (TE fp8_autocast)";
+  EXPECT_EQ(mapped(r).setting.stack.traffic, eight.traffic);
 }
 
 }  // namespace
