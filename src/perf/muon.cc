@@ -1,7 +1,7 @@
 // A Newton-Schulz step on X (m x n, m <= n) is S = X X', then X <- a X + (b S + c S S) X: 4 m m n +
-// 2 m m m operations, five times. On 8192 x 28672 that is 61 ms on one H200, where Adam's step
-// takes 1.2: a model of 8 B takes 1.3 s a step on one card, so whoever runs it splits the matrices
-// between the data-parallel ranks. Beside the matmuls, every element is read and written for the
+// 2 m m m operations, five times. On 8192 x 28672 that is 61 ms on one H200, and by this model
+// 1.3 s a step for 8 B parameters on one card, so whoever runs it splits the matrices between the
+// data-parallel ranks. Beside the matmuls, every element is read and written for the
 // momentum, the casts, the norm and the sums of each step, and the host starts some fifty kernels.
 // Held against test/data/h200_muon.csv (tools/measure/muon.py).
 #include "perf/muon.h"
@@ -15,7 +15,7 @@
 namespace assay {
 namespace {
 
-constexpr double kSteps = 5;
+constexpr double kSteps = 5;                // as its authors run it
 constexpr double kWide = 131, kTall = 266;  // bytes moved per element beside the matmuls
 constexpr Seconds kHostPerMatrix{0.7e-3};   // per matrix, eager: 0.6 to 0.85 on one host
 

@@ -1,17 +1,18 @@
 """What torch's pipeline schedule costs the host: the first of two stages of small blocks under 1F1B, its neighbour a
 process group that answers at once, against the same blocks run micro-batch by micro-batch -> $OUT/h200_pipeline_host.csv.
+
+The host is a shared virtual machine: test/data holds two sessions.
 """
 import time
 
 import torch
 import torch.distributed as dist
 from torch.distributed.device_mesh import init_device_mesh
-from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 from torch.distributed.pipelining import PipelineStage, Schedule1F1B
 from torch.testing._internal.distributed.fake_pg import FakeStore
 
 from clock import Table
-from tensor_host import Block, tensor_parallel
+from tensor_host import build, forward, inputs
 
 SHAPE, LAYERS, SEQ, MICRO = (512, 8, 8, 1024), 4, 128, 8
 
@@ -19,24 +20,11 @@ SHAPE, LAYERS, SEQ, MICRO = (512, 8, 8, 1024), 4, 128, 8
 class Stage(torch.nn.Module):
     def __init__(self, ways, mesh):
         super().__init__()
-        half = MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32)
-        self.blocks = torch.nn.ModuleList()
-        for _ in range(LAYERS):
-            block = Block(*SHAPE).cuda()
-            if "fsdp" not in ways:
-                block = block.bfloat16()
-            if "tensor" in ways:
-                tensor_parallel(block, mesh["tp"])
-            if "fsdp" in ways:
-                fully_shard(block, mesh=mesh["dp"], mp_policy=half)
-            self.blocks.append(block)
-        turn = torch.randn(SEQ, SHAPE[0] // SHAPE[1] // 2)
-        self.freqs = torch.polar(torch.ones_like(turn), turn).cuda()
+        self.blocks = torch.nn.ModuleList(build(ways, SHAPE, LAYERS, mesh))
+        self.freqs = inputs(ways, SHAPE, SEQ, 1)[1]
 
     def forward(self, x):
-        for b in self.blocks:
-            x = b(x, self.freqs)
-        return x
+        return forward(self.blocks, x, self.freqs)
 
 
 def median(call, rounds=14, skip=5):
