@@ -322,10 +322,14 @@ Inputs account_inputs(const Subject& u, Account a) {
       return inputs;
     case Account::kOptimizer:
       inputs = memory_inputs(u);
-      inputs.push_back(given("state per parameter",
-                             optimizer_state(u.s.workload, st.optimizer_bytes), "B per parameter",
+      inputs.push_back(given("state per parameter", st.optimizer_bytes, "B per parameter",
                              "stack.optimizer_bytes"));
-      if (u.s.workload.optimizer == Optimizer::kMuon) inputs.push_back(newton_schulz(u));
+      if (u.s.workload.optimizer == Optimizer::kMuon) {
+        inputs.push_back(leaf("of it, kept by Muon",
+                              optimizer_state(u.s.workload, st.optimizer_bytes), "B per parameter",
+                              "one moment less", 'c', "docs/models/step.md"));
+        inputs.push_back(newton_schulz(u));
+      }
       inputs.push_back(given("bytes moved over state read and written", st.optimizer_traffic, "",
                              "stack.optimizer_traffic"));
       inputs.push_back(count_of("ranks that share it", u.l.shard));
