@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "perf/rank.h"
+#include "world/model_size.h"
 
 namespace assay {
 namespace {
@@ -39,7 +40,7 @@ void expert_biases(const Rank& r, LayerCost& c, double tokens) {
 // [tokens, slots] of one sequence (GShard's way): two in the forward pass, three in backward, since
 // the weights in the second mask get a gradient. Masks are written and read around each pair.
 void dispatch_by_masks(const Rank& r, LayerCost& c, double mine, double copies) {
-  const double h = static_cast<double>(r.s.workload.model.hidden);
+  const double h = static_cast<double>(expert_width(r.s.workload.model));
   const double group = std::min(r.seq / static_cast<double>(r.l.cp), mine);
   const double slots = group * copies;
   const int64_t t = whole(group), s = whole(slots), hidden = whole(h), batch = whole(mine / group);
@@ -70,7 +71,7 @@ void permute(const Rank& r, LayerCost& c, double rows) {
   const Stack& st = r.s.stack;
   const double left = r.p.compiled ? st.permute_compiled : 1.0;
   const double copies = (r.l.ep > 1 ? st.permute_passes : st.permute_local) * left;
-  const Bytes copy(rows * static_cast<double>(r.s.workload.model.hidden) * 2 * r.word);
+  const Bytes copy(rows * static_cast<double>(expert_width(r.s.workload.model)) * 2 * r.word);
   const Seconds forward = copy * copies / r.memory;
   const Seconds backward = forward * st.permute_backward;
   c.forward.memory += forward;
@@ -134,7 +135,7 @@ void routed_mlp(const Rank& r, LayerCost& c, const Load& x) {
 
 // Tokens are brought into order, sent to their experts and back.
 void exchange_tokens(const Rank& r, LayerCost& c, const Load& x) {
-  const double h = static_cast<double>(r.s.workload.model.hidden);
+  const double h = static_cast<double>(expert_width(r.s.workload.model));
   if (x.fixed && r.s.stack.dispatch_masks) {
     dispatch_by_masks(r, c, x.mine, x.sent);
   } else {
@@ -178,6 +179,12 @@ void expert_mlp(const Rank& r, LayerCost& c) {
   const Load x = expert_load(r);
   linear(r, c, x.mine, static_cast<double>(m.experts), h, 1, unquantised(r.p.precision));
   c.parameters += h * static_cast<double>(m.experts) + 2 * h;
+  const double width = static_cast<double>(expert_width(m));
+  if (m.expert_hidden > 0) {  // to the experts' width and back, by every token once
+    linear(r, c, x.mine, width, h, 1, r.p.precision);
+    linear(r, c, x.mine, h, width, 1, r.p.precision);
+    c.parameters += 2 * h * width;
+  }
   routed_mlp(r, c, x);
   if (m.shared_expert_ffn > 0) {
     mlp(r, c, r.tokens, static_cast<double>(m.shared_expert_ffn), 1, static_cast<double>(r.l.tp),
@@ -187,7 +194,7 @@ void expert_mlp(const Rank& r, LayerCost& c) {
   exchange_tokens(r, c, x);
   stream(r, c, r.own * h * 5 * r.word, r.own * h * 6 * r.word);
   const double copies_word = kept_quantised(r) ? r.word / 2 : r.word;
-  const Bytes dispatched(x.routed * h * st.saved_dispatch * copies_word);
+  const Bytes dispatched(x.routed * width * st.saved_dispatch * copies_word);
   c.saved += dispatched;
   // Where the experts run again, what an exchange brought stays, and nothing else of theirs.
   if (!st.selective_experts || r.l.ep > 1) c.kept += dispatched;

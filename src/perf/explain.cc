@@ -232,8 +232,7 @@ Inputs host_inputs(const Subject& u, Account a) {
     return {share_of("loss per doubling of nodes", st.jitter, "stack.jitter"),
             leaf("doublings", std::log2(nodes), "", "log2 of the nodes used", 's', "")};
   }
-  const Model& m = u.s.workload.model;
-  const bool dense = moe_layers(m) < layer_count(m);
+  const bool dense = u.cost.dense.parameters > 0;
   const LayerCost& layer = dense ? u.cost.dense : u.cost.moe;
   return {given("host time per launch", st.launch.v, "s", "stack.launch"),
           given("way through a layer", (dense ? st.layer_overhead : st.expert_overhead).v, "s",
@@ -246,11 +245,10 @@ Inputs host_inputs(const Subject& u, Account a) {
 // A kind of kernel over the whole step, recomputation aside: layers x micro-batches / stages.
 Seconds whole_step(const Subject& u, Seconds PassCost::*kind) {
   const Model& m = u.s.workload.model;
-  const double experts = static_cast<double>(moe_layers(m));
-  const double dense = static_cast<double>(layer_count(m)) - experts;
+  const StageContent all = stage_content(m, {layer_count(m), 1, 0, 0}, 0);
   const auto of = [kind](const LayerCost& l) { return l.forward.*kind + l.backward.*kind; };
-  const Seconds one =
-      of(u.cost.dense) * dense + of(u.cost.moe) * experts + of(u.cost.embedding) + of(u.cost.head);
+  const Seconds one = of(u.cost.dense) * all.dense_layers + of(u.cost.moe) * all.moe_layers +
+                      of(u.cost.embedding) + of(u.cost.head);
   return one * (static_cast<double>(u.l.microbatches) / static_cast<double>(u.l.pp));
 }
 
@@ -277,6 +275,10 @@ Inputs kernel_inputs(const Subject& u, Account a) {
   }
   inputs.push_back(count_of("layers", layer_count(m), "workload.model.layers"));
   if (m.experts > 0) inputs.push_back(count_of("of them with experts", moe_layers(m)));
+  if (m.mixer.layers > 0) {
+    inputs.push_back(count_of("with attention", attention_layers(m)));
+    inputs.push_back(count_of("with a mixer", m.mixer.layers, "workload.model.mixer.layers"));
+  }
   inputs.push_back(count_of("micro-batches", u.l.microbatches));
   inputs.push_back(count_of("stages", u.l.pp));
   return inputs;

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "world/model_size.h"
+
 #include "perf/memory.h"
 #include "perf/predict.h"
 
@@ -26,10 +28,19 @@ using Rule = Verdict (*)(const Setting&, const Plan&);
 
 Verdict heads_divided(const Setting& s, const Plan& p) {
   const Model& m = s.workload.model;
-  if (m.heads <= 0 || m.heads % p.tp == 0) return std::nullopt;
+  if (m.heads <= 0 || attention_layers(m) == 0 || m.heads % p.tp == 0) return std::nullopt;
   return Impossible{"plan.tp",
                     fmt::format("tp {} does not divide {} attention heads", p.tp, m.heads),
                     divisors(m.heads, 64)};
+}
+
+Verdict mixer_heads_divided(const Setting& s, const Plan& p) {
+  const Mixer& x = s.workload.model.mixer;
+  if (x.layers == 0 || x.heads % p.tp == 0) return std::nullopt;
+  return Impossible{
+      "plan.tp",
+      fmt::format("tp {} does not divide {} heads of the recurrent mixer", p.tp, x.heads),
+      divisors(x.heads, 64)};
 }
 
 int64_t key_value_heads(const Model& m) { return m.kv_heads > 0 ? m.kv_heads : m.heads; }
@@ -176,8 +187,9 @@ Verdict sequence_divided(const Setting& s, const Plan& p) {
 
 constexpr Rule kSizeRules[] = {stated_replicas, experts_among_ranks, copies_divided, batch_divided,
                                sequence_divided};
-constexpr Rule kModelRules[] = {heads_divided, key_values_shared,    enough_heads,   enough_layers,
-                                stated_ends,   interleaved_pipeline, experts_divided};
+constexpr Rule kModelRules[] = {heads_divided,        mixer_heads_divided, key_values_shared,
+                                enough_heads,         enough_layers,       stated_ends,
+                                interleaved_pipeline, experts_divided};
 
 }  // namespace
 

@@ -212,8 +212,15 @@ void attention_block(const Rank& r, LayerCost& c) {
     c.parameters += parameters;
     stream(r, c, r.tokens * (z.q + z.k) / tp * 8, r.tokens * (z.q + z.k) / tp * 8);
   } else {
-    linear(r, c, r.tokens, z.q / tp + (z.k + z.v) / kv_tp, h, 1, prec, true);
-    c.parameters += h * (z.q / tp + (z.k + z.v) / kv_tp);
+    const double width = (m.gated_attention ? 2 : 1) * z.q / tp + (z.k + z.v) / kv_tp;
+    linear(r, c, r.tokens, width, h, 1, prec, true);
+    c.parameters += h * width;
+  }
+  if (m.gated_attention) {  // gate and output read, their product written
+    const double one = r.tokens * z.q / tp * r.word;
+    stream(r, c, 3 * one, 5 * one);
+    c.saved += Bytes(2 * one);
+    c.kept += Bytes(one * (2 - r.s.stack.selective_memory));
   }
   const double o = z.heads * z.v_dim / tp;
   linear(r, c, r.tokens, h, o, 1, prec, true);
@@ -232,19 +239,29 @@ void attention_block(const Rank& r, LayerCost& c) {
   save_hidden(r, c, true);
 }
 
+// A block that only a `share` of the layers have, where all layers share one cost.
+void add_share(LayerCost& c, const LayerCost& block, double share) {
+  c.forward += block.forward * share;
+  c.backward += block.backward * share;
+  c.closing += block.closing * share;
+  c.saved += block.saved * share;
+  c.kept += block.kept * share;
+  c.routed += block.routed * share;
+  c.experts += block.experts * share;
+  c.busy_forward += block.busy_forward * share;
+  c.busy_backward += block.busy_backward * share;
+  c.working = std::max(c.working, block.working);
+  c.parameters += block.parameters * share;
+  c.expert_parameters += block.expert_parameters * share;
+}
+
 // Decoder layers of an encoder-decoder attend twice, the second time to the encoder's output.
-// Layers of both kinds share one cost, so the second attention counts by the decoder's share of the
-// layers.
 void cross_attention(const Rank& r, LayerCost& c) {
   const Model& m = r.s.workload.model;
   LayerCost second;
   attention_block(r, second);
   const double decoders = static_cast<double>(m.layers);
-  const double share = decoders / (decoders + static_cast<double>(m.encoder_layers));
-  c.forward += second.forward * share;
-  c.backward += second.backward * share;
-  c.saved += second.saved * share;
-  c.parameters += second.parameters * share;
+  add_share(c, second, decoders / (decoders + static_cast<double>(m.encoder_layers)));
 }
 
 // A third of a written-out GELU's bytes move in the forward pass.
@@ -272,23 +289,24 @@ void dense_mlp(const Rank& r, LayerCost& c) {
   if (!shared) save_hidden(r, c, r.s.workload.lora_mlp);
 }
 
-// `overhead`: host time of the way through the modules, counted in launches.
-void finish_launches(const Rank& r, LayerCost& c, Seconds overhead) {
+// `overhead`: host time of the way through the modules, counted in launches. `part`: of a layer
+// with attention and an MLP, what is there.
+void finish_launches(const Rank& r, LayerCost& c, Seconds overhead, double part) {
   const Stack& st = r.s.stack;
   // What was launched so far are kernels: experts', adapters', of quantisation.
-  const double kernels = r.p.compiled ? st.kernels_compiled : 1;
+  const double kernels = (r.p.compiled ? st.kernels_compiled : 1) * part;
   const Seconds floor = r.s.kernels.kernel_floor;
   c.forward.memory += floor * (c.forward.launches + st.kernels_forward * kernels);
   c.backward.memory += floor * (c.backward.launches + st.kernels_backward * kernels);
-  c.forward.launches += st.launches_forward * r.launches;
-  c.backward.launches += st.launches_backward * r.launches;
+  c.forward.launches += st.launches_forward * r.launches * part;
+  c.backward.launches += st.launches_backward * r.launches * part;
   // That way starts no kernel, nor do hooks around every module that gather and release weights,
   // nor the bookkeeping of tensors that are spread.
   double idle = r.p.zero == 3 ? st.launches_gather : 0;
   if (r.l.tp > 1) {
-    idle += st.launches_tensor * (r.p.compiled ? st.tensor_compiled : 1.0) * r.launches;
+    idle += st.launches_tensor * (r.p.compiled ? st.tensor_compiled : 1.0) * r.launches * part;
   }
-  if (overhead.v > 0 && st.launch.v > 0) idle += overhead / st.launch * r.launches;
+  if (overhead.v > 0 && st.launch.v > 0) idle += overhead / st.launch * r.launches * part;
   c.forward.launches += idle;
   c.backward.launches += idle;
 }
@@ -407,6 +425,50 @@ double head_dim(const Model& m) {
   return static_cast<double>(m.hidden) / static_cast<double>(std::max<int64_t>(1, m.heads));
 }
 
+namespace {
+
+// A layer of a hybrid: the mean of its layers, each with attention, a recurrent mixer or an MLP, or
+// two of them. Stages are taken to hold them in the same mixture.
+LayerCost hybrid_layer(Rank& r, bool experts) {
+  const Model& m = r.s.workload.model;
+  const double layers = static_cast<double>(m.layers);
+  const bool alone = m.ffn == 0 && !experts;
+  const double attention = static_cast<double>(attention_layers(m)) / layers;
+  const double mixers = static_cast<double>(m.mixer.layers) / layers;
+  const double mlps = alone ? 0 : static_cast<double>(mlp_layers(m)) / layers;
+  LayerCost c;
+  const auto add = [&](const char* name, double share, void (*block)(const Rank&, LayerCost&)) {
+    if (share <= 0) return;
+    r.layer = name;
+    LayerCost one;
+    block(r, one);
+    add_share(c, one, share);
+  };
+  add("attention", attention, attention_block);
+  add("mixer", mixers, mixer_block);
+  add(experts ? "moe" : "mlp", mlps, experts ? expert_mlp : dense_mlp);
+  const Stack& st = r.s.stack;
+  const double part = (attention + mixers + mlps) / 2;
+  finish_launches(r, c, experts ? st.expert_overhead : st.layer_overhead, part);
+  return c;
+}
+
+LayerCost plain_layer(const Rank& r, bool experts) {
+  LayerCost c;
+  attention_block(r, c);
+  if (experts) {
+    expert_mlp(r, c);
+  } else {
+    if (r.s.workload.model.encoder_layers > 0) cross_attention(r, c);
+    dense_mlp(r, c);
+  }
+  const Stack& st = r.s.stack;
+  finish_launches(r, c, experts ? st.expert_overhead : st.layer_overhead, 1);
+  return c;
+}
+
+}  // namespace
+
 bool is_moe_layer(const Model& m, int64_t i) {
   return m.experts > 0 && i >= m.dense_layers && (i - m.dense_layers) % m.moe_every == 0;
 }
@@ -417,22 +479,23 @@ MicrobatchCost plain_cost(const Setting& s, const Plan& p, const Layout& l, cons
   r.record = record;
   if (s.workload.model.kind == ModelKind::kDlrm) return dlrm_cost(r);
   MicrobatchCost c;
-  if (s.workload.model.ffn > 0) {
-    attention_block(r, c.dense);
-    if (s.workload.model.encoder_layers > 0) cross_attention(r, c.dense);
-    dense_mlp(r, c.dense);
-    finish_launches(r, c.dense, s.stack.layer_overhead);
+  const Model& m = s.workload.model;
+  const bool hybrid = m.mixer.layers > 0;
+  if (m.ffn > 0 || (hybrid && m.experts == 0)) {
+    c.dense = hybrid ? hybrid_layer(r, false) : plain_layer(r, false);
   }
   r.layer = "moe";
-  if (s.workload.model.experts > 0) {
-    attention_block(r, c.moe);
-    expert_mlp(r, c.moe);
-    finish_launches(r, c.moe, s.stack.expert_overhead);
+  if (m.experts > 0) {
+    c.moe = hybrid ? hybrid_layer(r, true) : plain_layer(r, true);
     c.moe.closing = PassCost{};
   }
   r.layer = "head";
   r.packed = false;  // embeddings and the head stay in 16 bits
   c.head = head_cost(r);
+  // Every further token that is predicted passes the same head.
+  const double heads = 1 + predicted_ahead(m);
+  c.head.forward = c.head.forward * heads;
+  c.head.backward = c.head.backward * heads;
   c.embedding = embedding_cost(r);
   // With tensor parallel every rank sends its share and the receivers gather it inside the node.
   c.boundary = Bytes(r.tokens / static_cast<double>(l.tp) *

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "world/model_size.h"
+
 namespace assay {
 namespace {
 
@@ -292,7 +294,7 @@ void save_hidden(const Rank& r, LayerCost& c, bool adapted) {
 void mlp(const Rank& r, LayerCost& c, double tokens, double f, double groups, double split,
          bool expert) {
   const Model& m = r.s.workload.model;
-  const double h = static_cast<double>(m.hidden);
+  const double h = static_cast<double>(expert ? expert_width(m) : m.hidden);
   const double up = m.gated_mlp ? 2 : 1;
   const bool adapter = r.s.workload.lora_mlp && !expert;
   linear(r, c, tokens, up * f / split, h, groups, r.p.precision, adapter);

@@ -80,6 +80,9 @@ Moved moved_between(const Setting&, bool compiled);
 // experts.cc: router, experts and the exchange of tokens.
 void expert_mlp(const Rank& r, LayerCost& c);
 
+// mixer.cc: a state space or linear attention in place of attention.
+void mixer_block(const Rank& r, LayerCost& c);
+
 // dlrm.cc: a recommendation model instead of layers.
 MicrobatchCost dlrm_cost(const Rank&);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "plan/cost.h"
+#include "world/model_size.h"
 
 namespace assay {
 namespace {
@@ -67,7 +68,7 @@ std::vector<int64_t> Space::tensor_axis() const {
   std::vector<int64_t> values = divisors(accelerators_);
   keep_at_most(values,
                std::max(kTensorMost, std::min<int64_t>(setting_.cluster.scaleup_domain(), 256)));
-  std::erase_if(values, [&m](int64_t tp) { return m.heads <= 0 ? tp > 1 : m.heads % tp != 0; });
+  std::erase_if(values, [&m](int64_t tp) { return !splits_heads(m, tp); });
   if (!has_tensor_parallel(setting_.stack)) values = {1};
   return axis("tp", base_.tp, values);
 }

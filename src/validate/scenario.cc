@@ -207,7 +207,9 @@ void apply_remarks(const Remarks& r, Scenario& s) {
   if (r.fused_norms) stack.saved_hidden = std::min(stack.saved_hidden, kFusedNorms);
   if (r.fused_loss) stack.logits_bytes = std::min(stack.logits_bytes, 0.5);
   if (r.power_cap_w) s.setting.cluster.accelerator.tdp = Watts(*r.power_cap_w);
-  if (r.multi_token_prediction == false) s.setting.workload.model.mtp_layers = 0;
+  if (!r.multi_token_prediction.value_or(stack.predicts_ahead)) {
+    s.setting.workload.model.mtp_layers = 0;
+  }
   set_if(s.setting.workload.model.parallel_block, r.parallel_block);
   set_if(s.setting.workload.lora_rank, r.lora_rank);
   set_if(s.setting.workload.lora_mlp, r.lora_mlp);

@@ -2,15 +2,14 @@
 // read by lists of synonyms, what they leave unsaid comes from a table of their defaults.
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
-#include <initializer_list>
 #include <optional>
 
 #include <fmt/format.h>
 
 #include "config/json.h"
 #include "world/describe.h"
+#include "world/hf_values.h"
 #include "world/rules.h"
 
 namespace assay {
@@ -19,8 +18,6 @@ namespace {
 constexpr size_t kMaxConfigBytes = size_t{4} << 20;
 constexpr const char* kOtherModels =
     "give the config.json of a transformer, or name a model (`assay catalog list models`)";
-
-using Keys = std::initializer_list<const char*>;
 
 // What an architecture's code does when its config does not say. From the classes' defaults in the
 // transformers library, from memory.
@@ -68,56 +65,34 @@ constexpr Defaults kDefaults[] = {
     {"cohere", true, true, true, false, false},
     {"command", true, true, true, false, false},
 };
-// Shapes that published configs leave to the class: `vocab_size` of every Gemma 3, the heads of its
-// small ones. From the classes' defaults in the transformers library, from memory.
-struct Omitted {
-  std::string_view type, key;
-  int64_t value;
-};
-constexpr Omitted kOmitted[] = {
-    {"gemma3_text", "vocab_size", 262208},
-    {"gemma3_text", "num_attention_heads", 8},
-    {"gemma3_text", "num_key_value_heads", 4},
-    {"gemma3_text", "head_dim", 256},
-};
-
 constexpr Defaults kUsual = {"", true, false, true, false, false};
 
-class ConfigReader {
+class ConfigReader : public ConfigValues {
  public:
-  ConfigReader(const Value& root, Diagnostics& problems)
-      : root_(root), text_(&root), problems_(problems) {
-    // Models with eyes and ears keep the language model's shape one level down.
-    for (const char* key : {"text_config", "llm_config", "language_config"}) {
-      const Entry* inner = root.find(key);
-      if (inner != nullptr && inner->value.is_map()) text_ = &inner->value;
-    }
-  }
+  using ConfigValues::ConfigValues;
 
   Model read() {
-    const std::string type = model_type();
-    type_ = type;
-    if (type.find("mamba") != std::string::npos || type.find("rwkv") != std::string::npos) {
-      problem(find("model_type")->at,
-              fmt::format("`{}` is not a transformer; Assay cannot describe it yet", type),
-              kOtherModels);
-      return model_;
-    }
-    if (const std::string other = other_layers(); !other.empty()) {
-      problem(find(other.c_str())->at,
-              fmt::format("`{}` mixes attention with other layers (`{}`); Assay cannot describe it "
-                          "yet",
-                          type, other),
-              kOtherModels);
-      return model_;
-    }
+    const std::string& type = this->type();
     defaults_ = defaults_for(type);
     model_.name = name(type);
-    shape();
-    if (model_.layers == 0 || model_.hidden == 0 || model_.heads == 0) return model_;
+    const bool recurrent = read_mixer(*this, model_);
+    if (const std::string other = other_layers(type, recurrent); !other.empty()) {
+      problem(find(other.c_str())->at,
+              fmt::format("`{}` has layers that Assay cannot describe yet (`{}`)", type, other),
+              kOtherModels);
+      return model_;
+    }
+    shape(recurrent);
+    if (model_.layers == 0 || model_.hidden == 0 || (model_.heads == 0 && !recurrent)) {
+      return model_;
+    }
+    if (recurrent) count_mixer_layers(*this, model_);
     attention_heads(type);
     latent_attention();
     experts(type);
+    // Where blocks are layers of their own, a prediction is made by an attention and an MLP.
+    model_.mtp_layers = whole({"num_nextn_predict_layers", "mtp_num_hidden_layers"}) *
+                        (model_.mlp_layers > 0 ? 2 : 1);
     model_.expert_bias = type.starts_with("gpt_oss");
     model_.head_norm = type.starts_with("qwen3") || type.starts_with("gemma3");
     const bool gpt2 = type == "gpt2" && word("activation_function").empty();  // its default
@@ -131,112 +106,22 @@ class ConfigReader {
     return model_;
   }
 
-  // Where a number was read, for whoever finds it out of range; the whole file where it was not.
-  Mark place_of(double number) const {
-    for (const auto& [value, at] : numbers_) {
-      if (value == number) return at;
-    }
-    return {root_.at.source};
-  }
-
  private:
-  void problem(const Mark& at, std::string message, std::string help) {
-    problems_.push_back(problem_at(at, std::move(message), std::move(help)));
-  }
-
-  // The value of a key that says something: null is as good as nothing.
-  const Value* find(const char* key) const {
-    for (const Value* object : {text_, &root_}) {
-      const Entry* entry = object->find(key);
-      if (entry != nullptr && !entry->value.is_null()) return &entry->value;
+  // The key that tells of layers that no mixer here describes: blocks that several layers share,
+  // recurrences of other kinds, and those of a family that was not recognised.
+  std::string other_layers(const std::string& type, bool recurrent) const {
+    if (type.find("rwkv") != std::string::npos || type.starts_with("zamba")) return "model_type";
+    for (const char* key : {"ssm_cfg", "lru_width"}) {
+      if (find(key)) return key;
     }
-    return nullptr;
-  }
-
-  static std::optional<double> number(const Value& value) {
-    const char* end = value.text.data() + value.text.size();
-    double read = 0;
-    const auto [stop, error] = std::from_chars(value.text.data(), end, read);
-    if (!value.is_scalar() || value.quoted || error != std::errc() || stop != end) return {};
-    return read;
-  }
-
-  // The first of the keys that is there, as a whole number; 0 when none is.
-  int64_t whole(Keys keys) {
-    constexpr double kMost = 1e15;
-    for (const char* key : keys) {
-      const Value* stated = find(key);
-      if (stated == nullptr) continue;
-      const std::optional<double> value = number(*stated);
-      if (!value || *value != std::floor(*value) || std::abs(*value) > kMost) {
-        problem(stated->at, fmt::format("`{}` must be a whole number", key),
-                "write digits alone, without quotes");
-        return 0;
-      }
-      if (*value < 0) {
-        problem(stated->at, fmt::format("`{}` must not be negative", key),
-                "write what the model has");
-        return 0;
-      }
-      numbers_.emplace_back(*value, stated->at);
-      return static_cast<int64_t>(*value);
-    }
-    for (const Omitted& o : kOmitted) {
-      if (o.key == *keys.begin() && type_ == o.type) return o.value;
-    }
-    return 0;
-  }
-
-  int64_t needed(Keys keys) {
-    const size_t before = problems_.size();
-    const int64_t value = whole(keys);
-    if (value != 0 || problems_.size() != before) return value;
-    std::string others;
-    for (const char* key : keys) {
-      if (const Value* stated = find(key)) {
-        problem(stated->at, fmt::format("`{}` must be at least 1", key),
-                "write what the model has");
-        return value;
-      }
-      others += fmt::format("{}{}", others.empty() ? "" : ", ", key);
-    }
-    problem(text_->at, fmt::format("`{}` is missing", *keys.begin()),
-            fmt::format("looked for {}; is this the config.json of a model?", others));
-    return value;
-  }
-
-  std::optional<bool> flag(const char* key) const {
-    const Value* value = find(key);
-    const bool answer = value != nullptr && !value->quoted;
-    if (!answer || (value->text != "true" && value->text != "false")) return {};
-    return value->text == "true";
-  }
-
-  std::string word(const char* key) const {
-    const Value* value = find(key);
-    return value != nullptr && value->quoted ? sanitize(value->text, 100) : "";
-  }
-
-  // The items of a list; none where it is something else.
-  std::vector<Value> items(const char* key) const {
-    const Value* value = find(key);
-    return value != nullptr ? value->items : std::vector<Value>();
-  }
-
-  // The text model's type where there is one: `gemma3_text`, not `gemma3`.
-  std::string model_type() const { return word("model_type"); }
-
-  // The key that tells of layers without attention: state-space, linear or recurrent ones.
-  std::string other_layers() const {
-    for (const char* key : {"mamba_d_state", "mamba_d_conv", "ssm_cfg", "ssm_state_size",
-                            "hybrid_override_pattern", "layers_block_type", "attn_layer_period",
-                            "linear_num_value_heads", "linear_attn_config", "lru_width"}) {
+    if (recurrent) return "";
+    for (const char* key :
+         {"mamba_d_conv", "hybrid_override_pattern", "layers_block_type", "attn_layer_period"}) {
       if (find(key)) return key;
     }
     for (const Value& kind : items("layer_types")) {
-      if (!kind.quoted) continue;
-      if (kind.text.find("attention") == std::string::npos || kind.text.starts_with("linear"))
-        return "layer_types";
+      const bool other = kind.text.find("attention") == std::string::npos;
+      if (kind.quoted && (other || kind.text.starts_with("linear"))) return "layer_types";
     }
     return "";
   }
@@ -254,12 +139,17 @@ class ConfigReader {
     return last.empty() || last == "." ? type : last;
   }
 
-  void shape() {
-    model_.layers =
-        needed({"num_hidden_layers", "n_layer", "num_layers", "n_layers", "decoder_layers"});
+  void shape(bool recurrent) {
+    const Keys layers = {"num_hidden_layers", "n_layer", "num_layers", "n_layers",
+                         "decoder_layers"};
+    const int64_t listed = recurrent && peek(layers) == 0 ? listed_layers(*this) : 0;
+    model_.layers = listed > 0 ? listed : needed(layers);
     model_.hidden = needed({"hidden_size", "n_embd", "d_model", "n_embed", "dim", "model_dim"});
-    model_.heads = needed({"num_attention_heads", "n_head", "num_heads", "n_heads",
-                           "decoder_attention_heads", "encoder_attention_heads"});
+    const Keys heads = {
+        "num_attention_heads",    "n_head", "num_heads", "n_heads", "decoder_attention_heads",
+        "encoder_attention_heads"};
+    const bool attention = !recurrent || find("num_attention_heads");
+    model_.heads = attention ? needed(heads) : 0;
     model_.vocab = needed({"vocab_size", "padded_vocab_size", "vocab_size_padded"});
     model_.max_positions = whole({"max_position_embeddings", "n_positions", "n_ctx", "seq_length",
                                   "max_seq_len", "max_sequence_length", "model_max_length"});
@@ -268,15 +158,20 @@ class ConfigReader {
     model_.causal = defaults_.causal;
     model_.learned_positions = defaults_.positions && model_.max_positions > 0;
     const int64_t ratio = whole({"expansion_ratio"});
-    const std::initializer_list<const char*> widths = {
-        "intermediate_size",    "n_inner",    "ffn_dim",         "d_ff",
-        "ffn_hidden_size",      "hidden_dim", "decoder_ffn_dim", "encoder_ffn_dim",
-        "moe_intermediate_size"};
+    const Keys widths = {"intermediate_size",    "n_inner",    "ffn_dim",         "d_ff",
+                         "ffn_hidden_size",      "hidden_dim", "decoder_ffn_dim", "encoder_ffn_dim",
+                         "moe_intermediate_size"};
     model_.ffn = whole(widths);
     if (model_.ffn == 0 && (defaults_.wide_ffn || ratio > 0)) {
       model_.ffn = (ratio > 0 ? ratio : 4) * model_.hidden;
     }
-    if (model_.ffn == 0) model_.ffn = needed(widths);
+    if (recurrent && !attention) model_.ffn = 0;  // state spaces alone have no MLP
+    // Granite's expert models without experts: what the others share is all there is.
+    if (const int64_t shared = peek({"shared_intermediate_size"});
+        shared > 0 && find("num_local_experts") && peek({"num_local_experts"}) == 0) {
+      model_.ffn = shared;
+    }
+    if (model_.ffn == 0 && attention) model_.ffn = needed(widths);
   }
 
   bool gated() const {
@@ -307,7 +202,7 @@ class ConfigReader {
     if (type == "mpt") {
       const Value* attention = find("attn_config");
       const Entry* heads = attention != nullptr ? attention->find("kv_n_heads") : nullptr;
-      const double stated = heads != nullptr ? number(heads->value).value_or(0) : 0;
+      const double stated = heads != nullptr ? config_number(heads->value).value_or(0) : 0;
       if (stated >= 1 && stated <= 65536) model_.kv_heads = static_cast<int64_t>(stated);
     }
     if (model_.head_dim > 0 && model_.head_dim * model_.heads == model_.hidden) {
@@ -350,7 +245,7 @@ class ConfigReader {
     const int64_t every = whole({"decoder_sparse_step", "moe_layer_freq", "moe_layer_frequency",
                                  "interleave_moe_layer_step"});
     model_.moe_every = std::max<int64_t>(1, every);
-    model_.mtp_layers = whole({"num_nextn_predict_layers"});
+    model_.expert_hidden = whole({"moe_latent_size", "routed_expert_hidden_size"});
     if (type.starts_with("llama4")) {
       model_.shared_expert_ffn = model_.expert_ffn;
       const int64_t dense = whole({"intermediate_size_mlp"});
@@ -396,11 +291,6 @@ class ConfigReader {
     if (decoders > 0) model_.layers = decoders;
   }
 
-  const Value& root_;
-  const Value* text_;  // the language model's part
-  std::string type_;
-  Diagnostics& problems_;
-  std::vector<std::pair<double, Mark>> numbers_;
   Defaults defaults_ = kUsual;
   Model model_;
 };

@@ -49,17 +49,105 @@ TEST(HfConfig, WhatTheClassImpliesIsFilled) {
   EXPECT_FALSE(read_hf_config(R"({"model_type":"gemma3_text"})", "config.json"));
 }
 
-// Layers without attention would be predicted as if they had it.
-TEST(HfConfig, MixedLayersAreRefused) {
+// Families name their mixers and count their layers each in its own way.
+struct MixerCase {
+  const char* what;
+  std::string text;
+  MixerKind kind;
+  int64_t layers, mixers, attention, mlps, heads, state;
+};
+
+const std::vector<MixerCase>& mixer_cases() {
+  static const std::string shape =
+      R"("hidden_size":2048,"num_hidden_layers":8,"num_attention_heads":16,
+      "num_key_value_heads":2,"vocab_size":1000,"intermediate_size":4096)";
+  static const std::vector<MixerCase> cases = {
+      {"Nemotron-H",
+       R"({"model_type":"nemotron_h","hybrid_override_pattern":"M-M*M-M-","mamba_num_heads":64,
+          "mamba_head_dim":64,"ssm_state_size":128,"n_groups":8,"conv_kernel":4,)" +
+           shape + "}",
+       MixerKind::kMamba2, 8, 4, 1, 3, 64, 128},
+      {"Nemotron 3 by a list, without a number of layers",
+       R"({"model_type":"nemotron_h","layers_block_type":["mamba","moe","attention","moe"],
+          "mamba_num_heads":64,"mamba_head_dim":64,"ssm_state_size":128,"n_groups":8,
+          "n_routed_experts":16,"num_experts_per_tok":2,"moe_intermediate_size":512,
+          "moe_latent_size":256,"hidden_size":2048,"num_attention_heads":16,"vocab_size":1000})",
+       MixerKind::kMamba2, 4, 1, 1, 2, 64, 128},
+      {"Qwen3-Next",
+       R"({"model_type":"qwen3_next","full_attention_interval":4,"linear_num_value_heads":32,
+          "linear_value_head_dim":128,"linear_num_key_heads":16,"linear_key_head_dim":128,
+          "linear_conv_kernel_dim":4,"head_dim":256,)" +
+           shape + "}",
+       MixerKind::kGatedDelta, 8, 6, 2, 8, 32, 128},
+      {"Granite 4, head size left to the class",
+       R"({"model_type":"granitemoehybrid","layer_types":["mamba","mamba","mamba","attention"],
+          "mamba_n_heads":64,"mamba_d_head":"auto","mamba_expand":2,"mamba_d_state":128,
+          "num_local_experts":0,"shared_intermediate_size":8192,"num_hidden_layers":4,
+          "hidden_size":2048,"num_attention_heads":16,"vocab_size":1000,"intermediate_size":64})",
+       MixerKind::kMamba2, 4, 3, 1, 4, 64, 128},
+      {"Kimi Linear",
+       R"({"model_type":"kimi_linear","linear_attn_config":{"kda_layers":[1,2,3,5,6,7],
+          "full_attn_layers":[4,8],"num_heads":32,"head_dim":128,"short_conv_kernel_size":4},)" +
+           shape + "}",
+       MixerKind::kKda, 8, 6, 2, 8, 32, 128},
+      {"Jamba",
+       R"({"model_type":"jamba","attn_layer_period":8,"mamba_d_state":16,"mamba_d_conv":4,
+          "mamba_expand":2,"mamba_dt_rank":128,)" +
+           shape + "}",
+       MixerKind::kMamba, 8, 7, 1, 8, 4096, 16},
+      {"Mamba-2 alone",
+       R"({"model_type":"mamba2","hidden_size":2560,"num_hidden_layers":64,"num_heads":80,
+          "head_dim":64,"state_size":128,"n_groups":1,"conv_kernel":4,"vocab_size":50288})",
+       MixerKind::kMamba2, 64, 64, 0, 64, 80, 128},
+      {"Falcon-H1: both in every layer",
+       R"({"model_type":"falcon_h1","mamba_n_heads":32,"mamba_d_head":64,"mamba_d_state":256,)" +
+           shape + "}",
+       MixerKind::kMamba2, 8, 8, 8, 8, 32, 256},
+      {"MiniMax-01",
+       R"({"model_type":"minimax_text_01","attn_type_list":[0,0,0,1,0,0,0,1],"head_dim":128,)" +
+           shape + "}",
+       MixerKind::kLightning, 8, 6, 2, 8, 16, 128},
+      {"LFM2",
+       R"({"model_type":"lfm2","conv_L_cache":3,"layer_types":["conv","conv","full_attention",
+          "conv","conv","full_attention","conv","full_attention"],)" +
+           shape + "}",
+       MixerKind::kConvolution, 8, 5, 3, 8, 1, 0},
+  };
+  return cases;
+}
+
+TEST(HfConfig, RecurrentMixers) {
+  const std::vector<MixerCase>& cases = mixer_cases();
+  for (const MixerCase& c : cases) {
+    const auto m = read_hf_config(c.text, "c.json");
+    ASSERT_TRUE(m) << c.what << "\n" << render(m.error());
+    EXPECT_EQ(m->mixer.kind, c.kind) << c.what;
+    EXPECT_EQ(m->layers, c.layers) << c.what;
+    EXPECT_EQ(m->mixer.layers, c.mixers) << c.what;
+    EXPECT_EQ(attention_layers(*m), c.attention) << c.what;
+    EXPECT_EQ(mlp_layers(*m), c.mlps) << c.what;
+    EXPECT_EQ(m->mixer.heads, c.heads) << c.what;
+    EXPECT_EQ(m->mixer.state, c.state) << c.what;
+  }
+  const auto granite = read_hf_config(cases[3].text, "c.json");
+  EXPECT_EQ(granite->mixer.head_dim, 64);  // 2 x 2048 / 64
+  EXPECT_EQ(granite->ffn, 8192);
+  EXPECT_EQ(read_hf_config(cases[1].text, "c.json")->expert_hidden, 256);
+  EXPECT_TRUE(read_hf_config(cases[2].text, "c.json")->gated_attention);
+}
+
+// Layers without attention would be predicted as if they had it, where their shapes are not told.
+TEST(HfConfig, UnknownMixersAreRefused) {
   const std::string shape =
       R"("hidden_size":4096,"intermediate_size":14336,"num_hidden_layers":4,
          "num_attention_heads":32,"vocab_size":65536)";
   for (const char* more :
-       {R"("attn_layer_period":8)", R"("mamba_d_state":16)", R"("hybrid_override_pattern":"M-M*")",
-        R"("layer_types":["linear_attention","full_attention"])", R"("layer_types":["conv"])"}) {
+       {R"("attn_layer_period":8)", R"("mamba_d_conv":4)", R"("hybrid_override_pattern":"M-M*")",
+        R"("layer_types":["linear_attention","full_attention"])", R"("layer_types":["conv"])",
+        R"("lru_width":4096)"}) {
     const auto m = read_hf_config("{\"model_type\":\"x\"," + shape + "," + more + "}", "c.json");
     ASSERT_FALSE(m) << more;
-    EXPECT_NE(render(m.error()).find("mixes attention"), std::string::npos) << more;
+    EXPECT_NE(render(m.error()).find("cannot describe yet"), std::string::npos) << more;
   }
   EXPECT_TRUE(read_hf_config("{" + shape + R"(,"layer_types":["full_attention"]})", "c.json"));
 }
@@ -100,8 +188,8 @@ TEST(HfConfig, UnknownArchitecturesGetABestEffort) {
   EXPECT_EQ(error(R"({"model_type": "brandnew", "hidden_size": 512, "num_hidden_layers": 4,
                       "num_attention_heads": 8, "intermediate_size": 2048, "vocab_size": 999})"),
             "");
-  EXPECT_EQ(error(R"({"model_type": "mamba2", "hidden_size": 512})"),
-            "`mamba2` is not a transformer; Assay cannot describe it yet");
+  EXPECT_EQ(error(R"({"model_type": "rwkv7", "hidden_size": 512})"),
+            "`rwkv7` has layers that Assay cannot describe yet (`model_type`)");
 }
 
 TEST(HfConfig, EveryMissingFieldIsNamed) {
@@ -125,8 +213,8 @@ TEST(HfConfig, MistakesAreShownInPlace) {
       {shape + R"("hidden_size": 0})", "`hidden_size` must be at least 1", 3, 20},
       {shape + R"("hidden_size": 99999999})", "hidden (model width) is out of range: 99999999", 3,
        20},
-      {shape + R"("model_type": "mamba"})",
-       "`mamba` is not a transformer; Assay cannot describe it yet", 3, 19},
+      {shape + R"("model_type": "zamba2"})",
+       "`zamba2` has layers that Assay cannot describe yet (`model_type`)", 3, 19},
       {shape + "\"hidden_size\": 512\n", "not valid JSON: the file ends inside the `{` of line 1",
        3, 22},
       {"{}", "`num_hidden_layers` is missing", 1, 1},

@@ -352,7 +352,8 @@ class Gatherer {
 Value written(int64_t v, const Mark& at) { return scalar_value(fmt::format("{}", v), at); }
 Value written(double v, const Mark& at) { return scalar_value(fmt::format("{}", v), at); }
 Value written(bool v, const Mark& at) { return scalar_value(v ? "true" : "false", at); }
-Value written(ModelKind v, const Mark& at) {
+template <class E>
+  requires std::is_enum_v<E> Value written(E v, const Mark& at) {
   return scalar_value(std::string(enum_names(v)[static_cast<size_t>(v)]), at);
 }
 Value written(const std::vector<int64_t>& v, const Mark& at) {
@@ -363,25 +364,38 @@ Value written(const std::vector<int64_t>& v, const Mark& at) {
   return list;
 }
 
-}  // namespace
-
-Value to_value(const Model& model, const Mark& at) {
+// A struct by the fields that differ from its defaults.
+template <class T>
+  requires requires(T t) {
+  fields(t, [](auto&&...) {});
+}
+Value written(const T& t, const Mark& at) {
   Value map;
   map.kind = Value::Kind::kMap;
   map.at = at;
-  if (!model.name.empty()) map.entries.push_back({"name", at, scalar_value(model.name, at)});
   std::vector<Value> unstated;
-  const Model defaults;
+  const T defaults;
   fields(defaults, [&](const char*, const auto& member, const Limits&, const char*) {
     unstated.push_back(written(member, at));
   });
   size_t index = 0;
-  fields(model, [&](const char* key, const auto& member, const Limits&, const char*) {
+  fields(t, [&](const char* key, const auto& member, const Limits&, const char*) {
     Value value = written(member, at);
     const Value& usual = unstated[index++];
-    const bool differs = value.text != usual.text || value.items.size() != usual.items.size();
+    const bool differs = value.text != usual.text || value.items.size() != usual.items.size() ||
+                         value.entries.size() != usual.entries.size();
     if (differs) map.entries.push_back(Entry{key, at, std::move(value)});
   });
+  return map;
+}
+
+}  // namespace
+
+Value to_value(const Model& model, const Mark& at) {
+  Value map = written(model, at);
+  if (!model.name.empty()) {
+    map.entries.insert(map.entries.begin(), Entry{"name", at, scalar_value(model.name, at)});
+  }
   return map;
 }
 

@@ -15,7 +15,8 @@ double attention_weights(const Model& m) {
   const double heads = real(m.heads);
   if (!latent_attention(m)) {
     const double size = real(head_size(m));
-    return 2 * h * heads * size + 2 * h * real(kv_head_count(m)) * size;
+    const double gate = m.gated_attention ? h * heads * size : 0;
+    return 2 * h * heads * size + gate + 2 * h * real(kv_head_count(m)) * size;
   }
   const double qk = real(m.qk_nope_head_dim + m.qk_rope_head_dim);
   const double q_rank = real(m.q_lora_rank);
@@ -32,24 +33,30 @@ double mlp_weights(const Model& m, int64_t width) {
 
 // Matrices of one layer with `experts` of its experts.
 double moe_weights(const Model& m, int64_t experts) {
-  return real(experts) * mlp_weights(m, m.expert_ffn) + mlp_weights(m, m.shared_expert_ffn) +
+  const double one = (m.gated_mlp ? 3.0 : 2.0) * real(expert_width(m)) * real(m.expert_ffn);
+  const double to_and_fro = m.expert_hidden > 0 ? 2 * real(m.hidden) * real(m.expert_hidden) : 0;
+  return real(experts) * one + mlp_weights(m, m.shared_expert_ffn) + to_and_fro +
          real(m.hidden) * real(m.experts);
 }
 
 // All matrices between the embeddings, with `experts` experts per MoE layer.
 double body_weights(const Model& m, int64_t experts) {
   const double moe = real(moe_layers(m));
-  const double dense = real(m.layers) - moe;
+  const double dense = real(mlp_layers(m)) - moe;
   const double cross = m.encoder_layers > 0 ? real(m.layers) * attention_weights(m) : 0;
   const double encoder = real(m.encoder_layers) * (attention_weights(m) + mlp_weights(m, m.ffn));
-  return real(m.layers) * attention_weights(m) + dense * mlp_weights(m, m.ffn) +
+  const double mixers = m.mixer.layers > 0 ? real(m.mixer.layers) * mixer_weights(m) : 0;
+  return real(attention_layers(m)) * attention_weights(m) + mixers + dense * mlp_weights(m, m.ffn) +
          (moe > 0 ? moe * moe_weights(m, experts) : 0) + cross + encoder;
 }
 
 double norm_weights(const Model& m) {
   const double latent = latent_attention(m) ? real(m.q_lora_rank + m.kv_lora_rank) : 0;
-  const double layers = real(m.layers + m.encoder_layers);
-  return layers * (2 * real(m.hidden) + latent) + real(m.hidden);
+  const double attention = real(attention_layers(m) + m.encoder_layers);
+  const bool alone = m.ffn == 0 && m.experts == 0;  // mixers without an MLP
+  const double blocks =
+      attention + real(m.mixer.layers + m.encoder_layers) + (alone ? 0 : real(mlp_layers(m)));
+  return blocks * real(m.hidden) + attention * latent + real(m.hidden);
 }
 
 double transformer_parameters(const Model& m, int64_t experts) {
@@ -65,7 +72,7 @@ double attention_context(const Model& m, int64_t seq) {
   const double window = m.window > 0 ? real(std::min(m.window, seq)) : s;
   const double share = m.window > 0 ? m.window_layers : 0;
   const double mixed = share * window + (1 - share) * s;
-  const double own = real(m.layers) * mixed * (m.causal ? 1.0 : 2.0);
+  const double own = real(attention_layers(m)) * mixed * (m.causal ? 1.0 : 2.0);
   // The encoder sees both sides, and a decoder layer all of the encoder's output.
   const double encoder = real(m.encoder_layers) * s * 2;
   const double cross = m.encoder_layers > 0 ? real(m.layers) * s * 2 : 0;
@@ -106,10 +113,66 @@ int64_t head_size(const Model& m) {
 
 int64_t kv_head_count(const Model& m) { return m.kv_heads > 0 ? m.kv_heads : m.heads; }
 
+int64_t attention_layers(const Model& m) {
+  if (m.attention_layers > 0) return m.attention_layers;
+  return m.layers - std::min(m.layers, m.mixer.layers);
+}
+
+int64_t mlp_layers(const Model& m) { return m.mlp_layers > 0 ? m.mlp_layers : m.layers; }
+
 int64_t moe_layers(const Model& m) {
   if (m.experts <= 0) return 0;
-  return std::max<int64_t>(0, m.layers - m.dense_layers) / std::max<int64_t>(1, m.moe_every);
+  return std::max<int64_t>(0, mlp_layers(m) - m.dense_layers) / std::max<int64_t>(1, m.moe_every);
 }
+
+double value_width(const Mixer& x) { return real(x.heads) * real(x.head_dim); }
+
+double key_width(const Mixer& x) { return real(std::max<int64_t>(1, x.groups)) * real(x.state); }
+
+double mixer_inputs(const Mixer& x) {
+  const double v = value_width(x), k = key_width(x), heads = real(x.heads);
+  switch (x.kind) {
+    case MixerKind::kMamba2:
+      return 2 * v + 2 * k + heads;
+    case MixerKind::kMamba:
+      return 2 * v;
+    case MixerKind::kGatedDelta:
+      return 2 * v + 2 * k + 2 * heads;
+    case MixerKind::kKda:
+      return v + 2 * k + heads + 2 * real(x.rank);
+    case MixerKind::kLightning:
+      return 2 * v + 2 * k;
+    case MixerKind::kConvolution:
+      return 3 * v;
+  }
+  return 0;
+}
+
+double mixer_weights(const Model& m) {
+  const Mixer& x = m.mixer;
+  const double h = real(m.hidden), v = value_width(x), rank = real(x.rank);
+  double low_rank = 0;  // behind the input projection
+  if (x.kind == MixerKind::kMamba) low_rank = v * (rank + 2 * real(x.state)) + rank * v;
+  if (x.kind == MixerKind::kKda) low_rank = rank * (real(x.heads) * real(x.state) + v);
+  return h * mixer_inputs(x) + low_rank + v * h;
+}
+
+double mixer_flops(const Mixer& x) {
+  constexpr double kPerElement = 7;
+  return kPerElement * value_width(x) * real(x.state);
+}
+
+double predicted_ahead(const Model& m) {
+  return real(m.mtp_layers) / (m.mlp_layers > 0 ? 2 : 1);
+}
+
+bool splits_heads(const Model& m, int64_t tp) {
+  const bool attention = attention_layers(m) > 0, mixers = m.mixer.layers > 0;
+  if (m.kind == ModelKind::kDlrm || (!mixers && m.heads <= 0)) return tp == 1;
+  return (!attention || m.heads % tp == 0) && (!mixers || m.mixer.heads % tp == 0);
+}
+
+int64_t expert_width(const Model& m) { return m.expert_hidden > 0 ? m.expert_hidden : m.hidden; }
 
 double parameters(const Model& m) {
   if (m.kind == ModelKind::kDlrm) {
@@ -145,7 +208,8 @@ double flops_per_token(const Model& m, int64_t seq, Task task) {
   }
   const double head = real(m.vocab) * real(m.hidden);
   const double weights = body_weights(m, m.experts_per_token) + head;
-  return per_weight * weights + 6 * attention_context(m, seq) * attention_width(m);
+  return per_weight * weights + 6 * attention_context(m, seq) * attention_width(m) +
+         3 * real(m.mixer.layers) * mixer_flops(m.mixer);
 }
 
 }  // namespace assay

@@ -17,8 +17,9 @@ double active_parameters(const Model&);
 //   6 x active matmul parameters + 6 x attention layers x seq x heads x head size   (causal)
 // with the output head in, the input embedding out, recomputation out. Attention that is not causal
 // counts twice, a windowed layer has min(window, seq) for seq, latent attention has half of
-// (query-key size + value size) for the head size. LoRA: 4 instead of 6 per parameter, because no
-// gradient of a frozen weight is computed.
+// (query-key size + value size) for the head size. A recurrent mixer counts 7 per element of its
+// state forward and 14 backward, as Megatron-LM counts Mamba-2. LoRA: 4 instead of 6 per parameter,
+// because no gradient of a frozen weight is computed.
 double flops_per_token(const Model&, int64_t seq, Task);
 
 // Tokens that attention reaches over: of the sequence, or of the documents packed into it.
@@ -28,8 +29,31 @@ double flops_per_token(const Workload&);
 // Input of one sequence or sample: what is stated, else its tokens or indices in 4 bytes each.
 Bytes input_bytes(const Workload&);
 
-// Layers with experts.
+// Layers with attention, with an MLP of either kind, and with experts.
+int64_t attention_layers(const Model&);
+int64_t mlp_layers(const Model&);
 int64_t moe_layers(const Model&);
+
+// Widths of a recurrent mixer: of its values, and of its keys before heads share them.
+double value_width(const Mixer&);
+double key_width(const Mixer&);
+// What it projects its input to: values, keys, queries, gates and time steps.
+double mixer_inputs(const Mixer&);
+// Its matrices, the low-rank ones with them.
+double mixer_weights(const Model&);
+// Model FLOPs of one token's recurrence, forward.
+double mixer_flops(const Mixer&);
+
+// Tokens that multi-token prediction looks ahead beyond the next: one for each of its layers, or
+// for two where attention and MLP are layers of their own.
+double predicted_ahead(const Model&);
+
+// Whether `tp` ranks can share the heads of attention and of a mixer; a model without any is not
+// split.
+bool splits_heads(const Model&, int64_t tp);
+
+// The width that experts read and write.
+int64_t expert_width(const Model&);
 
 // Head sizes with their defaults applied.
 int64_t head_size(const Model&);

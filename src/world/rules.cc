@@ -174,7 +174,7 @@ void check_dlrm(const Model& m, ModelCheck& check) {
 
 void check_experts(const Model& m, ModelCheck& check) {
   if (m.experts == 0) {
-    check.need(m.ffn, "ffn");
+    if (m.mixer.layers == 0 || m.mlp_layers > 0) check.need(m.ffn, "ffn");
     check.refuse(m.experts_per_token > 0 || m.expert_ffn > 0, "experts is not stated");
     return;
   }
@@ -184,11 +184,36 @@ void check_experts(const Model& m, ModelCheck& check) {
                                                             m.experts_per_token, m.experts));
   check.refuse(m.dense_layers > m.layers,
                fmt::format("{} dense layers of {}", m.dense_layers, m.layers));
-  const bool has_dense = moe_layers(m) < m.layers;
+  const bool has_dense = moe_layers(m) < mlp_layers(m);
   check.refuse(has_dense && m.ffn == 0, "ffn of the dense layers is not stated");
 }
 
+void check_mixer(const Model& m, ModelCheck& check) {
+  const auto within = [&](int64_t some, const char* what) {
+    check.refuse(some > m.layers, fmt::format("{} {} of {} layers", some, what, m.layers));
+  };
+  within(m.mixer.layers, "layers with a recurrent mixer");
+  within(m.attention_layers, "layers with attention");
+  within(m.mlp_layers, "layers with an MLP");
+  if (m.mixer.layers == 0) {
+    check.refuse(m.attention_layers > 0 || m.mlp_layers > 0,
+                 "attention_layers and mlp_layers are for models with a recurrent mixer",
+                 "state mixer, or leave them out");
+    return;
+  }
+  const Mixer& x = m.mixer;
+  check.need(x.heads, "mixer.heads");
+  check.need(x.head_dim, "mixer.head_dim");
+  if (x.kind != MixerKind::kConvolution) check.need(x.state, "mixer.state");
+  if (x.kind == MixerKind::kMamba || x.kind == MixerKind::kKda) check.need(x.rank, "mixer.rank");
+  check.refuse(x.groups > 0 && x.heads % x.groups != 0,
+               fmt::format("{} key heads do not divide {} value heads", x.groups, x.heads));
+  check.refuse(m.encoder_layers > 0, "an encoder-decoder with a recurrent mixer is not modelled");
+}
+
 void check_attention(const Model& m, ModelCheck& check) {
+  if (attention_layers(m) == 0) return;
+  check.need(m.heads, "heads");
   if (m.kv_lora_rank > 0) {
     check.need(m.qk_nope_head_dim + m.qk_rope_head_dim, "qk_nope_head_dim");
     check.need(m.v_head_dim, "v_head_dim");
@@ -382,9 +407,9 @@ void check_model(const Model& m, const std::string& path, const Value& stated,
   }
   check.need(m.layers, "layers");
   check.need(m.hidden, "hidden");
-  check.need(m.heads, "heads");
   check.need(m.vocab, "vocab");
   check_experts(m, check);
+  check_mixer(m, check);
   check_attention(m, check);
 }
 

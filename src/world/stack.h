@@ -50,6 +50,8 @@ struct Stack {
   // Micro-batches per stage of a pipeline by default; zero: as many as there are sequences.
   double stage_microbatches = 0;
 
+  bool predicts_ahead = false;  // its recipes train multi-token prediction where a model has it
+
   // Selective recompute: the shares of a layer's forward that run again.
   double selective_matmul = 0;
   double selective_attention = 1;
@@ -329,6 +331,8 @@ void fields(T& s, V&& visit) {
   visit("chunk_layers", s.chunk_layers, kNotNegative, "layers per interleaved chunk by default");
   visit("stage_microbatches", s.stage_microbatches, kNotNegative,
         "micro-batches per pipeline stage by default; zero: as many as sequences");
+  visit("predicts_ahead", s.predicts_ahead, kAny,
+        "runs that do not say so train multi-token prediction where the model has it");
   visit("selective_matmul", s.selective_matmul, kFraction, "matmuls run again by selective");
   visit("selective_attention", s.selective_attention, kFraction, "attention run again by it");
   visit("selective_memory", s.selective_memory, kFraction,

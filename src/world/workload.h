@@ -9,6 +9,41 @@ namespace assay {
 enum class ModelKind { kTransformer, kDlrm };
 constexpr std::array<std::string_view, 2> enum_names(ModelKind) { return {"transformer", "dlrm"}; }
 
+// What stands in place of attention, or beside it, and carries a state from token to token: state
+// spaces (Mamba, Mamba-2), linear attention (gated delta rule, Kimi's KDA, lightning), or a short
+// convolution alone (LFM2).
+enum class MixerKind { kMamba2, kMamba, kGatedDelta, kKda, kLightning, kConvolution };
+constexpr std::array<std::string_view, 6> enum_names(MixerKind) {
+  return {"mamba2", "mamba", "gated_delta", "kda", "lightning", "convolution"};
+}
+
+// A recurrent mixer by its shapes; `layers` = 0: the model has none. Values are `heads` x
+// `head_dim` wide, keys and queries (B and C of a state space) `groups` x `state`; each head holds
+// a state of head_dim x state. Mamba's are channels: heads of 1.
+struct Mixer {
+  MixerKind kind = MixerKind::kMamba2;
+  int64_t layers = 0;
+  int64_t heads = 0;
+  int64_t head_dim = 0;
+  int64_t state = 0;
+  int64_t groups = 0;  // zero: one
+  int64_t taps = 0;    // of the convolution before it
+  int64_t rank = 0;    // of what its gates or time steps are projected through; zero: directly
+};
+
+template <class T, class V>
+  requires std::is_same_v<std::remove_const_t<T>, Mixer>
+void fields(T& m, V&& visit) {
+  visit("kind", m.kind, kAny, "mamba2, mamba, gated_delta, kda, lightning or convolution");
+  visit("layers", m.layers, Limits{0, 100000}, "layers with a recurrent mixer");
+  visit("heads", m.heads, Limits{0, 1e6}, "value heads");
+  visit("head_dim", m.head_dim, Limits{0, 65536}, "size of a value head");
+  visit("state", m.state, Limits{0, 65536}, "state size: of a key head");
+  visit("groups", m.groups, Limits{0, 65536}, "key heads that value heads share; zero: one");
+  visit("taps", m.taps, Limits{0, 1024}, "taps of the convolution before it; zero: none");
+  visit("rank", m.rank, Limits{0, 65536}, "rank of its gates or time steps; zero: full");
+}
+
 // A transformer by its matmul shapes, or a recommendation model by its tables and MLPs.
 struct Model {
   std::string name;
@@ -36,10 +71,11 @@ struct Model {
   int64_t experts_per_token = 0;
   int64_t expert_ffn = 0;
   int64_t shared_expert_ffn = 0;
-  int64_t dense_layers = 0;  // leading layers without experts
-  int64_t moe_every = 1;     // 2: every second layer has experts
-  bool head_norm = false;    // queries and keys are normalised head by head (Qwen3, Gemma 3)
-  bool expert_bias = false;  // experts add biases and clamp their gate (GPT-OSS)
+  int64_t dense_layers = 0;      // leading layers without experts
+  int64_t moe_every = 1;         // 2: every second layer has experts
+  bool head_norm = false;        // queries and keys are normalised head by head (Qwen3, Gemma 3)
+  bool gated_attention = false;  // its output is gated by as many elements (Qwen3-Next)
+  bool expert_bias = false;      // experts add biases and clamp their gate (GPT-OSS)
   // Attention and MLP read one norm of one input and are added to it together (GPT-J, PaLM,
   // Falcon): tensor parallel ranks exchange once a layer and pass.
   bool parallel_block = false;
@@ -51,6 +87,11 @@ struct Model {
   int64_t qk_rope_head_dim = 0;
   int64_t v_head_dim = 0;
   int64_t mtp_layers = 0;  // multi-token-prediction layers trained beside the main ones
+  // Hybrids. Blocks may be layers of their own (Nemotron-H: one mixer, attention or MLP each).
+  Mixer mixer;
+  int64_t attention_layers = 0;  // layers with attention; zero: those without a mixer
+  int64_t mlp_layers = 0;        // layers with an MLP or experts; zero: all
+  int64_t expert_hidden = 0;     // width that experts work in; zero: hidden (LatentMoE: less)
   // Recommendation model.
   int64_t tables = 0;
   int64_t rows_per_table = 0;
@@ -88,6 +129,8 @@ void fields(T& m, V&& visit) {
   visit("dense_layers", m.dense_layers, Limits{0, 100000}, "leading layers without experts");
   visit("moe_every", m.moe_every, Limits{1, 1000}, "every n-th layer has experts");
   visit("head_norm", m.head_norm, kAny, "queries and keys are normalised by head (Qwen3)");
+  visit("gated_attention", m.gated_attention, kAny,
+        "attention's output is gated by a projection as wide as queries (Qwen3-Next)");
   visit("expert_bias", m.expert_bias, kAny, "experts add biases and clamp their gate (GPT-OSS)");
   visit("parallel_block", m.parallel_block, kAny,
         "attention and MLP side by side, one sum (GPT-J, PaLM); not with experts");
@@ -98,6 +141,12 @@ void fields(T& m, V&& visit) {
   visit("qk_rope_head_dim", m.qk_rope_head_dim, kDim, "latent attention: head size with rope");
   visit("v_head_dim", m.v_head_dim, kDim, "latent attention: value head size");
   visit("mtp_layers", m.mtp_layers, Limits{0, 1000}, "multi-token-prediction layers");
+  visit("mixer", m.mixer, kAny, "state space or linear attention, in `layers` of its own");
+  visit("attention_layers", m.attention_layers, Limits{0, 100000},
+        "layers with attention; zero: those without a mixer");
+  visit("mlp_layers", m.mlp_layers, Limits{0, 100000}, "layers with an MLP or experts; zero: all");
+  visit("expert_hidden", m.expert_hidden, kDim,
+        "width that experts work in, projected to and fro (LatentMoE); zero: hidden");
   visit("tables", m.tables, Limits{0, 1e6}, "embedding tables");
   visit("rows_per_table", m.rows_per_table, Limits{0, 1e12}, "rows of one table");
   visit("embedding_dim", m.embedding_dim, kDim, "embedding width");

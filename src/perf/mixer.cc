@@ -1,0 +1,236 @@
+// A recurrent mixer: state space, linear attention, or a short convolution.
+//
+// Each head carries a matrix from token to token (`head_dim` x `state`). Token by token that would
+// be no work for matrix units, so every library cuts the sequence into chunks of Q tokens: inside a
+// chunk it is attention without a softmax, between chunks one state a head is handed on. A pass is
+// half a dozen kernels. Three things bound it:
+//
+//   arithmetic   2 x heads x (Q x (state + head_dim) x chunk products
+//                             + state x head_dim x state products)            FLOPs a token
+//   bytes        word x (v x values + k x keys) + S / Q x states + pairs x Q   a token, S = all
+//                states; how often each is touched follows from the kernels' signatures
+//   the chain    chunks follow each other in the kernel that hands states on: where few heads and
+//                sequences leave the device empty, it takes chunks x a fixed time
+//
+// Such kernels reach a tenth of a Hopper's matrix rate, and Blackwell is hardly faster: what they
+// do per unit and cycle is the constant, not the share of the peak. Constants of the delta rule are
+// fitted to 142 times of flash-linear-attention 0.5.1 on H200 and GB200 (7 % off in the median
+// forward, 11 backward), KDA's to four on H20; on an RTX 5090, with less shared memory, KDA takes
+// 1.5 to 2 times as long as told (test/data/public_scans.csv, from QwenLM/FlashQLA and
+// MoonshotAI/FlashKDA). For Mamba-2 nobody published such a table: its rates are the delta rule's,
+// its bytes counted from mamba_ssm's kernels.
+//
+// Small beside its projections: of Nemotron 3 Nano on an H100 the scan is a twentieth of a step.
+#include "perf/mixer.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "perf/rank.h"
+#include "world/model_size.h"
+
+namespace assay {
+namespace {
+
+double real(int64_t n) { return static_cast<double>(n); }
+
+// One pass of a scan.
+struct Pass {
+  double rate;          // FLOPs a unit and cycle
+  double values, keys;  // tensors of either width that are read or written
+  double states;        // bytes per element of a chunk's states
+  double pairs;         // bytes per pair of tokens in a chunk
+  double chain;         // share of the work that hands on states
+  double chain_cycles;  // of one chunk there
+  double start;         // seconds that its kernels take with nothing to do
+};
+
+struct Scan {
+  MixerKind kind;
+  double chunk;           // tokens
+  double chunk_products;  // matmuls of chunk x chunk by a head's width
+  double state_products;  // matmuls of a head's width by its state
+  bool own_keys;          // keys are repeated or gated for every value head before the scan
+  Pass forward, backward;
+};
+
+// Backward does 2.5 times the arithmetic, the states again with it. Mamba-2: chunk states, their
+// hand-over, C B^T, the scan. Delta rules: K K^T, its triangular inverse, W and U, states, output.
+// Lightning attention hands states on inside one kernel.
+constexpr double kBackwardFlops = 2.5;
+constexpr Scan kScans[] = {
+    {MixerKind::kMamba2,
+     128,
+     1,
+     2,
+     false,
+     {420, 3, 4, 16, 8, 0.1, 500, 20e-6},
+     {300, 11, 8, 36, 20, 0.1, 500, 80e-6}},
+    {MixerKind::kGatedDelta,
+     64,
+     2.5,
+     3,
+     true,
+     {420, 6, 7, 4, 12, 0.3, 2250, 20e-6},
+     {300, 14, 16, 12, 20, 0.3, 7250, 80e-6}},
+    {MixerKind::kKda,
+     64,
+     2.5,
+     3,
+     true,
+     {224, 6, 9, 4, 16, 0.3, 2250, 20e-6},
+     {148, 14, 22, 12, 28, 0.3, 7250, 80e-6}},
+    {MixerKind::kLightning,
+     256,
+     1,
+     2,
+     true,
+     {420, 3, 4, 0, 0, 0.1, 2250, 20e-6},
+     {300, 6, 8, 0, 0, 0.1, 7250, 80e-6}},
+};
+
+// Of a stream's bandwidth. The delta rule on an H200 would need more than this if it were bound by
+// bytes, so it is a limit from below; on the RTX 5090 KDA's forward pass gets half.
+constexpr double kScanBandwidth = 0.7;
+
+// Parts that are few large cores, not many units: the share of the 16-bit peak that a Hopper's
+// kernels reach. Assumed.
+constexpr int64_t kFewUnits = 16;
+constexpr double kShareOfPeak = 0.1;
+
+// Mamba's scan works element by element in 32 bits on the vector units: an exponential and nine
+// operations an element of the state, and 2.5 times as much backward. Counted, not measured.
+constexpr double kElementFlops = 40;
+
+const Scan* find_scan(MixerKind kind) {
+  for (const Scan& s : kScans) {
+    if (s.kind == kind) return &s;
+  }
+  return nullptr;
+}
+
+Seconds pass_time(const Scan& s, const Pass& p, double flops, const ScanShape& x,
+                  const Setting& setting) {
+  const Accelerator& a = setting.cluster.accelerator;
+  const double tokens = x.batch * x.seq;
+  const double v = x.heads * x.head_dim, states = v * x.state;
+  const double k = (s.own_keys ? x.heads : x.groups) * x.state;
+  const double pairs = (s.own_keys ? x.heads : x.groups) * s.chunk;
+  constexpr double kWord = 2;
+  const Bytes bytes(tokens * (kWord * (p.values * v + p.keys * k) + p.states * states / s.chunk +
+                              p.pairs * pairs));
+  const FlopRate units(p.rate * real(a.compute_units) * a.clock.v);
+  const FlopRate rate =
+      a.compute_units < kFewUnits ? FlopRate(peak(a, Precision::kBf16).v * kShareOfPeak) : units;
+  const Seconds work =
+      std::max(Flops(tokens * flops) / rate, bytes / (streaming(setting) * kScanBandwidth));
+  const Seconds chain(p.chain_cycles / a.clock.v * x.seq / s.chunk);
+  return work * (1 - p.chain) + std::max(work * p.chain, chain) + Seconds(p.start);
+}
+
+}  // namespace
+
+ScanTime scan_time(const ScanShape& x, const Setting& setting) {
+  const Scan* s = find_scan(x.kind);
+  const double v = x.heads * x.head_dim, states = v * x.state;
+  if (s != nullptr) {
+    const double groups = s->own_keys ? x.heads : x.groups;
+    const double flops =
+        2 * (s->chunk_products * s->chunk * (groups * x.state + v) + s->state_products * states);
+    return {pass_time(*s, s->forward, flops, x, setting),
+            pass_time(*s, s->backward, flops * kBackwardFlops, x, setting)};
+  }
+  if (x.kind == MixerKind::kConvolution) return {};
+  const double tokens = x.batch * x.seq;
+  const FlopRate vectors = peak(setting.cluster.accelerator, Precision::kFp32);
+  const Seconds once = std::max(Flops(tokens * states * kElementFlops) / vectors,
+                                Bytes(tokens * 8 * v) / streaming(setting));
+  return {once, once * kBackwardFlops};
+}
+
+namespace {
+
+// Heads lie on ranks whole; sequences are exchanged for heads before the scan and back after it.
+void exchange_sequence(const Rank& r, LayerCost& c, double inputs, double v) {
+  if (r.l.cp == 1) return;
+  const auto once = [&](double width) {
+    const Bytes b(r.tokens * width * r.word);
+    return collective_time(Collective::kAllToAll, b, r.l.context, r.links);
+  };
+  const Seconds t = once(inputs) + once(v);
+  c.forward.context += t;
+  c.backward.context += t;
+}
+
+void scan(const Rank& r, LayerCost& c) {
+  const Mixer& x = r.s.workload.model.mixer;
+  if (x.kind == MixerKind::kConvolution) return;
+  const double ranks = real(r.l.tp * r.l.cp), heads = real(x.heads) / ranks;
+  const double groups = std::min(heads, std::max(1.0, real(x.groups) / ranks));
+  const ScanTime t = scan_time(
+      {x.kind, real(r.p.micro_batch), r.seq, heads, real(x.head_dim), groups, real(x.state)}, r.s);
+  c.forward.attention += t.forward;
+  c.backward.attention += t.backward;
+  c.forward.scores += t.forward;  // bound by latency and memory: a lower clock hardly stretches it
+  c.backward.scores += t.backward;
+  const Seconds ideal = Flops(r.tokens * mixer_flops(x) / real(r.l.tp)) /
+                        peak(r.s.cluster.accelerator, r.p.precision);
+  c.forward.attention_peak += ideal;
+  c.backward.attention_peak += ideal * 2.0;
+  if (r.record) {
+    note(r, "attention",
+         fmt::format("{}: {:.0f} heads of {} x {}, {:.0f} tokens",
+                     enum_names(x.kind)[static_cast<size_t>(x.kind)], heads, x.head_dim, x.state,
+                     real(r.p.micro_batch) * r.seq),
+         t.forward, t.backward);
+  }
+}
+
+}  // namespace
+
+void mixer_block(const Rank& r, LayerCost& c) {
+  const Model& m = r.s.workload.model;
+  const Mixer& x = m.mixer;
+  const double h = real(m.hidden), tp = real(r.l.tp);
+  const double v = value_width(x) / tp;
+  // Key heads that value heads share are not split further.
+  const bool has_keys = x.kind != MixerKind::kMamba && x.kind != MixerKind::kConvolution;
+  const double keys =
+      has_keys ? key_width(x) / std::min(tp, real(std::max<int64_t>(1, x.groups))) : 0;
+  const double rest = mixer_inputs(x) - (has_keys ? 2 * key_width(x) : 0);
+  const double inputs = rest / tp + 2 * keys;
+  linear(r, c, r.tokens, inputs, h, 1, r.p.precision, true);
+  if (x.kind == MixerKind::kMamba) {
+    linear(r, c, r.tokens, real(x.rank + 2 * x.state), v, 1, r.p.precision);
+    linear(r, c, r.tokens, v, real(x.rank), 1, r.p.precision);
+  }
+  if (x.kind == MixerKind::kKda) {
+    linear(r, c, r.tokens, real(x.heads) * real(x.state) / tp, real(x.rank), 1, r.p.precision);
+    linear(r, c, r.tokens, v, real(x.rank), 1, r.p.precision);
+  }
+  linear(r, c, r.tokens, h, v, 1, r.p.precision, true);
+  c.parameters += mixer_weights(m) / tp + h;
+  tensor_region(r, c);
+  exchange_sequence(r, c, inputs, v);
+  scan(r, c);
+
+  // Beside norm and residual: the convolution reads and writes what it is given, the gate reads two
+  // and writes one; backward reads the gradient beside them.
+  const double convolved = x.taps > 0 ? v + 2 * keys : 0;
+  stream(r, c, (r.own * h * 5 + r.tokens * (2 * convolved + 3 * v)) * r.word,
+         (r.own * h * 6 + r.tokens * (3 * convolved + 5 * v)) * r.word);
+
+  // Kept: what was projected, the scan's output, and what the last matmul reads. Delta rules keep
+  // keys and queries after the convolution, one for every value head.
+  const Scan* s = find_scan(x.kind);
+  const double again =
+      s != nullptr && s->own_keys ? convolved + 2 * real(x.heads) * real(x.state) / tp : 0;
+  const double each = r.tokens * r.word;
+  c.saved += Bytes(each * (inputs + 2 * v + again));
+  c.kept += Bytes(each * (inputs * (1 - r.s.stack.selective_matmul) + v +
+                          (v + again) * (1 - r.s.stack.selective_memory)));
+  save_hidden(r, c, true);
+}
+
+}  // namespace assay
