@@ -13,7 +13,9 @@
 // Pattern search in log space: deterministic, no gradients, only the rows that a constant touches
 // are predicted again.
 //
-// --loo   refits without each source in turn and predicts it: the error that the README headlines
+// --loo   refits without each source in turn, its runs with blanks included, and predicts all of
+// it:
+//         the error that the README headlines
 // --hops  shakes all constants so many times and fits again, with --loo for each source too
 // --rows  lists every run with its error (held out, after --loo) and ledger
 // --write puts the fitted values into the catalog files
@@ -23,7 +25,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <cstring>
 #include <fstream>
 #include <map>
 #include <random>
@@ -47,34 +48,40 @@ namespace {
 struct FieldFinder {
   std::string key;
   double* found = nullptr;
+  bool seconds = false;
   template <class M, class L>
   void operator()(const char* name, M& member, const L&, const char*) {
     if constexpr (std::is_same_v<M, double>) {
       if (key == name) found = &member;
     } else if constexpr (requires { member.v; }) {
-      if (key == name) found = &member.v;
+      if (key != name) return;
+      found = &member.v;
+      seconds = std::is_same_v<M, Seconds>;
     } else if constexpr (requires { fields(member, *this); }) {
       const std::string prefix = std::string(name) + ".";
       if (key.rfind(prefix, 0) == 0) {
         FieldFinder inner{key.substr(prefix.size())};
         fields(member, inner);
         if (inner.found) found = inner.found;
+        seconds = inner.seconds;
       }
     }
   }
 };
 
 template <class T>
-double* numeric_field(T& t, const std::string& key) {
+double* numeric_field(T& t, const std::string& key, bool& seconds) {
   FieldFinder f{key};
   fields(t, f);
+  seconds = f.seconds;
   return f.found;
 }
 
 struct Parameter {
   std::string kind, entry, key;  // stacks / megatron-core+megatron-core-r26 / launch
   double low = 0, high = 0, value = 0, prior = 0;
-  std::vector<size_t> rows;      // indices of the runs it touches
+  bool seconds = false;          // how the catalog writes it
+  std::vector<size_t> rows;      // indices of the fitted runs it touches
   std::vector<double*> cells;    // where the constant lives in each of them
   std::set<std::string> shared;  // the entries named, and those that inherit the constant from them
   std::string path() const { return kind + "." + entry + "." + key; }
@@ -138,6 +145,7 @@ struct Row {
   Setting setting;
   Plan plan;
   size_t source = 0;
+  bool fits = true;  // has a say in the fit; the others of a large source are only judged
   double measured = 0;
   double error = 0;  // log(predicted / measured)
   std::string label;
@@ -168,17 +176,17 @@ bool inside(const Row& r) {
   return range.low <= ratio && ratio <= range.high;
 }
 
-double* target(Row& r, const Parameter& p) {
+double* target(Row& r, Parameter& p) {
   if (p.kind == "stacks" && p.names(r.setting.stack.name))
-    return numeric_field(r.setting.stack, p.key);
+    return numeric_field(r.setting.stack, p.key, p.seconds);
   if (p.kind == "kernels" && p.names(r.setting.kernels.name)) {
-    return numeric_field(r.setting.kernels, p.key);
+    return numeric_field(r.setting.kernels, p.key, p.seconds);
   }
   if (p.kind == "collectives" && p.names(r.setting.scaleup_params.name)) {
-    return numeric_field(r.setting.scaleup_params, p.key);
+    return numeric_field(r.setting.scaleup_params, p.key, p.seconds);
   }
   if (p.kind == "collectives" && p.names(r.setting.fabric_params.name)) {
-    return numeric_field(r.setting.fabric_params, p.key);
+    return numeric_field(r.setting.fabric_params, p.key, p.seconds);
   }
   return nullptr;
 }
@@ -204,8 +212,8 @@ double source_loss(std::vector<double>& e) {
   return sum / n + 0.3 * e[tenth] + 0.3 * std::abs(signed_sum) / n;
 }
 
-// The usable runs of a file as rows; at most kPerSource of a source, evenly spread, since each
-// source weighs the same anyway.
+// At most so many runs of a source are fitted to, evenly spread, since each source weighs the same
+// anyway; all of them are judged.
 constexpr size_t kPerSource = 160;
 constexpr const char* kPartly = " (partly stated)";
 
@@ -219,7 +227,7 @@ constexpr double kPull = 0.0002;
 double loss(const Problem& b) {
   std::vector<std::vector<double>> per(b.sources.size());
   for (const Row& r : b.rows) {
-    if (b.active[r.source]) per[r.source].push_back(r.error);
+    if (r.fits && b.active[r.source]) per[r.source].push_back(r.error);
   }
   double sum = 0, weight = 0;
   for (size_t i = 0; i < per.size(); ++i) {
@@ -318,7 +326,7 @@ Stats stats(const Problem& b, size_t source) {
   double covered = 0;
   for (const Row& r : b.rows) {
     if (r.source != source) continue;
-    const double x = std::exp(r.error) - 1;
+    const double x = (r.fits ? std::exp(r.error) : predict_row(r) / r.measured) - 1;
     e.push_back(x);
     a.push_back(std::abs(x));
     covered += inside(r) ? 1 : 0;
@@ -381,9 +389,10 @@ bool load_rows(const char* path, const Catalog& known, Problem& b) {
   }
   for (auto& [source, rows] : per) {
     const size_t stride = (rows.size() + kPerSource - 1) / kPerSource;
-    for (size_t i = 0; i < rows.size(); i += stride) {
+    for (size_t i = 0; i < rows.size(); ++i) {
       rows[i].source = b.sources.size();
-      b.rows.push_back(rows[i]);
+      rows[i].fits = i % stride == 0;
+      b.rows.push_back(std::move(rows[i]));
     }
     b.sources.push_back(source);
   }
@@ -432,7 +441,7 @@ bool read_parameters(const std::string& path, Problem& b) {
     p.shared = sharing(p.entries(), p.key, stated[p.kind]);
     for (size_t i = 0; i < b.rows.size(); ++i) {
       if (double* v = target(b.rows[i], p)) {
-        p.rows.push_back(i);
+        if (b.rows[i].fits) p.rows.push_back(i);
         p.cells.push_back(v);
         p.value = *v;
       }
@@ -450,10 +459,8 @@ void write_value(const Parameter& p, const std::string& entry, const std::string
   std::vector<std::string> lines;
   for (std::string line; std::getline(in, line);) lines.push_back(line);
   in.close();
-  const bool seconds = p.key == "launch" || p.key == "step_overhead" ||
-                       p.key == "microbatch_overhead" || p.key == "kernel_floor";
   const std::string text =
-      seconds ? fmt::format("{:.4g} us", p.value * 1e6) : fmt::format("{:.4g}", p.value);
+      p.seconds ? fmt::format("{:.4g} us", p.value * 1e6) : fmt::format("{:.4g}", p.value);
   size_t begin = lines.size(), end = lines.size();
   for (size_t i = 0; i < lines.size(); ++i) {
     if (lines[i].rfind(entry + ":", 0) == 0)
@@ -501,15 +508,22 @@ void leave_one_out(Problem& b, int sweeps, int hops) {
       held.push_back(Stats{});
       continue;
     }
+    // Its runs with blanks, which inform the fit beside it, are its own, too.
+    const auto set_active = [&](bool active) {
+      for (size_t k = 0; k < b.sources.size(); ++k) {
+        if (k == s || b.sources[k] == b.sources[s] + kPartly) b.active[k] = active;
+      }
+    };
     restart(b);
-    b.active[s] = false;
+    set_active(false);
     fit(b, sweeps, false);
     hop(b, hops, kCycle);
     held.push_back(stats(b, s));
     for (size_t i = 0; i < b.rows.size(); ++i) {
-      if (b.rows[i].source == s) held_error[i] = b.rows[i].error;
+      if (b.rows[i].source == s)
+        held_error[i] = std::log(predict_row(b.rows[i]) / b.rows[i].measured);
     }
-    b.active[s] = true;
+    set_active(true);
     fmt::print(stderr, "without {:40} median {:.3f}\n", b.sources[s], held.back().median);
   }
   for (size_t i = 0; i < b.parameters.size(); ++i) set_value(b, b.parameters[i], fitted[i]);
@@ -523,23 +537,30 @@ void leave_one_out(Problem& b, int sweeps, int hops) {
 int main(int argc, char** argv) {
   using namespace assay;
   if (argc < 3) {
-    fmt::print(
-        stderr,
-        "usage: calibrate RUNS.csv PARAMS [--loo] [--rows] [--write] [--restart] [--only PART]...\n"
-        "                 [--sweeps N] [--hops N]\n");
+    fmt::print(stderr,
+               "usage: calibrate RUNS.csv PARAMS [--loo] [--rows] [--write] [--restart]\n"
+               "                 [--only PART]... [--sweeps N] [--hops N]\n");
     return 2;
   }
   bool loo = false, write = false, list = false, again = false;
   std::vector<std::string> only;
   int sweeps = 40, hops = 0;
+  const std::map<std::string, bool*> flags{
+      {"--loo", &loo}, {"--write", &write}, {"--rows", &list}, {"--restart", &again}};
+  const std::map<std::string, int*> numbers{{"--sweeps", &sweeps}, {"--hops", &hops}};
   for (int i = 3; i < argc; ++i) {
-    if (!std::strcmp(argv[i], "--loo")) loo = true;
-    if (!std::strcmp(argv[i], "--write")) write = true;
-    if (!std::strcmp(argv[i], "--rows")) list = true;
-    if (!std::strcmp(argv[i], "--restart")) again = true;
-    if (!std::strcmp(argv[i], "--only") && i + 1 < argc) only.push_back(argv[++i]);
-    if (!std::strcmp(argv[i], "--sweeps") && i + 1 < argc) sweeps = std::atoi(argv[++i]);
-    if (!std::strcmp(argv[i], "--hops") && i + 1 < argc) hops = std::atoi(argv[++i]);
+    const std::string word = argv[i];
+    const bool more = i + 1 < argc;
+    if (const auto flag = flags.find(word); flag != flags.end()) {
+      *flag->second = true;
+    } else if (const auto number = numbers.find(word); number != numbers.end() && more) {
+      *number->second = std::atoi(argv[++i]);
+    } else if (word == "--only" && more) {
+      only.push_back(argv[++i]);
+    } else {
+      fmt::print(stderr, "calibrate: {}: not an option, or its value is missing\n", word);
+      return 2;
+    }
   }
   const auto known = load_catalog("catalog");
   if (!known) {
@@ -554,9 +575,7 @@ int main(int argc, char** argv) {
     });
   });
   b.active.assign(b.sources.size(), true);
-  std::vector<size_t> all(b.rows.size());
-  for (size_t i = 0; i < all.size(); ++i) all[i] = i;
-  evaluate(b, all);
+  for (size_t i = 0; i < b.rows.size(); ++i) evaluate(b, {i});
   std::vector<Stats> before, after;
   for (size_t i = 0; i < b.sources.size(); ++i) before.push_back(stats(b, i));
   print_stats(before, b.sources, "catalog as it is");

@@ -27,7 +27,7 @@ constexpr double kQueryBlock = 128;
 constexpr double kScoreBytesForward = 9;
 constexpr double kScoreBytesBackward = 13;
 // Both are of 16-bit scores; single precision moves twice as much.
-double word(Precision p) { return p == Precision::kFp32 || p == Precision::kTf32 ? 2 : 1; }
+double word(Precision p) { return single_precision(p) ? 2 : 1; }
 
 // Small heads do more softmax per FLOP, heads above 128 fall out of registers; fitted together with
 // the H200's efficiencies on 56 shapes (test/data/h200_attention.csv).

@@ -46,6 +46,52 @@ TEST(Edges, ColdCoolantIsNoNegativeAccount) {
   }
 }
 
+// Every model of the catalog, at sequences of any length: an account is never negative, so what is
+// booked as useful is less than what the kernels take.
+TEST(Edges, NoModelHasANegativeAccount) {
+  for (const Model& m : catalog().models) {
+    for (const int64_t seq : {512, 8192, 65536}) {
+      Setting s = edge_setting(m.name.c_str(), "h100-1024", 64);
+      s.workload.seq = seq;
+      for (const Task task : {Task::kPretrain, Task::kLora}) {
+        s.workload.task = task;
+        const Prediction r = Predictor(s).predict(split(s, 1, 1));
+        for (size_t i = 0; i < kAccounts; ++i) {
+          const Account a = static_cast<Account>(i);
+          EXPECT_GE(r.ledger[a].v, -1e-9 * r.step.v) << m.name << ' ' << seq << ' ' << info(a).key;
+        }
+      }
+    }
+  }
+}
+
+// Slots of a capacity are the same on every rank: a router's skew drops tokens, it takes no time.
+TEST(Edges, CapacityBoundsSkew) {
+  const Setting s = edge_setting("mixtral-8x7b", "h100-1024", 64);
+  Plan p = split(s, 1, 1);
+  p.ep = 8, p.expert_capacity = 1.25;
+  const Prediction even = Predictor(s).predict(p);
+  p.expert_skew = 3;
+  const Prediction skewed = Predictor(s).predict(p);
+  EXPECT_EQ(skewed.step, even.step);
+  EXPECT_EQ(skewed.memory.reserved, even.memory.reserved);
+}
+
+// 32 bits hold weights, gradients and two moments: 16 bytes a parameter, whatever the stack keeps
+// in 16 bits.
+TEST(Edges, SinglePrecisionHoldsSixteenBytes) {
+  for (const char* stack : {"megatron-core", "megatron-lm", "pytorch-fsdp2", "deepspeed-zero"}) {
+    Setting s = edge_setting("llama-3.1-8b", "h100-1024", 8);
+    s.stack = *find_stack(catalog(), stack);
+    resolve(s, catalog());
+    Plan p = split(s, 1, 1);
+    p.precision = Precision::kFp32, p.zero = 0;
+    Predictor predictor(s);
+    const StateBytes k = state_bytes(predictor.setting_for(p), p);
+    EXPECT_EQ(k.weight + k.gradient + k.optimizer, 16) << stack;
+  }
+}
+
 // What a sample holds is read from storage in every step, however it is stated.
 TEST(Edges, SamplesAreReadFromStorage) {
   Setting s = edge_setting("llama-3.1-8b", "h100-1024", 64);

@@ -69,20 +69,14 @@ std::string account_page(Account a) {
 }
 
 const char* op_kind(Account a) {
-  switch (a) {
-    case Account::kMatmul:
-      return "matmul";
-    case Account::kAttention:
-      return "attention";
-    case Account::kMemoryBound:
-      return "memory";
-    case Account::kCommTensor:
-      return "tensor";
-    case Account::kCommExpert:
-      return "expert";
-    default:
-      return "";
+  static constexpr std::pair<Account, const char*> kKinds[] = {
+      {Account::kMatmul, "matmul"},      {Account::kAttention, "attention"},
+      {Account::kMemoryBound, "memory"}, {Account::kCommTensor, "tensor"},
+      {Account::kCommExpert, "expert"},  {Account::kCommContext, "context"}};
+  for (const auto& [account, kind] : kKinds) {
+    if (account == a) return kind;
   }
+  return "";
 }
 
 using Inputs = std::vector<Derivation>;
@@ -571,7 +565,8 @@ std::vector<std::string> Predictor::figures() {
 
 Derivation Predictor::explain(const Plan& p, const std::string& figure) {
   const Prediction r = predict(p);
-  Subject u{setting(), p, make_layout(setting(), p), r, links(), {}, {}, {}};
+  const Setting& s = setting_for(p);
+  Subject u{s, p, make_layout(s, p), r, links(), {}, {}, {}};
   u.cost = microbatch_cost(u.s, p, u.l, links(), &u.ops);
   u.step = assemble_step(u.s, p, u.l, links(), u.cost);
   if (figure == "mfu") return mfu_figure(u);

@@ -179,14 +179,25 @@ Verdict batch_divided(const Setting& s, const Plan& p) {
       fmt::format("set workload.global_batch to a multiple of {}", dp * p.micro_batch)};
 }
 
+// Chunks take turns after pp micro-batches; Megatron-LM refuses what is left over.
+Verdict whole_rounds(const Setting& s, const Plan& p) {
+  const int64_t microbatches = s.workload.global_batch / (replicas(s, p) * p.micro_batch);
+  if (p.vpp <= 1 || batch_divided(s, p) || microbatches % p.pp == 0) return std::nullopt;
+  return Impossible{"plan.vpp",
+                    fmt::format("interleaving runs rounds of pp {} micro-batches, and {} are not "
+                                "whole rounds",
+                                p.pp, microbatches),
+                    "set plan.vpp to 1, or change plan.micro_batch or workload.global_batch"};
+}
+
 Verdict sequence_divided(const Setting& s, const Plan& p) {
   if (s.workload.seq % p.cp == 0) return std::nullopt;
   return Impossible{"plan.cp", fmt::format("cp {} does not divide {} tokens", p.cp, s.workload.seq),
                     divisors(s.workload.seq, 256)};
 }
 
-constexpr Rule kSizeRules[] = {stated_replicas, experts_among_ranks, copies_divided, batch_divided,
-                               sequence_divided};
+constexpr Rule kSizeRules[] = {stated_replicas, experts_among_ranks, copies_divided,
+                               batch_divided,   whole_rounds,        sequence_divided};
 constexpr Rule kModelRules[] = {heads_divided,        mixer_heads_divided, key_values_shared,
                                 enough_heads,         enough_layers,       stated_ends,
                                 interleaved_pipeline, experts_divided};

@@ -47,8 +47,8 @@ AttentionKernel attention_kernel(const Rank& r) {
 constexpr double kFusedScoreBytes = 5;
 
 // Keys that a query sees on average, over layers with and without a window.
-double keys_seen(const Model& m, double reach) {
-  const double full = reach * (m.causal ? 0.5 : 1.0);
+double keys_seen(const Model& m, bool causal, double reach) {
+  const double full = reach * (causal ? 0.5 : 1.0);
   const double window = static_cast<double>(m.window);
   if (window <= 0 || window >= reach) return full;
   return m.window_layers * window + (1 - m.window_layers) * full;
@@ -70,7 +70,7 @@ void attention_core(const Rank& r, LayerCost& c, const HeadSizes& z, double tp) 
   shape.queries = reach / static_cast<double>(r.l.cp);
   shape.keys = reach;
   if (r.p.context == ContextKind::kRing) shape.steps = static_cast<double>(r.l.cp);
-  shape.causal = m.causal;
+  shape.causal = r.causal;
   shape.precision = unquantised(r.p.precision);
   shape.score_traffic = r.s.stack.score_traffic;
   shape.saved_scores = r.s.stack.saved_scores;
@@ -90,7 +90,8 @@ void attention_core(const Rank& r, LayerCost& c, const HeadSizes& z, double tp) 
     t.scores_backward = t.scores_backward * (1 - f) + w.scores_backward * f;
   }
   // Pairs that are masked are work, but of no use.
-  if (reach > document) t.flops = t.flops * (keys_seen(m, document) / keys_seen(m, reach));
+  if (reach > document)
+    t.flops = t.flops * (keys_seen(m, r.causal, document) / keys_seen(m, r.causal, reach));
   c.forward.attention += t.forward;
   c.backward.attention += t.backward;
   c.forward.scores += t.scores_forward;
@@ -128,8 +129,14 @@ void context_exchange(const Rank& r, LayerCost& c, const HeadSizes& z, double tp
     const auto exposed = [&](Seconds wire, Seconds compute) {
       return std::max(wire - compute * hide, wire * (1 - hide));
     };
-    c.forward.context += exposed(hop * steps, c.forward.attention);
-    c.backward.context += exposed(hop * (2 * steps), c.backward.attention);
+    const Seconds forward = exposed(hop * steps, c.forward.attention);
+    const Seconds backward = exposed(hop * (2 * steps), c.backward.attention);
+    c.forward.context += forward;
+    c.backward.context += backward;
+    if (r.record) {
+      note(r, "context", fmt::format("{} hops of {:.3g} MB round a ring", steps, block.v / 1e6),
+           forward, backward);
+    }
     // Every block's results are added to what has come before: output, then all three gradients.
     const double blocks = steps + 1;
     c.forward.memory += Bytes(kAddBytes * blocks * r.tokens * z.q / tp) / r.memory;
@@ -143,6 +150,10 @@ void context_exchange(const Rank& r, LayerCost& c, const HeadSizes& z, double tp
   const Seconds t = collective_time(Collective::kAllToAll, all, r.l.context, r.links);
   c.forward.context += t;
   c.backward.context += t;
+  if (r.record) {
+    note(r, "context", fmt::format("all-to-all of {:.3g} MB over {} ranks", all.v / 1e6, r.l.cp), t,
+         t);
+  }
 }
 
 // Activations that one layer leaves behind, in `saved` without recomputation and in `kept` under
@@ -210,7 +221,9 @@ void attention_block(const Rank& r, LayerCost& c) {
     linear(r, c, r.tokens, z.heads * (nope + z.v_dim) / tp, kv_rank, 1, prec, true);
     parameters += h * (kv_rank + rope) + kv_rank * z.heads * (nope + z.v_dim) / tp;
     c.parameters += parameters;
-    stream(r, c, r.tokens * (z.q + z.k) / tp * 8, r.tokens * (z.q + z.k) / tp * 8);
+    // Halves with and without position are joined and rotated: two reads and two writes.
+    const double joined = r.tokens * (z.q + z.k) / tp * 4 * r.word;
+    stream(r, c, joined, joined);
   } else {
     const double width = (m.gated_attention ? 2 : 1) * z.q / tp + (z.k + z.v) / kv_tp;
     linear(r, c, r.tokens, width, h, 1, prec, true);
@@ -255,13 +268,17 @@ void add_share(LayerCost& c, const LayerCost& block, double share) {
   c.expert_parameters += block.expert_parameters * share;
 }
 
-// Decoder layers of an encoder-decoder attend twice, the second time to the encoder's output.
-void cross_attention(const Rank& r, LayerCost& c) {
+// Layers of an encoder see both sides; those of a decoder attend to what came before and then to
+// all of the encoder's output. So every layer has one attention without a mask.
+void two_sided_attention(Rank& r, LayerCost& c) {
   const Model& m = r.s.workload.model;
-  LayerCost second;
-  attention_block(r, second);
   const double decoders = static_cast<double>(m.layers);
-  add_share(c, second, decoders / (decoders + static_cast<double>(m.encoder_layers)));
+  LayerCost own;
+  attention_block(r, own);
+  add_share(c, own, decoders / (decoders + static_cast<double>(m.encoder_layers)));
+  r.causal = false;
+  attention_block(r, c);
+  r.causal = m.causal;
 }
 
 // A third of a written-out GELU's bytes move in the forward pass.
@@ -453,13 +470,16 @@ LayerCost hybrid_layer(Rank& r, bool experts) {
   return c;
 }
 
-LayerCost plain_layer(const Rank& r, bool experts) {
+LayerCost plain_layer(Rank& r, bool experts) {
   LayerCost c;
-  attention_block(r, c);
+  if (r.s.workload.model.encoder_layers > 0) {
+    two_sided_attention(r, c);
+  } else {
+    attention_block(r, c);
+  }
   if (experts) {
     expert_mlp(r, c);
   } else {
-    if (r.s.workload.model.encoder_layers > 0) cross_attention(r, c);
     dense_mlp(r, c);
   }
   const Stack& st = r.s.stack;

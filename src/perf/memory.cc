@@ -191,7 +191,7 @@ void stage_memory(const Setting& s, const Plan& p, const Layout& l, const Microb
   const Bytes whole(doubled * k.whole);
   const Bytes gradients = Bytes(sharded(2) * k.gradient) + whole;
 
-  const double skew = p.expert_skew - 1;
+  const double skew = p.load_skew() - 1;
   Bytes saved = c.dense.saved * content.dense_layers +
                 (c.moe.saved + c.moe.routed * skew) * content.moe_layers;
   if (content.first) saved += c.embedding.saved;
@@ -261,17 +261,15 @@ double optimizer_state(const Workload& w, double adam) {
 StateBytes state_bytes(const Setting& s, const Plan& p) {
   const Stack& st = s.stack;
   const bool fp16 = p.precision == Precision::kFp16;
-  const bool single = p.precision == Precision::kFp32 || p.precision == Precision::kTf32;
-  const double word = single ? 2 : 1;
   StateBytes k;
-  k.weight = k.end_weight = st.weight_bytes * word;
-  k.gradient = (fp16 ? st.gradient_bytes_fp16 : st.gradient_bytes) * word;
+  k.weight = k.end_weight = st.weight_bytes;
+  k.gradient = fp16 ? st.gradient_bytes_fp16 : st.gradient_bytes;
   const double state =
       optimizer_state(s.workload, fp16 ? st.optimizer_bytes_fp16 : st.optimizer_bytes);
-  k.optimizer = state * word * (1 - p.offload_optimizer);
+  k.optimizer = state * (1 - p.offload_optimizer);
   if (s.workload.task == Task::kLora) {
-    const bool quantised = p.precision >= Precision::kFp8;
-    k.weight = std::min(k.weight, quantised ? kFrozenBytesQuantised : kFrozenBytes);
+    const double frozen = quantised(p.precision) ? kFrozenBytesQuantised : kFrozenBytes;
+    k.weight = std::min(k.weight, frozen);
     // Embedding and head are not packed; where layers read 32 bits, they are held in as many.
     k.end_weight = stored_packed(s, p) ? std::max(kFrozenBytes, st.residual_bytes) : k.weight;
     k.gradient = k.optimizer = 0;

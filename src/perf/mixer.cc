@@ -161,6 +161,10 @@ void exchange_sequence(const Rank& r, LayerCost& c, double inputs, double v) {
   const Seconds t = once(inputs) + once(v);
   c.forward.context += t;
   c.backward.context += t;
+  if (r.record) {
+    note(r, "context", fmt::format("sequences for heads of a mixer and back over {} ranks", r.l.cp),
+         t, t);
+  }
 }
 
 void scan(const Rank& r, LayerCost& c) {

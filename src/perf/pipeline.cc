@@ -49,10 +49,14 @@ int64_t equal_stages(const Stages& s, int64_t i) {
   return (i <= longer ? longer + 1 : s.pp - 1) - i;
 }
 
-Seconds bubble_time(Schedule schedule, int64_t vpp, Seconds sum, Seconds slowest) {
+Seconds bubble_time(Schedule schedule, int64_t pp, int64_t vpp, int64_t microbatches, Seconds sum,
+                    Seconds slowest) {
   const Seconds plain = sum - slowest;
   if (vpp > 1) return plain / static_cast<double>(vpp);
-  if (schedule == Schedule::kZeroBubble) return plain / 3.0;
+  if (schedule == Schedule::kZeroBubble) {
+    const double filled = static_cast<double>(std::min(microbatches, pp) - 1);
+    return std::max(plain / 3.0, (plain * 2.0 - slowest * filled) / 3.0);
+  }
   return plain;
 }
 

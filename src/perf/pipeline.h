@@ -36,8 +36,11 @@ int64_t equal_stages(const Stages&, int64_t i);
 // micro-batch (forward + backward) in all stages together and in the slowest one:
 //     1f1b, gpipe   sum - slowest
 //     interleaved   (sum - slowest) / vpp
-//     zero-bubble   a third of 1f1b: weight gradients fill the rest (backward twice the forward)
-Seconds bubble_time(Schedule, int64_t vpp, Seconds sum, Seconds slowest);
+//     zero-bubble   2/3 of 1f1b less what delayed weight gradients fill, a third of a micro-batch
+//                   for each but the first, at most pp - 1 of them (backward twice the forward)
+// REQUIRES: interleaved chunks run in whole rounds, pp micro-batches each.
+Seconds bubble_time(Schedule, int64_t pp, int64_t vpp, int64_t microbatches, Seconds sum,
+                    Seconds slowest);
 
 // Micro-batches whose activations stage `i` holds at its peak, in units of the whole stage.
 double live_microbatches(Schedule, int64_t pp, int64_t vpp, int64_t microbatches, int64_t i);

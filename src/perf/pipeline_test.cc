@@ -8,43 +8,91 @@
 namespace assay {
 namespace {
 
-// The naive twin: stages as queues of work, one event after another. Stage s runs `pp - s` forward
-// passes to warm up, then alternates; a forward needs the previous stage's forward, a backward the
-// next stage's backward.
-double simulate_1f1b(const std::vector<double>& forward, const std::vector<double>& backward,
-                     int m) {
+// One pass of one micro-batch through one chunk of a stage.
+struct Op {
+  bool forward;
+  int chunk, microbatch;
+};
+
+// The naive twin: stages as queues of work, one event after another. A forward needs the forward of
+// the stage before (or the last stage's of the chunk before), a backward the backward of the stage
+// after. `forward` and `backward`: of a chunk, by stage.
+double run_queues(const std::vector<std::vector<Op>>& order, const std::vector<double>& forward,
+                  const std::vector<double>& backward, int chunks, int m) {
   const int pp = static_cast<int>(forward.size());
-  std::vector<std::vector<double>> f_end(pp, std::vector<double>(m, -1)), b_end = f_end;
-  std::vector<std::vector<int>> order(pp);  // positive: forward i+1, negative: backward
-  for (int s = 0; s < pp; ++s) {
-    const int warm = std::min(m, pp - s);
-    int f = 0, b = 0;
-    for (; f < warm; ++f) order[s].push_back(f + 1);
-    while (b < m) {
-      order[s].push_back(-(b++ + 1));
-      if (f < m) order[s].push_back(++f);
-    }
-  }
-  std::vector<size_t> next(pp, 0);
-  std::vector<double> clock(pp, 0);
+  const auto grid = [&] { return std::vector<double>(static_cast<size_t>(pp * chunks * m), -1); };
+  std::vector<double> f_end = grid(), b_end = grid();
+  const auto at = [&](int stage, const Op& op) {
+    return static_cast<size_t>((op.chunk * pp + stage) * m + op.microbatch);
+  };
+  std::vector<size_t> next(static_cast<size_t>(pp), 0);
+  std::vector<double> clock(static_cast<size_t>(pp), 0);
   for (bool moved = true; moved;) {
     moved = false;
     for (int s = 0; s < pp; ++s) {
       while (next[s] < order[s].size()) {
-        const int op = order[s][next[s]];
-        const int i = std::abs(op) - 1;
+        const Op& op = order[s][next[s]];
+        const size_t here = at(s, op);
         double ready = 0;
-        if (op > 0 && s > 0) ready = f_end[s - 1][i];
-        if (op < 0) ready = s == pp - 1 ? f_end[s][i] : b_end[s + 1][i];
+        const size_t hop = static_cast<size_t>(m);  // one stage on, chunk after chunk
+        if (op.forward && here >= hop) ready = f_end[here - hop];
+        if (!op.forward) ready = here + hop >= b_end.size() ? f_end[here] : b_end[here + hop];
         if (ready < 0) break;
-        clock[s] = std::max(clock[s], ready) + (op > 0 ? forward[s] : backward[s]);
-        (op > 0 ? f_end : b_end)[s][i] = clock[s];
+        clock[s] = std::max(clock[s], ready) + (op.forward ? forward[s] : backward[s]);
+        (op.forward ? f_end : b_end)[here] = clock[s];
         ++next[s];
         moved = true;
       }
     }
   }
+  for (int s = 0; s < pp; ++s) EXPECT_EQ(next[s], order[s].size()) << "stage " << s << " waits";
   return *std::max_element(clock.begin(), clock.end());
+}
+
+// Stage s runs `pp - s` forward passes to warm up, then alternates.
+double simulate_1f1b(const std::vector<double>& forward, const std::vector<double>& backward,
+                     int m) {
+  const int pp = static_cast<int>(forward.size());
+  std::vector<std::vector<Op>> order(static_cast<size_t>(pp));
+  for (int s = 0; s < pp; ++s) {
+    const int warm = std::min(m, pp - s);
+    int f = 0, b = 0;
+    for (; f < warm; ++f) order[s].push_back({true, 0, f});
+    while (b < m) {
+      order[s].push_back({false, 0, b++});
+      if (f < m) order[s].push_back({true, 0, f++});
+    }
+  }
+  return run_queues(order, forward, backward, 1, m);
+}
+
+// Chunks in rounds of pp micro-batches, as Megatron-LM runs them: the same chunk of all of a round,
+// then the next chunk; (pp - s - 1) x 2 + (chunks - 1) x pp passes to warm up.
+double simulate_interleaved(int pp, int chunks, int m, double forward, double backward) {
+  std::vector<Op> passes;
+  for (int round = 0; round < m; round += pp) {
+    for (int c = 0; c < chunks; ++c) {
+      for (int i = round; i < std::min(m, round + pp); ++i) passes.push_back({true, c, i});
+    }
+  }
+  std::vector<std::vector<Op>> order(static_cast<size_t>(pp));
+  const size_t all = passes.size();
+  const auto back = [&](size_t i) {  // the same order, last chunk first
+    return Op{false, chunks - 1 - passes[i].chunk, passes[i].microbatch};
+  };
+  for (int s = 0; s < pp; ++s) {
+    const size_t warm = static_cast<size_t>((pp - s - 1) * 2 + (chunks - 1) * pp);
+    const size_t first = m == pp ? all : std::min(all, warm);  // one round: all forward first
+    size_t f = 0, b = 0;
+    for (; f < first; ++f) order[s].push_back(passes[f]);
+    while (b < all) {
+      if (f < all) order[s].push_back(passes[f++]);
+      order[s].push_back(back(b++));
+    }
+  }
+  const std::vector<double> fs(static_cast<size_t>(pp), forward / chunks),
+      bs(static_cast<size_t>(pp), backward / chunks);
+  return run_queues(order, fs, bs, chunks, m);
 }
 
 double closed_form(const std::vector<double>& f, const std::vector<double>& b, int m) {
@@ -53,7 +101,8 @@ double closed_form(const std::vector<double>& f, const std::vector<double>& b, i
     sum += f[i] + b[i];
     slowest = std::max(slowest, f[i] + b[i]);
   }
-  return m * slowest + bubble_time(Schedule::kOneFOneB, 1, Seconds(sum), Seconds(slowest)).v;
+  const int64_t pp = static_cast<int64_t>(f.size());
+  return m * slowest + bubble_time(Schedule::kOneFOneB, pp, 1, m, Seconds(sum), Seconds(slowest)).v;
 }
 
 TEST(Pipeline, EqualStagesMatchTheSimulationExactly) {
@@ -124,11 +173,35 @@ TEST(Pipeline, StatedEndsAreKeptAndTheRestIsDealtOut) {
   }
 }
 
+TEST(Pipeline, InterleavedMatchesTheSimulation) {
+  for (int pp : {2, 4, 8}) {
+    for (int vpp : {2, 3, 5}) {
+      for (int m = pp; m <= 4 * pp; m += pp) {
+        const double bubble =
+            bubble_time(Schedule::kInterleaved, pp, vpp, m, Seconds(3.0 * pp), Seconds(3)).v;
+        EXPECT_NEAR(3.0 * m + bubble, simulate_interleaved(pp, vpp, m, 1, 2), 1e-9)
+            << pp << " stages, " << vpp << " chunks, " << m;
+      }
+    }
+  }
+}
+
+// Fewer micro-batches than stages leave less to fill the drain with; one leaves nothing.
+TEST(Pipeline, ZeroBubbleNeedsMicroBatches) {
+  const auto bubble = [](int64_t m) {
+    return bubble_time(Schedule::kZeroBubble, 4, 1, m, Seconds(12), Seconds(3)).v;
+  };
+  EXPECT_DOUBLE_EQ(bubble(1), 6);
+  EXPECT_DOUBLE_EQ(bubble(2), 5);
+  EXPECT_DOUBLE_EQ(bubble(4), 3);
+  EXPECT_DOUBLE_EQ(bubble(64), 3);
+}
+
 TEST(Pipeline, InterleavingShrinksTheBubbleAndKeepsMoreAlive) {
   const Seconds sum(30), slowest(3);
-  EXPECT_EQ(bubble_time(Schedule::kInterleaved, 3, sum, slowest).v, 9);
-  EXPECT_LT(bubble_time(Schedule::kZeroBubble, 1, sum, slowest),
-            bubble_time(Schedule::kOneFOneB, 1, sum, slowest));
+  EXPECT_EQ(bubble_time(Schedule::kInterleaved, 10, 3, 20, sum, slowest).v, 9);
+  EXPECT_LT(bubble_time(Schedule::kZeroBubble, 10, 1, 20, sum, slowest),
+            bubble_time(Schedule::kOneFOneB, 10, 1, 20, sum, slowest));
   EXPECT_EQ(live_microbatches(Schedule::kOneFOneB, 8, 1, 64, 0), 8);
   EXPECT_EQ(live_microbatches(Schedule::kOneFOneB, 8, 1, 64, 7), 1);
   EXPECT_GT(live_microbatches(Schedule::kInterleaved, 8, 2, 64, 0), 8);

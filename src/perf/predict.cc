@@ -12,6 +12,7 @@
 #include "perf/layout.h"
 #include "perf/memory.h"
 #include "perf/range.h"
+#include "perf/rank.h"
 #include "perf/step.h"
 #include "world/model_size.h"
 
@@ -28,7 +29,6 @@ struct CostKey {
 };
 
 CostKey cost_key(const Plan& p, const Layout& l) {
-  const bool quantised = p.precision >= Precision::kFp8;
   int flags = static_cast<int>(p.precision);
   const auto bit = [&](int value, int width) { flags = flags << width | value; };
   bit(static_cast<int>(p.context), 1);
@@ -41,7 +41,7 @@ CostKey cost_key(const Plan& p, const Layout& l) {
   bit(p.zero == 3, 1);
   return {l.tp,          l.cp,
           l.ep,          l.etp,
-          l.micro_batch, quantised ? l.microbatches : 0,
+          l.micro_batch, quantised(p.precision) ? l.microbatches : 0,
           flags,         p.expert_capacity};
 }
 
@@ -67,6 +67,7 @@ constexpr size_t kFirstSlots = 8, kMostSlots = 16384;
 
 struct Predictor::State {
   Setting setting;
+  std::optional<Setting> single;  // made when first asked for
   Links links;
   double tokens = 0;
   Flops model_flops;
@@ -114,13 +115,23 @@ Predictor::Predictor(Predictor&&) noexcept = default;
 const Setting& Predictor::setting() const { return state_->setting; }
 const Links& Predictor::links() const { return state_->links; }
 
+const Setting& Predictor::setting_for(const Plan& p) const {
+  if (!single_precision(p.precision)) return state_->setting;
+  if (!state_->single) {
+    state_->single = state_->setting;
+    hold_in_single(state_->single->stack);
+  }
+  return *state_->single;
+}
+
 MemoryUse Predictor::memory(const Plan& p) {
-  const Layout l = make_layout(state_->setting, p);
-  return memory_use(state_->setting, p, l, state_->cost(p, l));
+  const Setting& s = setting_for(p);
+  const Layout l = make_layout(s, p);
+  return memory_use(s, p, l, state_->cost(p, l));
 }
 
 Prediction Predictor::predict(const Plan& p) {
-  const Setting& s = state_->setting;
+  const Setting& s = setting_for(p);
   const Layout l = make_layout(s, p);
   const MicrobatchCost c = state_->cost(p, l);
   const Step step = assemble_step(s, p, l, state_->links, c);
@@ -144,6 +155,7 @@ Prediction Predictor::predict(const Plan& p) {
   const Range range = prediction_range(s, p, l, r.ledger);
   r.low = std::min(r.step, std::max(r.step * range.low, ideal));  // no step beats the peak
   r.high = r.step * range.high;
+  r.spread = range.spread;
   r.extrapolated = range.extrapolated;
   ASSERT(std::isfinite(r.step.v) && r.step.v > 0);
   return r;

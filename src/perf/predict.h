@@ -48,6 +48,7 @@ struct MemoryUse {
 struct Prediction {
   Seconds step;       // median
   Seconds low, high;  // 90 % range
+  double spread = 0;  // half-width of its logarithm, without what stretches one end alone
   Ledger ledger;      // of one step, per accelerator; paid() == step
   MemoryUse memory;
   Flops model_flops;  // of the whole step, all accelerators: the `useful` convention
@@ -85,6 +86,8 @@ class Predictor {
   Predictor(Predictor&&) noexcept;
 
   const Setting& setting() const;
+  // The same as a plan finds it: a stack that trains in 32 bits holds and sends other bytes.
+  const Setting& setting_for(const Plan&) const;
   const Links& links() const;
 
   // Nothing when the plan is possible; it may still not fit in memory.

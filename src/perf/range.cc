@@ -33,18 +33,15 @@ constexpr double kWidest = 0.60;
 // Nothing was measured out there, so this cannot be fitted: half as wide again, assumed.
 constexpr double kOutside = 1.5;
 
-// The largest of each that a measured run of data/training_runs.csv used.
+// The largest of each that a usable run of data/training_runs.csv used.
 constexpr int64_t kRanksSeen = 11616, kTensorSeen = 32, kPipelineSeen = 48, kExpertSeen = 64;
-constexpr int64_t kContextSeen = 16, kMicroBatchSeen = 64, kChunksSeen = 24;
+constexpr int64_t kContextSeen = 8, kMicroBatchSeen = 64, kChunksSeen = 24;
 constexpr int64_t kSequenceSeen = 262144;
-// No run on any accelerator did better (README of the validation data: TPU v5p).
-constexpr double kBestShareSeen = 0.715;
 
-bool outside(const Setting& s, const Layout& l, double useful_share) {
+bool outside(const Setting& s, const Layout& l) {
   return l.ranks > kRanksSeen || l.tp > kTensorSeen || l.pp > kPipelineSeen || l.ep > kExpertSeen ||
          l.cp > kContextSeen || l.micro_batch > kMicroBatchSeen || l.vpp > kChunksSeen ||
-         s.workload.seq > kSequenceSeen || useful_share > kBestShareSeen ||
-         s.workload.model.kind != ModelKind::kTransformer;
+         s.workload.seq > kSequenceSeen || s.workload.model.kind != ModelKind::kTransformer;
 }
 
 // The step over `paid`, if its expert layers wait for the host. Whether graphs are captured, no
@@ -71,9 +68,10 @@ Range prediction_range(const Setting& s, const Plan& p, const Layout& l, const L
   double q = std::sqrt(stack * stack + kernels * kernels + experts * experts + host * host +
                        offload * offload + jitter * jitter);
   Range r;
-  r.extrapolated = outside(s, l, g[Account::kUseful] / paid);
+  r.extrapolated = outside(s, l);
   if (r.extrapolated) q *= kOutside;
   q = std::min(q, kWidest);
+  r.spread = q;
   r.low = std::exp(-q);
   r.high = std::max(std::exp(q), waiting_experts(s, p, l, paid));
   return r;

@@ -16,7 +16,7 @@ constexpr double kPackedBytes = 1.5;
 // Tensors of h200_cache_hits.csv, per hidden vector: itself, and an MLP 2.75 times as wide.
 constexpr double kMeasuredWidths = 3.75;
 
-double word_bytes(Precision p) { return p == Precision::kFp32 || p == Precision::kTf32 ? 4 : 2; }
+double word_bytes(Precision p) { return single_precision(p) ? 4 : 2; }
 
 }  // namespace
 
@@ -119,6 +119,7 @@ Rank make_rank(const Setting& s, const Plan& p, const Layout& l, const Links& li
               launches,
               cached,
               through_cache(s, cached),
+              m.causal,
               s.workload.task == Task::kLora,
               stored_packed(s, p)};
 }

@@ -20,6 +20,7 @@ struct Rank {
   double launches;   // launch multiplier
   double cached;     // share of a layer's memory-bound traffic that the cache holds
   Bandwidth memory;  // seen by a layer's memory-bound kernels
+  bool causal;       // attention sees what came before only
   bool frozen;       // base weights get no gradient (LoRA)
   bool packed;       // and are stored below 16 bits: unpacked before every matmul
   std::vector<OpRecord>* record = nullptr;

@@ -98,7 +98,7 @@ double reductions(const Stack& st, const Plan& p, const Layout& l) {
 // Gradients reduced and weights gathered once a step (zero 0 to 2). Under zero 2 a rank keeps only
 // its part of the gradients, so every micro-batch reduces them, unless they are added up whole.
 Traffic replicated_traffic(const Setting& s, const Plan& p, const Layout& l, const Links& links,
-                           const StageParameters& q, double backward, double forward) {
+                           const StageParameters& q, double forward, double backward) {
   Traffic t;
   const Stack& st = s.stack;
   if (s.workload.task == Task::kLora) return t;
@@ -222,10 +222,8 @@ double optimizer_time(const Setting& s, const Plan& p, const Layout& l, const St
   // Only the touched rows of a table are updated, and that is part of its backward pass.
   const double sparse = s.workload.model.kind == ModelKind::kDlrm ? 0 : q.expert;
   const double mine = p.zero >= 1 ? q.dense / shard + sparse / expert : q.dense + sparse;
-  const double word =
-      p.precision == Precision::kFp32 || p.precision == Precision::kTf32 ? 2.0 : 1.0;
   const double state = optimizer_state(s.workload, st.optimizer_bytes);
-  const double bytes = (2 * state + st.gradient_bytes + 2 * st.weight_bytes) * word;
+  const double bytes = 2 * state + st.gradient_bytes + 2 * st.weight_bytes;
   const Bandwidth memory = streaming(s);
   const double off = p.offload_optimizer;
   double t = (Bytes(mine * (1 - off) * bytes * st.optimizer_traffic) / memory).v;
@@ -400,17 +398,17 @@ Step assemble_step(const Setting& s, const Plan& p, const Layout& l, const Links
   out.slowest = Seconds(t.slowest), out.mean = Seconds(mean), out.hop = Seconds(hop + parked);
   const Seconds each(t.slowest + hop + parked);
   const Seconds sum = Seconds(t.sum) + Seconds((hop + parked) * pp);
-  g[Account::kBubble] += bubble_time(p.schedule, l.vpp, sum, each);
-  if (p.expert_skew > 1 && p.ep > 1) {
+  g[Account::kBubble] += bubble_time(p.schedule, l.pp, l.vpp, l.microbatches, sum, each);
+  if (p.load_skew() > 1 && p.ep > 1) {
     const double runs = p.recompute == Recompute::kFull ? 1 + p.recompute_layers : 1;
     const Seconds busy = c.moe.busy_forward * runs + c.moe.busy_backward;
-    g[Account::kExpertImbalance] += busy * (t.slowest_moe_layers * (p.expert_skew - 1) * m);
+    g[Account::kExpertImbalance] += busy * (t.slowest_moe_layers * (p.load_skew() - 1) * m);
   }
   g[Account::kMemoryBound] += Seconds(accumulate);
 
   const Traffic traffic =
       p.zero == 3 ? sharded_traffic(s, p, l, links, c, t.large_content, t.forward, t.backward)
-                  : replicated_traffic(s, p, l, links, q, t.backward, t.forward);
+                  : replicated_traffic(s, p, l, links, q, t.forward, t.backward);
   g[Account::kMemoryBound] += Seconds(traffic.copies);
   g[Account::kCommGrad] += Seconds(traffic.gradient);
   g[Account::kCommParam] += Seconds(traffic.parameter);

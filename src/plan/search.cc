@@ -1,8 +1,11 @@
 #include "plan/search.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "plan/cost.h"
+
+#include "perf/range.h"
 
 namespace assay {
 namespace {
@@ -55,11 +58,9 @@ class Walk {
     return static_cast<int64_t>(space_.by_memory().size() + space_.others().size());
   }
 
-  // An interleaved schedule deals micro-batches to the stages in rounds of pp.
   bool chosen_possible(const Shape& shape) {
     const int64_t per_rank = space_.batch() / shape.dp;
     if (plan_.micro_batch < 1 || per_rank % plan_.micro_batch != 0) return note_impossible();
-    if (plan_.vpp > 1 && (per_rank / plan_.micro_batch) % plan_.pp != 0) return note_impossible();
     set(space_.by_memory().front());
     return !predictor_.impossible(plan_) || note_impossible();
   }
@@ -139,7 +140,9 @@ void join_neighbourhoods(std::vector<Candidate>& sorted) {
 
 Seconds cautious(const Prediction& p) {
   const bool risky = p.extrapolated || p.memory.tight();
-  return risky ? p.high : p.step + 0.5 * (p.high - p.step);
+  const double slow = std::exp(p.spread);
+  const Seconds believed = p.step * (1 + 0.5 * std::max(0.0, p.mfu / kBestShareSeen - 1));
+  return believed * (risky ? slow : 0.5 * (1 + slow));
 }
 
 SearchResult search(Predictor& predictor, const Plan& base, const std::set<std::string>& stated,
@@ -168,8 +171,9 @@ Plan open_plan(const Setting& setting, const Plan& stated) {
 bool fully_stated(const Setting& setting, const Plan& plan, const std::set<std::string>& stated) {
   const bool pipelines = has_pipelines(setting.stack);
   const bool tensor = has_tensor_parallel(setting.stack);
-  const bool all_used =
-      stated.count("dp") > 0 && plan.tp * plan.pp * plan.cp * plan.dp == accelerators_used(setting);
+  const int64_t n = accelerators_used(setting);
+  const bool all_used = stated.count("dp") > 0 && plan.tp <= n && plan.pp <= n && plan.cp <= n &&
+                        n / plan.tp / plan.pp / plan.cp == plan.dp;
   return stated.count("micro_batch") > 0 && (!tensor || stated.count("tp") > 0) &&
          (!pipelines || stated.count("pp") > 0 || all_used);
 }

@@ -7,7 +7,10 @@
 // Ranking is cautious, because a search finds the place where a model is most wrong: a plan counts
 // half-way from its median to the slow end of its 90 % range, and a plan outside what was ever
 // measured, or that leaves no more memory than predictions of it miss by, counts at the slow end
-// itself. Equal plans: the first in the order of the space, which is the one with smaller degrees.
+// itself. Of a promise above the best share of the peak that anybody measured half is believed.
+// What stretches only the slow end (experts that may wait for the host) hits all plans of a model
+// alike and does not count. Equal plans: the first in the order of the space, which is the one with
+// smaller degrees.
 #pragma once
 
 #include <array>

@@ -135,7 +135,9 @@ std::vector<Plan> Space::pipeline_plans(const Plan& plan) const {
 std::vector<Plan> Space::sharding_plans(const Plan& plan, int64_t dp) const {
   std::vector<int64_t> stages{1, 2, 3};
   if (has_pipelines(setting_.stack)) stages = {0, 1};
+  // FSDP may keep gathered weights until the backward pass; JAX's stacks shard them or do not.
   if (shards_weights(setting_.stack)) stages = {3};
+  if (setting_.stack.sharding == "fsdp") stages = {2, 3};
   std::vector<Plan> plans;
   for (int64_t zero : axis("zero", base_.zero, stages)) {
     std::vector<int64_t> groups{0};

@@ -40,14 +40,13 @@ Refusal unsupported(std::string reason, std::string column, std::string fix) {
 
 // --- policy: precision, recompute, sharding, overlap -------------------------------------------
 
-bool single(Precision p) { return p == Precision::kFp32 || p == Precision::kTf32; }
-
 void apply_precision(const Run& run, Scenario& s) {
   PrecisionCell cell = read_precision(run.precision);
   if (!cell.precision) cell.precision = read_precision_notes(run.notes);
   // Where the row's own notes say that the precision was inferred, a stack whose code trains in
   // single precision knows better.
-  if (single(s.plan.precision) && inferred(run.notes, "precision")) cell = PrecisionCell{};
+  if (single_precision(s.plan.precision) && inferred(run.notes, "precision"))
+    cell = PrecisionCell{};
   if (s.plan.precision == Precision::kBf16 && s.setting.cluster.accelerator.bf16.v <= 0) {
     s.plan.precision = Precision::kFp16;  // what stacks did on hardware without bf16
   }
@@ -68,14 +67,7 @@ void apply_precision(const Run& run, Scenario& s) {
         fmt::format("of several precisions, {}",
                     enum_names(Precision{})[static_cast<size_t>(s.plan.precision)]));
   }
-  if (single(s.plan.precision)) {
-    // Single precision keeps no second copy of the weights. The memory model counts every word
-    // twice as long, so these are half of what is resident.
-    Stack& stack = s.setting.stack;
-    stack.weight_bytes = stack.gradient_bytes = 2;
-    stack.optimizer_bytes = 4;
-    stack.gradient_comm_bytes = stack.weight_comm_bytes = 4;
-  }
+  if (single_precision(s.plan.precision)) hold_in_single(s.setting.stack);
 }
 
 void apply_sharding(const Run& run, bool resembles, Scenario& s) {

@@ -306,7 +306,8 @@ void Describer::read_stack() {
   Stack& stack = result_.setting.stack;
   const Value& value = inputs_.stack.value;
   const bool named = value.is_map() && value.find("base") != nullptr;
-  const Stack* usual = default_stack(result_.setting.cluster.accelerator, catalog_);
+  const Setting& s = result_.setting;
+  const Stack* usual = default_stack(s.cluster.accelerator, s.workload.model.kind, catalog_);
   if (!named && usual != nullptr) {
     const Value name = scalar_value(usual->name, {});
     reader_.read_name(name, stack, "stack");

@@ -51,6 +51,9 @@ struct Plan {
   bool overlap_expert = false;  // all-to-all of one micro-batch under another's compute
   double expert_skew = 1;       // load of the busiest expert rank over the mean; 1: balanced
   double expert_capacity = 0;   // slots of an expert over its mean load, padded; 0: none is dropped
+
+  // What the busiest rank's experts get over the mean: slots of a capacity are the same everywhere.
+  double load_skew() const { return expert_capacity > 0 ? 1 : expert_skew; }
 };
 
 template <class T, class V>

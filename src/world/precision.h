@@ -16,4 +16,9 @@ constexpr std::array<std::string_view, kPrecisions> enum_names(Precision) {
   return {"fp32", "tf32", "fp16", "bf16", "fp8", "mxfp8", "nvfp4", "mxfp4", "int8"};
 }
 
+// 32 bits in memory, whichever units multiply them.
+constexpr bool single_precision(Precision p) {
+  return p == Precision::kFp32 || p == Precision::kTf32;
+}
+
 }  // namespace assay

@@ -359,14 +359,15 @@ std::string supported_precisions(const Accelerator& a) {
   return list;
 }
 
-const Stack* default_stack(const Accelerator& accelerator, const Catalog& catalog) {
+const Stack* default_stack(const Accelerator& accelerator, ModelKind kind, const Catalog& catalog) {
   const std::string vendor = normalised(accelerator.vendor);
   const bool gaudi = accelerator.architecture.starts_with("gaudi");
-  const char* name = vendor == "nvidia" || vendor == "amd" ? "megatron-core"
-                     : vendor == "google"                  ? "maxtext"
-                     : vendor == "aws"                     ? "nxd"
-                     : gaudi                               ? "gaudi"
-                                                           : "pytorch-fsdp2";
+  const char* name = kind == ModelKind::kDlrm                ? "torchrec"
+                     : vendor == "nvidia" || vendor == "amd" ? "megatron-core"
+                     : vendor == "google"                    ? "maxtext"
+                     : vendor == "aws"                       ? "nxd"
+                     : gaudi                                 ? "gaudi"
+                                                             : "pytorch-fsdp2";
   const Stack* stack = find_stack(catalog, name);
   if (stack != nullptr) return stack;
   return catalog.stacks.empty() ? nullptr : &catalog.stacks.front();
@@ -374,7 +375,7 @@ const Stack* default_stack(const Accelerator& accelerator, const Catalog& catalo
 
 const Stack* stack_instead(const Stack& stack, const Accelerator& accelerator,
                            const Catalog& catalog) {
-  const Stack* usual = default_stack(accelerator, catalog);
+  const Stack* usual = default_stack(accelerator, ModelKind::kTransformer, catalog);
   if (accelerator.vendor.empty() || usual == nullptr || usual->library == stack.library)
     return nullptr;
   bool known = false;

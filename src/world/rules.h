@@ -54,7 +54,7 @@ Precision usable_precision(const Accelerator&, Precision wanted);
 std::string supported_precisions(const Accelerator&);
 
 // The stack that clusters of this vendor usually run; null when the catalog has none at all.
-const Stack* default_stack(const Accelerator&, const Catalog&);
+const Stack* default_stack(const Accelerator&, ModelKind, const Catalog&);
 
 // What to run in place of a stack that does not run on this accelerator: one whose communication
 // library its usual stack has, sharding alike where there is one. Null where it runs, or where

@@ -24,4 +24,13 @@ inline Bandwidth streaming(const Setting& s) {
   return s.cluster.accelerator.memory_bandwidth * s.kernels.memory_efficiency;
 }
 
+// What a stack holds and sends per parameter when it trains in 32 bits: no second copy of the
+// weights, and every word four bytes.
+inline void hold_in_single(Stack& s) {
+  constexpr double kWord = 4, kMoments = 8;
+  s.weight_bytes = s.weight_comm_bytes = s.gradient_comm_bytes = kWord;
+  if (s.gradient_bytes > 0) s.gradient_bytes = kWord;
+  s.optimizer_bytes = kMoments;
+}
+
 }  // namespace assay
