@@ -60,7 +60,6 @@ void attention_core(const Rank& r, LayerCost& c, const HeadSizes& z, double tp) 
   AttentionShape shape;
   shape.batch = r.p.micro_batch;
   shape.heads = whole(z.heads / tp);
-  shape.kv_heads = whole(z.kv_heads / tp);
   shape.qk_dim = z.qk_dim;
   shape.v_dim = z.v_dim;
   // A fused kernel runs each packed document alone; an unfused one runs the sequence and masks.
@@ -468,10 +467,6 @@ LayerCost plain_layer(const Rank& r, bool experts) {
 }
 
 }  // namespace
-
-bool is_moe_layer(const Model& m, int64_t i) {
-  return m.experts > 0 && i >= m.dense_layers && (i - m.dense_layers) % m.moe_every == 0;
-}
 
 MicrobatchCost plain_cost(const Setting& s, const Plan& p, const Layout& l, const Links& links,
                           std::vector<OpRecord>* record) {

@@ -511,7 +511,6 @@ Cluster choose_cluster(const Run& run, const Accelerator& accelerator, const Cat
   if (pcie_only(run.intra_link) && !accelerator.scaleup_link.starts_with("pcie")) {
     cluster.accelerator.scaleup_link = "pcie4";
     cluster.accelerator.scaleup_bandwidth = accelerator.pcie_bandwidth;
-    cluster.accelerator.peer_bandwidth = accelerator.pcie_bandwidth;
     cluster.accelerator.wiring = Wiring::kSwitch;
   }
   cluster.nodes = (ranks + per_node - 1) / per_node;
