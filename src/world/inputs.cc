@@ -217,7 +217,8 @@ class Gatherer {
     std::optional<Value> root = parse_yaml(*source, problems_);
     if (!root) return;
     if (!root->is_map()) {
-      problem({source}, root->is_null() ? "the file is empty" : "a mapping is expected",
+      problem(root->is_null() ? Mark{source, 0} : root->at,
+              root->is_null() ? "the file is empty" : "a mapping is expected",
               fmt::format("write one of the sections {}", fmt::join(kSections, ", ")));
       return;
     }

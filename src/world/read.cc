@@ -15,7 +15,6 @@
 namespace assay {
 namespace {
 
-constexpr size_t kMaxProblems = 100;     // more help nobody, and hostile files have thousands
 constexpr size_t kLongestString = 4000;  // a citation may be long
 constexpr size_t kLongestList = 10000;
 
@@ -51,7 +50,7 @@ bool is_reserved_key(const std::string& key) {
 }
 
 void Reader::problem(const Mark& at, std::string message, std::string help) {
-  if (problems_.size() >= kMaxProblems) return;
+  if (list_is_full(problems_)) return;
   problems_.push_back(problem_at(at, std::move(message), std::move(help)));
 }
 
@@ -240,7 +239,7 @@ int Reader::choice(const Value& value, const std::vector<std::string_view>& name
 
 void Reader::unknown_key(const Entry& entry, const std::vector<std::string>& known,
                          const std::string& path) {
-  if (problems_.size() >= kMaxProblems) return;  // a suggestion costs time, and nobody would see it
+  if (list_is_full(problems_)) return;  // a suggestion costs time, and nobody would see it
   const std::string near = nearest(entry.key, known);
   const std::string help = near.empty() ? fmt::format("known keys are {}", fmt::join(known, ", "))
                                         : fmt::format("did you mean `{}`?", near);
@@ -259,7 +258,7 @@ void Reader::check_field_names(const Value& map, const std::vector<std::string>&
 
 void Reader::unknown_name(const Value& value, std::string_view section,
                           const std::vector<std::string>& known, const std::string& path) {
-  if (problems_.size() >= kMaxProblems) return;
+  if (list_is_full(problems_)) return;
   const std::string near = nearest(value.text, known);
   problem(value.at,
           fmt::format("{}: no entry {} in the catalog of {}", path, kind_name(value), section),
