@@ -230,10 +230,18 @@ int Reader::choice(const Value& value, const std::vector<std::string_view>& name
       return static_cast<int>(i);
     }
   }
-  const std::string near = nearest(value.text, {names.begin(), names.end()});
+  // A word that names have in them is short for these, however near another is: fp4, not fp8.
+  std::vector<std::string> meant;
+  for (const std::string_view name : names) {
+    if (wanted.size() > 2 && contains(folded(name), wanted))
+      meant.push_back(fmt::format("`{}`", name));
+  }
+  if (const std::string near = nearest(value.text, {names.begin(), names.end()});
+      meant.empty() && !near.empty())
+    meant.push_back(fmt::format("`{}`", near));
   problem(value.at, fmt::format("{} cannot be {}", path, kind_name(value)),
-          near.empty() ? fmt::format("use one of {}", fmt::join(names, ", "))
-                       : fmt::format("did you mean `{}`?", near));
+          meant.empty() ? fmt::format("use one of {}", fmt::join(names, ", "))
+                        : fmt::format("did you mean {}?", fmt::join(meant, " or ")));
   return -1;
 }
 
