@@ -206,7 +206,7 @@ class Gatherer {
       inputs_.workload.failed = true;
       return;
     }
-    if (std::optional<Diagnostic> d = left_out_of_config(text, file)) problems_.push_back(*d);
+    for (Diagnostic& d : left_out_of_config(text, file)) problems_.push_back(std::move(d));
     const Mark at{inputs_.sources.add(file, "")};
     give("workload", map_of("model", to_value(*model, at)),
          model->name.empty() ? stem : model->name);

@@ -354,7 +354,7 @@ bool Reader::read_model_file(const Value& value, Model& into, const std::string&
     problems_.insert(problems_.end(), model.error().begin(), model.error().end());
     return true;
   }
-  if (std::optional<Diagnostic> d = left_out_of_config(*text, file)) problems_.push_back(*d);
+  for (Diagnostic& d : left_out_of_config(*text, file)) problems_.push_back(std::move(d));
   const Provenance outer = provenance;
   provenance.source = sanitize(file, kLongestString);
   read_struct(to_value(*model, value.at), into, path);

@@ -35,8 +35,8 @@ int64_t divisible_batch(int64_t usual, const std::vector<int64_t>& accelerators)
 void fit_batch(Workload&, const std::vector<int64_t>& accelerators, std::vector<Assumption>&,
                Origins&);
 
-// A warning where a Hugging Face config.json describes more than the text model that is read.
-std::optional<Diagnostic> left_out_of_config(const std::string& text, const std::string& file);
+// Warnings where a Hugging Face config.json describes more, or other, than the model that is read.
+Diagnostics left_out_of_config(const std::string& text, const std::string& file);
 
 // Fills price, facility and fabric.
 void complete_cluster(Cluster&, const Catalog&, Assumptions&);
