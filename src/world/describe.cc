@@ -421,15 +421,19 @@ DescribeAttempt try_describe(const Request& request, const Catalog& catalog) {
   const bool all_read = !has_errors(problems);
   check_effect(request, inputs, problems);
   bool plannable = all_read && inputs.workload.given && inputs.cluster.given;
-  const auto missing = [&](const char* what, const char* help) {
-    if (all_read) problems.push_back(problem_at({}, what, help));
+  const auto missing = [&](const char* what, const Section& section, const char* usual) {
+    if (!all_read || section.given) return;
+    const std::string& name = section.passed_over;
+    problems.push_back(problem_at({}, fmt::format("no {} was given", what),
+                                  name.empty() ? usual
+                                               : fmt::format("`{0}` is read as another kind of "
+                                                             "thing; write `{1}={0}`",
+                                                             sanitize(name, 80), what)));
   };
-  if (request.needs_workload && !inputs.workload.given)
-    missing("no workload was given", "name a model, as in `llama-3.1-70b`, or give a file");
-  if (!inputs.cluster.given)
-    missing("no cluster was given", "name one, as in `h100-1024`, or give a file");
-  if (request.needs_site && !inputs.site.given)
-    missing("no site was given", "name one, as in `phoenix`, or give a file");
+  if (request.needs_workload)
+    missing("workload", inputs.workload, "name a model, as in `llama-3.1-70b`, or give a file");
+  missing("cluster", inputs.cluster, "name one, as in `h100-1024`, or give a file");
+  if (request.needs_site) missing("site", inputs.site, "name one, as in `phoenix`, or give a file");
   Describer describer(inputs, catalog, problems);
   const auto errors = [&] {
     return std::count_if(problems.begin(), problems.end(),
