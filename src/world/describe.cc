@@ -36,6 +36,7 @@ class Describer {
   void read_plan();
   void settle_schedule();
   void settle_precision();
+  void settle_sequence();
   // What no section can know alone.
   void check_together();
   void check_storage();
@@ -345,6 +346,7 @@ void Describer::read_plan() {
   }
   settle_schedule();
   settle_precision();
+  settle_sequence();
 }
 
 // Chunks of a stage are what interleaving is. Of two statements that exclude each other neither is
@@ -389,6 +391,19 @@ void Describer::settle_precision() {
   plan.precision = usable_precision(a, plan.precision);
   Assumptions(result_.assumed, result_.origins)
       .add("plan.precision", std::string(name(plan.precision)), why);
+}
+
+// A stack shares sequences among tensor parallel ranks where that is possible; who states it wants
+// to hear that it is not.
+void Describer::settle_sequence() {
+  Plan& plan = result_.plan;
+  const Workload& w = result_.setting.workload;
+  const bool stated = inputs_.plan.value.find("sequence_parallel") != nullptr;
+  if (stated || !workload_known_ || shares_sequence(w, result_.setting.stack, plan)) return;
+  plan.sequence_parallel = false;
+  Assumptions(result_.assumed, result_.origins)
+      .add("plan.sequence_parallel", "false",
+           fmt::format("tp {} x cp {} does not divide {} tokens", plan.tp, plan.cp, w.seq));
 }
 
 // A setting that nothing would read is a mistake, not a wish.
