@@ -379,8 +379,10 @@ LayerCost head_cost(const Rank& r) {
   LayerCost c;
   const double h = static_cast<double>(m.hidden);
   const double v = own_vocab(r);
+  const double e = static_cast<double>(embedding_width(m));
   const double asked = asked_positions(r);
-  linear(r, c, asked, v, h, 1, unquantised(r.p.precision));
+  linear(r, c, asked, v, e, 1, unquantised(r.p.precision));
+  if (e != h) linear(r, c, asked, e, h, 1, unquantised(r.p.precision));
   const double logits = asked * v;
   const double half = r.s.stack.loss_traffic * (r.p.compiled ? r.s.stack.loss_compiled : 1) / 2;
   c.forward.memory += Bytes(logits * half) / streaming(r.s);  // larger than any cache
@@ -393,7 +395,7 @@ LayerCost head_cost(const Rank& r) {
   const double held = st.logits_whole ? asked * static_cast<double>(m.vocab) : logits;
   c.working = Bytes(held * each + r.tokens * h * r.word);
   c.kept = Bytes(held * std::min(each, r.word));
-  c.parameters = h * v;
+  c.parameters = e * v + embedding_projection(m);
   c.forward.launches = kHeadLaunches * r.launches;
   c.backward.launches = kHeadLaunches * r.launches;
   if (r.l.tp > 1) {
@@ -410,7 +412,9 @@ LayerCost embedding_cost(const Rank& r) {
   const double h = static_cast<double>(m.hidden);
   stream(r, c, r.tokens * h * 2 * r.word, r.frozen ? 0 : r.tokens * h * 4 * r.word);
   const double positions = m.learned_positions ? static_cast<double>(m.max_positions) : 0;
-  c.parameters = h * (own_vocab(r) + positions);
+  const double e = static_cast<double>(embedding_width(m));
+  if (e != h) linear(r, c, r.tokens, h, e, 1, unquantised(r.p.precision));
+  c.parameters = e * own_vocab(r) + h * positions + embedding_projection(m);
   c.saved = Bytes(r.own * h * std::max(r.word, r.s.stack.residual_bytes));
   c.forward.launches = 4 * r.launches;
   c.backward.launches = 4 * r.launches;

@@ -179,6 +179,8 @@ class ConfigReader : public ConfigValues {
     model_.max_positions =
         whole({"max_position_embeddings", "n_positions", "n_ctx", "seq_length", "max_seq_len",
                "max_sequence_length", "model_max_length", "max_target_positions"});
+    const int64_t narrow = whole({"word_embed_proj_dim", "embedding_size"});  // OPT, ELECTRA
+    if (narrow != model_.hidden) model_.embedding_dim = narrow;
     model_.gated_mlp = gated();
     model_.tied_embeddings = flag("tie_word_embeddings").value_or(defaults_.tied);
     model_.causal = defaults_.causal;
@@ -352,9 +354,7 @@ Diagnostics left_out_of_config(const std::string& text, const std::string& file)
       {"max_source_positions", "its encoder is planned with as many tokens as its decoder",
        "state workload.seq as the mean of both, or expect another share of the encoder"},
       {"index_topk", "its sparse attention is counted as dense: every token attends to all before",
-       "expect less time at long sequences; state workload.model.window to bound it from below"},
-      {"word_embed_proj_dim", "its embedding is counted as wide as the model",
-       "expect fewer parameters where it is narrower"}};
+       "expect less time at long sequences; state workload.model.window to bound it from below"}};
   Diagnostics out;
   Sources sources;
   const Source* source = sources.add(file, text);
@@ -364,11 +364,9 @@ Diagnostics left_out_of_config(const std::string& text, const std::string& file)
   const ConfigValues values(*root, ignored);
   for (const LeftOut& l : kLeftOut) {
     const size_t at = source->text.find(fmt::format("\"{}\"", l.key));
-    const bool as_wide = l.key == "word_embed_proj_dim" &&
-                         values.peek({"word_embed_proj_dim"}) == values.peek({"hidden_size"});
     const bool speech = l.key != "max_source_positions" || values.type() == "whisper";
     const bool told = !out.empty() && out.back().message == l.message;
-    if (at == std::string::npos || as_wide || !speech || told) continue;
+    if (at == std::string::npos || !speech || told) continue;
     out.push_back(
         problem_at({source, at, l.key.size() + 2}, std::string(l.message), std::string(l.help)));
     out.back().severity = Severity::kWarning;

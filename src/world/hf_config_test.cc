@@ -75,6 +75,11 @@ TEST(HfConfig, FamiliesThatNameTheirShapesTheirOwnWay) {
           "vocab_size":73448,"q_lora_rank":768,"kv_lora_rank":256,"qk_nope_head_dim":64,
           "qk_rope_head_dim":32,"max_position_embeddings":32768})",
        4.07},
+      {"OPT-350M",
+       R"({"model_type":"opt","hidden_size":1024,"ffn_dim":4096,"num_attention_heads":16,
+          "num_hidden_layers":24,"vocab_size":50272,"word_embed_proj_dim":512,
+          "max_position_embeddings":2048})",
+       0.331},
       {"mBART",
        R"({"model_type":"mbart","d_model":1024,"encoder_layers":12,"decoder_layers":12,
           "encoder_attention_heads":16,"decoder_attention_heads":16,"encoder_ffn_dim":4096,
@@ -105,9 +110,6 @@ TEST(HfConfig, WhatIsNotDescribedIsWarnedOf) {
   EXPECT_EQ(warning(""), "");
   EXPECT_EQ(warning(R"(,"index_topk":2048,"index_n_heads":64)"),
             "its sparse attention is counted as dense: every token attends to all before");
-  EXPECT_EQ(warning(R"(,"word_embed_proj_dim":512)"),
-            "its embedding is counted as wide as the model");
-  EXPECT_EQ(warning(R"(,"word_embed_proj_dim":1024)"), "");
   EXPECT_NE(warning(R"(,"vision_config":{},"mm_vision_tower":"x")"), "");
 }
 
