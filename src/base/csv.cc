@@ -17,8 +17,12 @@ class Parser {
 
   CsvTable parse() {
     if (text_.substr(0, 3) == "\xEF\xBB\xBF") pos_ = counted_ = 3;
-    if (text_.find('\0') != std::string_view::npos) {
-      problem(1, "a NUL byte: this is not a text table", "save it as comma-separated text");
+    if (const size_t nul = text_.find('\0'); nul != std::string_view::npos) {
+      const std::string_view before = text_.substr(0, nul);
+      const size_t line = before.rfind('\n') + 1;  // npos + 1 is the start of the text
+      problem(static_cast<int>(std::count(before.begin(), before.end(), '\n')) + 1,
+              "a NUL byte: this is not a text table", "save it as comma-separated text",
+              static_cast<int>(nul - line) + 1);
       return std::move(table_);
     }
     while (pos_ < text_.size() && !full_) {

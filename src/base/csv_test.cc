@@ -58,7 +58,10 @@ TEST(Csv, BadQuotingIsReported) {
 TEST(Csv, EmptyBinaryAndDuplicateColumns) {
   EXPECT_EQ(parse_csv("", "t").problems.size(), 1u);
   EXPECT_EQ(parse_csv("\n\n", "t").problems.size(), 1u);
-  EXPECT_EQ(parse_csv(std::string_view("a,b\n\0,1", 7), "t").problems.size(), 1u);
+  const CsvTable nul = parse_csv(std::string_view("a,b\n1\0,1", 8), "t");
+  ASSERT_EQ(nul.problems.size(), 1u);
+  EXPECT_EQ(nul.problems[0].at.line, 2);
+  EXPECT_EQ(nul.problems[0].at.column, 2);
   EXPECT_EQ(parse_csv("a,a\n1,2\n", "t").problems.size(), 1u);
 }
 

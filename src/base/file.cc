@@ -30,9 +30,13 @@ Failure failure(const std::string& path, std::string what, std::string help = ""
   return Failure{std::move(what), shown_name(path), std::move(help)};
 }
 
+// The world is in order; what was given is not.
 Failure too_large(const std::string& path, size_t max_bytes) {
-  return failure(path, fmt::format("is larger than the limit of {} MB", max_bytes >> 20),
-                 "is it the right file? No description or table is that large");
+  constexpr int kInputWrong = 2;
+  Failure f = failure(path, fmt::format("is larger than the limit of {} MB", max_bytes >> 20),
+                      "is it the right file? No description or table is that large");
+  f.exit_code = kInputWrong;
+  return f;
 }
 
 // Names in a folder, sorted, without the hidden ones. Empty where it cannot be listed.

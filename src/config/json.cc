@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <unordered_set>
 
 #include <fmt/format.h>
 
@@ -30,7 +31,7 @@ class JsonParser {
 
   bool document(Value& into) {
     if (text_.find_first_not_of(kBlanks) == std::string_view::npos) {
-      problems_.push_back(problem_at({&source_}, "the file is empty", "is it the right file?"));
+      problems_.push_back(problem_at({&source_, 0}, "the file is empty", "is it the right file?"));
       return false;
     }
     if (!value(into, 0)) return false;
@@ -84,11 +85,12 @@ class JsonParser {
     const char closing = map ? '}' : ']';
     into.kind = map ? Value::Kind::kMap : Value::Kind::kList;
     into.at = {&source_, opened, 1};
+    std::unordered_set<std::string> keys;  // of a map: which of two values counts, nobody knows
     for (bool first = true;; first = false) {
       skip_blanks();
       if (at_ == text_.size()) return cut(opened);
       if (first && next_is(closing)) break;
-      if (!(map ? entry(into, opened, depth) : value(into.items.emplace_back(), depth + 1)))
+      if (!(map ? entry(into, keys, opened, depth) : value(into.items.emplace_back(), depth + 1)))
         return false;
       skip_blanks();
       if (at_ == text_.size()) return cut(opened);
@@ -106,13 +108,18 @@ class JsonParser {
     return true;
   }
 
-  bool entry(Value& map, size_t opened, int depth) {
+  bool entry(Value& map, std::unordered_set<std::string>& keys, size_t opened, int depth) {
     const size_t begin = at_;
     if (!next_is('"'))
       return fail(at_, 1, "a key in double quotes is expected", "write `\"key\": value`");
     Entry& e = map.entries.emplace_back();
     if (!quoted(e.key)) return false;
     e.key_at = {&source_, begin, at_ - begin};
+    if (!keys.insert(e.key).second) {
+      problems_.push_back(problem_at(
+          e.key_at, fmt::format("duplicate key `{}`", sanitize(e.key, 60)), "keep one of the two"));
+      return false;
+    }
     skip_blanks();
     if (at_ == text_.size()) return cut(opened);
     if (!next_is(':')) return fail(at_, 1, "`:` is expected after a key", "write `\"key\": value`");

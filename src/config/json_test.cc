@@ -13,8 +13,7 @@ std::optional<Value> parsed(const std::string& text, Diagnostics& problems) {
 TEST(Json, ValuesKnowWhereTheyStand) {
   Diagnostics problems;
   const std::optional<Value> root =
-      parsed("{\"a\": 1.5e3, \"b\": [true, null, \"x\\n\\u00e9\\/\"],\n  \"c\": {}, \"a\": 2}\n",
-             problems);
+      parsed("{\"a\": 1.5e3, \"b\": [true, null, \"x\\n\\u00e9\\/\"],\n  \"c\": {}}\n", problems);
   ASSERT_TRUE(root) << render(problems);
   EXPECT_EQ(root->find("a")->value.text, "1.5e3");
   EXPECT_FALSE(root->find("a")->value.quoted);
@@ -27,6 +26,25 @@ TEST(Json, ValuesKnowWhereTheyStand) {
   EXPECT_TRUE(root->find("c")->value.is_map());
   EXPECT_EQ(line_of(root->find("c")->value.at), 2);
   EXPECT_EQ(root->find("c")->key_at.length, 3u);
+}
+
+// One of two values would be taken in silence.
+TEST(Json, KeysAreUniqueInTheirObject) {
+  Diagnostics problems;
+  EXPECT_TRUE(parsed("{\"a\": {\"b\": 1}, \"b\": 2}", problems));
+  EXPECT_FALSE(parsed("{\"a\": 1,\n  \"b\": 2, \"a\": 3}", problems));
+  ASSERT_EQ(problems.size(), 1u);
+  EXPECT_EQ(problems[0].message, "duplicate key `a`");
+  EXPECT_EQ(problems[0].at.line, 2);
+  EXPECT_EQ(problems[0].at.column, 11);
+}
+
+TEST(Json, AnEmptyFileHasAFirstLine) {
+  Diagnostics problems;
+  EXPECT_FALSE(parsed(" \n", problems));
+  ASSERT_EQ(problems.size(), 1u);
+  EXPECT_EQ(problems[0].at.line, 1);
+  EXPECT_EQ(problems[0].at.column, 1);
 }
 
 TEST(Json, MistakesHaveAPlaceAndAFix) {

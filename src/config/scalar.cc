@@ -89,8 +89,10 @@ constexpr std::array kDollarRateUnits = {
 constexpr std::array kEnergyPriceUnits = {
     Unit{"$/kWh", 1 / kJoulesPerKwh}, Unit{"/kWh", 1 / kJoulesPerKwh},
     Unit{"$/MWh", 1e-3 / kJoulesPerKwh}, Unit{"/MWh", 1e-3 / kJoulesPerKwh}};
-constexpr std::array kNumberUnits = {Unit{"k", 1e3}, Unit{"K", 1e3},  Unit{"M", 1e6},
-                                     Unit{"B", 1e9}, Unit{"T", 1e12}, Unit{"%", 0.01}};
+constexpr std::array kNumberUnits = {
+    Unit{"k", 1e3},       Unit{"K", 1e3},        Unit{"M", 1e6},        Unit{"B", 1e9},
+    Unit{"T", 1e12},      Unit{"%", 0.01},       Unit{"thousand", 1e3}, Unit{"million", 1e6},
+    Unit{"billion", 1e9}, Unit{"trillion", 1e12}};
 
 struct Family {
   std::string_view noun;     // `a bandwidth`
@@ -219,23 +221,55 @@ ScalarError missing_unit(const Number& n, const Family& f) {
   return e;
 }
 
-ScalarError wrong_unit(const Number& n, const Family& f) {
+// The same number without the unit would be another figure, so only what is known is advised.
+ScalarError unit_of_plain_number(const Number& n) {
   ScalarError e;
-  if (f.example.empty()) {
-    e.message = fmt::format("must be a plain number, `{}` is no unit for it", shown(n.rest));
+  e.message = fmt::format("must be a plain number, `{}` is no unit for it", shown(n.rest));
+  std::string unit = lower(n.rest);
+  for (const std::string_view sign : {"\xC2\xB0", "deg", " "}) {
+    if (unit.starts_with(sign)) unit = trimmed(std::string_view(unit).substr(sign.size()));
+  }
+  if (unit == "f" || unit == "fahrenheit") {
+    e.help = fmt::format("temperatures are in degrees Celsius: `{:.4g}`", (n.value - 32) / 1.8);
+  } else if (unit == "c" || unit == "celsius") {
     e.help = fmt::format("leave the unit out: `{}`", shown(n.written));
-    return e;
+  } else {
+    e.help = "write a number alone, in the key's own unit (docs/reference/yaml.md)";
   }
-  e.message = fmt::format("has the wrong unit `{}`", shown(n.rest));
-  e.help = fmt::format("{} is written like `{} {}`", f.noun, n.written, f.example);
-  // Bits and bytes, milli and mega differ only in case: never guess, but name the candidates.
-  std::string candidates;
-  for (const Unit& unit : f.units) {
-    if (lower(unit.name) == lower(n.rest)) {
-      candidates += fmt::format("{}`{}`", candidates.empty() ? "" : " or ", unit.name);
+  return e;
+}
+
+// Units that a slip may have meant, the number with each: `400 GB/s` or `400 Gb/s` for `400G`. Bits
+// and bytes, milli and mega differ only in case: never guess, but name the candidates.
+std::string candidates(const Number& n, const Family& f) {
+  enum class Likeness { kOtherCase, kStart, kStartInOtherCase };
+  const auto alike = [&](std::string_view name, Likeness how) {
+    if (how == Likeness::kStart) return name.starts_with(n.rest);
+    if (how == Likeness::kOtherCase) return lower(name) == lower(n.rest);
+    return lower(name).starts_with(lower(n.rest));
+  };
+  for (const Likeness how : {Likeness::kOtherCase, Likeness::kStart, Likeness::kStartInOtherCase}) {
+    std::string out;
+    std::vector<double> seen;  // several spellings of one unit are one candidate
+    for (const Unit& unit : f.units) {
+      const bool known = std::find(seen.begin(), seen.end(), unit.scale) != seen.end();
+      const bool binary = contains(unit.name, "iB") && !contains(lower(n.rest), "i");
+      const bool same = unit.name == n.rest;  // a price without its dollar: it is not the unit
+      if (known || binary || same || !alike(unit.name, how)) continue;
+      seen.push_back(unit.scale);
+      out += fmt::format("{}`{} {}`", out.empty() ? "" : " or ", shown(n.written), unit.name);
     }
+    if (!out.empty()) return out;
   }
-  if (!candidates.empty()) e.help = fmt::format("did you mean {}?", candidates);
+  return "";
+}
+
+ScalarError wrong_unit(const Number& n, const Family& f) {
+  if (f.example.empty()) return unit_of_plain_number(n);
+  ScalarError e;
+  e.message = fmt::format("has the wrong unit `{}`", shown(n.rest));
+  const std::string meant = candidates(n, f);
+  e.help = meant.empty() ? written_like(f) : fmt::format("did you mean {}?", meant);
   return e;
 }
 
@@ -244,7 +278,8 @@ const Unit* find_unit(std::string_view name, const Family& f, Dimension d) {
     if (unit.name == name) return &unit;
   }
   // Where no two units differ in case only, case does not matter.
-  const bool caseless = d == Dimension::kFlopRate || d == Dimension::kHertz;
+  const bool word = d == Dimension::kNumber && name.size() > 1;
+  const bool caseless = word || d == Dimension::kFlopRate || d == Dimension::kHertz;
   for (const Unit& unit : f.units) {
     if (caseless && lower(unit.name) == lower(name)) return &unit;
   }
@@ -314,6 +349,12 @@ tl::expected<double, ScalarError> parse_whole(std::string_view text) {
     return tl::unexpected(
         ScalarError{fmt::format("must be a whole number, `{}` is ambiguous", shown(trimmed(text))),
                     fmt::format("write {} or {}", n->value * 1000, n->value * 1024)});
+  }
+  const Unit* unit = find_unit(n->rest, family(Dimension::kNumber), Dimension::kNumber);
+  if (unit != nullptr && n->value * unit->scale == std::floor(n->value * unit->scale)) {
+    return tl::unexpected(
+        ScalarError{fmt::format("must be a whole number, not `{}`", shown(trimmed(text))),
+                    fmt::format("write {:.0f}", n->value * unit->scale)});
   }
   if (!n->rest.empty()) {
     // What stands before a slip may be no good number itself.

@@ -48,6 +48,8 @@ TEST(Scalar, Numbers) {
   EXPECT_DOUBLE_EQ(value("15e12", Dimension::kNumber), 15e12);
   EXPECT_DOUBLE_EQ(value("2.0 T", Dimension::kNumber), 2e12);
   EXPECT_DOUBLE_EQ(value("300B", Dimension::kNumber), 300e9);
+  EXPECT_DOUBLE_EQ(value("2 trillion", Dimension::kNumber), 2e12);
+  EXPECT_DOUBLE_EQ(value("1.5 Billion", Dimension::kNumber), 1.5e9);
   EXPECT_DOUBLE_EQ(value("1_000.5", Dimension::kNumber), 1000.5);
   EXPECT_DOUBLE_EQ(value("40 %", Dimension::kNumber), 0.4);
   EXPECT_DOUBLE_EQ(value("2:1", Dimension::kNumber), 2);
@@ -60,8 +62,8 @@ TEST(Scalar, MissingAndWrongUnits) {
   EXPECT_EQ(help("700", Dimension::kWatts), "a bare number is ambiguous; write `700 W`");
   EXPECT_EQ(help("2.49", Dimension::kDollarRate), "a bare number is ambiguous; write `$2.49/h`");
   EXPECT_EQ(error("450 GB", Dimension::kBandwidth), "has the wrong unit `GB`");
-  EXPECT_EQ(help("450 GB", Dimension::kBandwidth), "a bandwidth is written like `450 GB/s`");
-  EXPECT_EQ(help("400 gb/s", Dimension::kBandwidth), "did you mean `GB/s` or `Gb/s`?");
+  EXPECT_EQ(help("450 GB", Dimension::kBandwidth), "did you mean `450 GB/s`?");
+  EXPECT_EQ(help("400 gb/s", Dimension::kBandwidth), "did you mean `400 GB/s` or `400 Gb/s`?");
   EXPECT_EQ(error("5 k", Dimension::kBytes), "has the wrong unit `k`");
   for (const char* text : {"x", "nan", "8 W", "1e999", "1:x", "0.5.5"}) {
     const auto number = parse_quantity(text, Dimension::kNumber);
@@ -79,6 +81,27 @@ TEST(Scalar, MissingAndWrongUnits) {
             std::string::npos);
   EXPECT_EQ(help("many", Dimension::kNumber), "write one, as in `8` or `1.5e12`");
   EXPECT_EQ(error("5/h", Dimension::kDollarRate), "has the wrong unit `/h`");
+}
+
+// What is advised is the figure that was meant, not the same digits of another unit.
+TEST(Scalar, AdviceIsNotWrongByAFactor) {
+  EXPECT_EQ(help("400G", Dimension::kBandwidth), "did you mean `400 GB/s` or `400 Gb/s`?");
+  EXPECT_EQ(help("400g", Dimension::kBandwidth), "did you mean `400 GB/s` or `400 Gb/s`?");
+  EXPECT_EQ(help("2T", Dimension::kBytes), "did you mean `2 TB`?");
+  EXPECT_EQ(help("2Ti", Dimension::kBytes), "did you mean `2 TiB`?");
+  EXPECT_EQ(help("5 m", Dimension::kSeconds), "did you mean `5 ms` or `5 min`?");
+  EXPECT_EQ(help("989 T", Dimension::kFlopRate), "did you mean `989 TFLOPS`?");
+  EXPECT_EQ(help("300 hp", Dimension::kWatts), "a power is written like `10 W`");
+  EXPECT_EQ(help("77 F", Dimension::kNumber), "temperatures are in degrees Celsius: `25`");
+  EXPECT_EQ(help("77 \xC2\xB0"
+                 "F",
+                 Dimension::kNumber),
+            "temperatures are in degrees Celsius: `25`");
+  EXPECT_EQ(help("25 C", Dimension::kNumber), "leave the unit out: `25`");
+  EXPECT_EQ(help("300 lb", Dimension::kNumber),
+            "write a number alone, in the key's own unit (docs/reference/yaml.md)");
+  EXPECT_EQ(parse_whole("4M").error().help, "write 4000000");
+  EXPECT_EQ(parse_whole("1.5 million").error().help, "write 1500000");
 }
 
 TEST(Scalar, NotNumbers) {

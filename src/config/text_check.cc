@@ -38,7 +38,7 @@ std::optional<Diagnostic> check_characters(const Source& source) {
   for (size_t i = 0; i < text.size();) {
     const unsigned char c = static_cast<unsigned char>(text[i]);
     if (c == 0) {
-      return problem_at({&source}, "a NUL byte: this is not a text file",
+      return problem_at({&source, i}, "a NUL byte: this is not a text file",
                         "YAML is expected; UTF-16 must be saved as UTF-8");
     }
     if ((c < 0x20 && c != '\t' && c != '\n' && c != '\r') || c == 0x7F) {

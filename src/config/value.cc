@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 namespace assay {
 namespace {
 
@@ -81,6 +83,17 @@ Diagnostic problem_at(const Mark& mark, std::string message, std::string help) {
   std::replace(line.begin(), line.end(), '\t', ' ');
   d.source_line = sanitize(line, kLongestLine);
   return d;
+}
+
+bool list_is_full(Diagnostics& problems) {
+  constexpr size_t kMaxProblems = 100;
+  if (problems.size() < kMaxProblems) return false;
+  if (problems.size() == kMaxProblems) {
+    problems.push_back(problem_at(
+        {}, fmt::format("more than {} problems: the others are not listed", kMaxProblems),
+        "mend these first; is it the right file?"));
+  }
+  return true;
 }
 
 }  // namespace assay

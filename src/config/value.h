@@ -70,4 +70,8 @@ Value scalar_value(std::string text, const Mark&);
 // A diagnostic at a mark, with the source line for the caret.
 Diagnostic problem_at(const Mark&, std::string message, std::string help = "");
 
+// Whether no further problem belongs on the list: more than a hundred help nobody, and hostile
+// files have thousands. The list says once that it stops.
+bool list_is_full(Diagnostics&);
+
 }  // namespace assay

@@ -201,12 +201,11 @@ class Builder {
 
   bool take_key(Open& top, const Value& value) {
     if (!value.is_scalar()) return fail(value.at, "a key is missing before `:`");
-    constexpr size_t kMaxProblems = 100;
     top.has_key = true;
     top.pending.key = value.text;
     top.pending.key_at = value.at;
     top.duplicate = !top.keys.insert(value.text).second;
-    if (top.duplicate && problems_.size() < kMaxProblems) {
+    if (top.duplicate && !list_is_full(problems_)) {
       problems_.push_back(problem_at(
           value.at, fmt::format("duplicate key `{}`{}", sanitize(value.text, 60), parent_name()),
           "keep one of the two"));

@@ -91,7 +91,10 @@ TEST(Yaml, RefusesWhatADescriptionNeverNeeds) {
 }
 
 TEST(Yaml, BinaryAndBadEncoding) {
-  EXPECT_EQ(Parsed(std::string("a: \0", 4)).error(), "a NUL byte: this is not a text file");
+  const Parsed nul(std::string("a: 1\nb: \0", 9));
+  EXPECT_EQ(nul.error(), "a NUL byte: this is not a text file");
+  EXPECT_EQ(nul.problems[0].at.line, 2);
+  EXPECT_EQ(nul.problems[0].at.column, 4);
   EXPECT_EQ(Parsed("a: \xFF\n").error(), "byte 0xff is not valid UTF-8");
   EXPECT_EQ(Parsed("a: \xC0\x80\n").error(), "byte 0xc0 is not valid UTF-8");
   EXPECT_EQ(Parsed("a: \xED\xA0\x80\n").error(), "byte 0xed is not valid UTF-8");

@@ -398,7 +398,7 @@ Waste unfused_attention(const StepGraph& g, const Trace& t, const KernelTable& t
   const bool priced = size.known() && d.accelerator != nullptr;
   if (priced) {
     AttentionShape shape;
-    shape.heads = shape.kv_heads = size.sequences_heads;
+    shape.heads = size.sequences_heads;
     shape.qk_dim = shape.v_dim = static_cast<double>(size.head);
     shape.queries = static_cast<double>(size.queries);
     shape.keys = static_cast<double>(size.keys);

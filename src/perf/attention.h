@@ -9,9 +9,8 @@ namespace assay {
 
 struct AttentionShape {
   int64_t batch = 1;
-  int64_t heads = 1;     // on this rank
-  int64_t kv_heads = 1;  // on this rank
-  double qk_dim = 128;   // head size of queries and keys
+  int64_t heads = 1;    // on this rank
+  double qk_dim = 128;  // head size of queries and keys
   double v_dim = 128;
   double documents = 1;  // packed into each sequence, of one size; fused kernels only
   double queries = 0;    // tokens per document on this rank

@@ -36,7 +36,6 @@ Errors errors(const char* file, AttentionKernel kernel) {
     AttentionShape s;
     s.batch = static_cast<int64_t>(number("batch"));
     s.heads = static_cast<int64_t>(number("heads"));
-    s.kv_heads = static_cast<int64_t>(number("kv_heads"));
     s.qk_dim = s.v_dim = number("head_dim");
     s.queries = s.keys = number("seq");
     s.causal = number("causal") > 0;
@@ -72,7 +71,7 @@ TEST(Attention, WideHeadsOfTheVendorsKernel) {
     };
     AttentionShape s;
     s.batch = static_cast<int64_t>(number("batch"));
-    s.heads = s.kv_heads = static_cast<int64_t>(number("heads"));
+    s.heads = static_cast<int64_t>(number("heads"));
     s.qk_dim = number("qk_dim"), s.v_dim = number("v_dim");
     s.queries = s.keys = number("seq");
     const AttentionTime t = attention_time(s, AttentionKernel::kVendor, h200, kernels);
@@ -100,7 +99,6 @@ TEST(Attention, PackedDocuments) {
     };
     AttentionShape s;
     s.heads = static_cast<int64_t>(number("heads"));
-    s.kv_heads = static_cast<int64_t>(number("kv_heads"));
     s.qk_dim = s.v_dim = number("dim");
     s.queries = s.keys = number("document");
     s.documents = number("tokens") / number("document");
@@ -160,7 +158,7 @@ TEST(Attention, MaskHalvesTheWorkAndLongerIsSlower) {
   const Accelerator& h100 = *find_accelerator(known, "h100");
   const Kernels& kernels = *find_kernels(known, h100.architecture);
   AttentionShape s;
-  s.batch = 2, s.heads = s.kv_heads = 32, s.queries = s.keys = 4096;
+  s.batch = 2, s.heads = 32, s.queries = s.keys = 4096;
   const AttentionTime causal = attention_time(s, AttentionKernel::kVendor, h100, kernels);
   s.causal = false;
   const AttentionTime full = attention_time(s, AttentionKernel::kVendor, h100, kernels);
@@ -180,7 +178,7 @@ TEST(Attention, RingOfShorterBlocks) {
   const Accelerator& h100 = *find_accelerator(known, "h100");
   const Kernels& kernels = *find_kernels(known, h100.architecture);
   AttentionShape s;
-  s.heads = s.kv_heads = 32, s.queries = 2048, s.keys = 8192;
+  s.heads = 32, s.queries = 2048, s.keys = 8192;
   const AttentionTime whole = attention_time(s, AttentionKernel::kVendor, h100, kernels);
   const double half = kernels.attention_vendor_half;
   const double waves = 2048.0 / 128 * 32 / static_cast<double>(h100.compute_units);

@@ -311,9 +311,7 @@ Links resolve_links(const Cluster& cluster, const CollectiveParams& scaleup,
   links.node_accelerators = cluster.node.accelerators;
   links.nic = cluster.node.nic_bandwidth;
   links.node_nics = links.nic * static_cast<double>(cluster.node.nics);
-  links.fabric = f.kind;
   if (f.kind == FabricKind::kNone || links.node_nics.v <= 0) {
-    links.fabric = FabricKind::kTcp;
     links.node_nics = links.nic = kFloorNics;
   }
   links.oversubscription = f.oversubscription;

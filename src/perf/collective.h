@@ -34,7 +34,6 @@ struct Links {
   int64_t node_accelerators = 8;
   Bandwidth node_nics;  // nominal, one direction, all NICs of one node; zero: kFloorNics is used
   Bandwidth nic;        // nominal, one NIC; zero: node_nics / node_accelerators
-  FabricKind fabric = FabricKind::kInfiniband;
   double oversubscription = 1;
   int64_t nodes_per_leaf = 32;
   bool in_switch_reduction = false;

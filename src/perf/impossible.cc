@@ -1,10 +1,12 @@
 // Why a plan cannot run at all. Memory is another matter: a possible plan may still not fit.
 #include <algorithm>
+#include <span>
 #include <string>
 
 #include <fmt/format.h>
 
 #include "world/model_size.h"
+#include "world/rules.h"
 
 #include "perf/memory.h"
 #include "perf/predict.h"
@@ -122,12 +124,25 @@ Verdict experts_divided(const Setting& s, const Plan& p) {
   return std::nullopt;
 }
 
-// Every other rule of sizes needs whole replicas.
+// The degree to change: the first that does not fit alone, else the largest. One of 1, which nobody
+// stated, is not to blame.
+std::string degree_to_blame(const Plan& p, int64_t accelerators) {
+  const std::pair<const char*, int64_t> degrees[] = {
+      {"plan.tp", p.tp}, {"plan.pp", p.pp}, {"plan.cp", p.cp}};
+  const std::pair<const char*, int64_t>* largest = degrees;
+  for (const auto& degree : degrees) {
+    if (degree.second < 1 || accelerators % degree.second != 0) return degree.first;
+    if (degree.second > largest->second) largest = &degree;
+  }
+  return largest->first;
+}
+
+// Rules of the ranks need whole replicas.
 Verdict whole_replicas(const Setting& s, const Plan& p) {
   const int64_t n = s.accelerators;
   const int64_t used = p.tp * p.pp * p.cp;
   if (n >= 1 && used >= 1 && n % used == 0) return std::nullopt;
-  return Impossible{"plan.tp",
+  return Impossible{degree_to_blame(p, n),
                     fmt::format("tp {} x pp {} x cp {} = {} does not divide {} accelerators", p.tp,
                                 p.pp, p.cp, used, n),
                     "choose degrees whose product divides the number of accelerators"};
@@ -137,11 +152,13 @@ int64_t replicas(const Setting& s, const Plan& p) { return s.accelerators / (p.t
 
 Verdict stated_replicas(const Setting& s, const Plan& p) {
   const int64_t dp = replicas(s, p);
-  if (p.dp <= 0 || p.dp == dp) return std::nullopt;
-  return Impossible{"plan.dp",
-                    fmt::format("dp {} with tp {} pp {} cp {} is not {} accelerators", p.dp, p.tp,
-                                p.pp, p.cp, s.accelerators),
-                    fmt::format("leave plan.dp out, or set it to {}", dp)};
+  const bool whole = dp * p.tp * p.pp * p.cp == s.accelerators;
+  if (p.dp <= 0 || (whole && p.dp == dp)) return std::nullopt;
+  return Impossible{
+      "plan.dp",
+      fmt::format("dp {} with tp {} pp {} cp {} is not {} accelerators", p.dp, p.tp, p.pp, p.cp,
+                  s.accelerators),
+      whole ? fmt::format("leave plan.dp out, or set it to {}", dp) : "leave plan.dp out"};
 }
 
 Verdict experts_among_ranks(const Setting& s, const Plan& p) {
@@ -190,14 +207,45 @@ Verdict whole_rounds(const Setting& s, const Plan& p) {
                     "set plan.vpp to 1, or change plan.micro_batch or workload.global_batch"};
 }
 
+// As batch_divided, of a micro-batch alone, for plans of which nobody knows how many replicas they
+// have.
+Verdict batch_of_micro_batches(const Setting& s, const Plan& p) {
+  const int64_t batch = s.workload.global_batch;
+  if (p.micro_batch >= 1 && batch % p.micro_batch == 0) return std::nullopt;
+  return Impossible{
+      "plan.micro_batch",
+      fmt::format("global batch {} is not a multiple of micro-batch {}", batch, p.micro_batch),
+      divisors(batch, 256)};
+}
+
 Verdict sequence_divided(const Setting& s, const Plan& p) {
   if (s.workload.seq % p.cp == 0) return std::nullopt;
   return Impossible{"plan.cp", fmt::format("cp {} does not divide {} tokens", p.cp, s.workload.seq),
                     divisors(s.workload.seq, 256)};
 }
 
-constexpr Rule kSizeRules[] = {stated_replicas, experts_among_ranks, copies_divided,
-                               batch_divided,   whole_rounds,        sequence_divided};
+// Each tensor parallel rank holds as many of a sequence's tokens between the blocks.
+Verdict sequence_shared(const Setting& s, const Plan& p) {
+  const int64_t seq = s.workload.seq, ranks = p.tp * p.cp;
+  // Whoever does not divide it among contexts is told that.
+  if (seq % p.cp != 0 || shares_sequence(s.workload, s.stack, p)) return std::nullopt;
+  return Impossible{
+      "plan.sequence_parallel",
+      fmt::format("tp {} x cp {} does not divide the {} tokens of a sequence", p.tp, p.cp, seq),
+      fmt::format("set it to false, or workload.seq to {}", (seq / ranks + 1) * ranks)};
+}
+
+// Below ZeRO-3 every rank uses its weights where they lie.
+Verdict offload_of_shards(const Setting&, const Plan& p) {
+  if (p.offload_parameters <= 0 || p.zero >= 3) return std::nullopt;
+  return Impossible{
+      "plan.offload_parameters",
+      fmt::format("weights that are not sharded (zero {}) cannot be kept on the host", p.zero),
+      "set plan.zero to 3, or plan.offload_parameters to 0"};
+}
+
+constexpr Rule kRankRules[] = {experts_among_ranks, copies_divided, batch_divided, whole_rounds};
+constexpr Rule kSizeRules[] = {sequence_divided, sequence_shared, offload_of_shards};
 constexpr Rule kModelRules[] = {heads_divided,        mixer_heads_divided, key_values_shared,
                                 enough_heads,         enough_layers,       stated_ends,
                                 interleaved_pipeline, experts_divided};
@@ -206,11 +254,13 @@ constexpr Rule kModelRules[] = {heads_divided,        mixer_heads_divided, key_v
 
 std::optional<Impossible> Predictor::impossible(const Plan& p) const {
   if (Verdict v = whole_replicas(setting(), p)) return v;
-  for (const Rule rule : kSizeRules) {
-    if (Verdict v = rule(setting(), p)) return v;
-  }
-  for (const Rule rule : kModelRules) {
-    if (Verdict v = rule(setting(), p)) return v;
+  if (Verdict v = stated_replicas(setting(), p)) return v;
+  for (const std::span<const Rule> rules :
+       {std::span<const Rule>(kRankRules), std::span<const Rule>(kSizeRules),
+        std::span<const Rule>(kModelRules)}) {
+    for (const Rule rule : rules) {
+      if (Verdict v = rule(setting(), p)) return v;
+    }
   }
   return std::nullopt;
 }
@@ -221,9 +271,14 @@ std::vector<Impossible> Predictor::all_impossible(const Plan& p) const {
     if (v) all.push_back(std::move(*v));
     return v.has_value();
   };
-  if (!add(whole_replicas(setting(), p))) {
-    for (const Rule rule : kSizeRules) add(rule(setting(), p));
+  const bool broken = add(whole_replicas(setting(), p));
+  add(stated_replicas(setting(), p));
+  if (broken) {
+    add(batch_of_micro_batches(setting(), p));
+  } else {
+    for (const Rule rule : kRankRules) add(rule(setting(), p));
   }
+  for (const Rule rule : kSizeRules) add(rule(setting(), p));
   for (const Rule rule : kModelRules) add(rule(setting(), p));
   return all;
 }

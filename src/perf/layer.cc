@@ -60,7 +60,6 @@ void attention_core(const Rank& r, LayerCost& c, const HeadSizes& z, double tp) 
   AttentionShape shape;
   shape.batch = r.p.micro_batch;
   shape.heads = whole(z.heads / tp);
-  shape.kv_heads = whole(z.kv_heads / tp);
   shape.qk_dim = z.qk_dim;
   shape.v_dim = z.v_dim;
   // A fused kernel runs each packed document alone; an unfused one runs the sequence and masks.
@@ -397,8 +396,10 @@ LayerCost head_cost(const Rank& r) {
   LayerCost c;
   const double h = static_cast<double>(m.hidden);
   const double v = own_vocab(r);
+  const double e = static_cast<double>(embedding_width(m));
   const double asked = asked_positions(r);
-  linear(r, c, asked, v, h, 1, unquantised(r.p.precision));
+  linear(r, c, asked, v, e, 1, unquantised(r.p.precision));
+  if (e != h) linear(r, c, asked, e, h, 1, unquantised(r.p.precision));
   const double logits = asked * v;
   const double half = r.s.stack.loss_traffic * (r.p.compiled ? r.s.stack.loss_compiled : 1) / 2;
   c.forward.memory += Bytes(logits * half) / streaming(r.s);  // larger than any cache
@@ -411,7 +412,7 @@ LayerCost head_cost(const Rank& r) {
   const double held = st.logits_whole ? asked * static_cast<double>(m.vocab) : logits;
   c.working = Bytes(held * each + r.tokens * h * r.word);
   c.kept = Bytes(held * std::min(each, r.word));
-  c.parameters = h * v;
+  c.parameters = e * v + embedding_projection(m);
   c.forward.launches = kHeadLaunches * r.launches;
   c.backward.launches = kHeadLaunches * r.launches;
   if (r.l.tp > 1) {
@@ -428,7 +429,9 @@ LayerCost embedding_cost(const Rank& r) {
   const double h = static_cast<double>(m.hidden);
   stream(r, c, r.tokens * h * 2 * r.word, r.frozen ? 0 : r.tokens * h * 4 * r.word);
   const double positions = m.learned_positions ? static_cast<double>(m.max_positions) : 0;
-  c.parameters = h * (own_vocab(r) + positions);
+  const double e = static_cast<double>(embedding_width(m));
+  if (e != h) linear(r, c, r.tokens, h, e, 1, unquantised(r.p.precision));
+  c.parameters = e * own_vocab(r) + h * positions + embedding_projection(m);
   c.saved = Bytes(r.own * h * std::max(r.word, r.s.stack.residual_bytes));
   c.forward.launches = 4 * r.launches;
   c.backward.launches = 4 * r.launches;
@@ -488,10 +491,6 @@ LayerCost plain_layer(Rank& r, bool experts) {
 }
 
 }  // namespace
-
-bool is_moe_layer(const Model& m, int64_t i) {
-  return m.experts > 0 && i >= m.dense_layers && (i - m.dense_layers) % m.moe_every == 0;
-}
 
 MicrobatchCost plain_cost(const Setting& s, const Plan& p, const Layout& l, const Links& links,
                           std::vector<OpRecord>* record) {

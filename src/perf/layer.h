@@ -93,8 +93,6 @@ MicrobatchCost with_recompute(const Stack&, const Plan&, const MicrobatchCost& p
 MicrobatchCost microbatch_cost(const Setting&, const Plan&, const Layout&, const Links&,
                                std::vector<OpRecord>* record = nullptr);
 
-// True when layer `i` has experts.
-bool is_moe_layer(const Model&, int64_t i);
 // Head sizes with the defaults resolved.
 double head_dim(const Model&);
 

@@ -526,6 +526,11 @@ TEST(Memory, GradientsAreZeroAtTheLossUnlessTheyStay) {
   EXPECT_GT(use(s, p).gradients.v, 0);
 }
 
+// Layer by layer, what the closed form counts.
+bool is_moe_layer(const Model& m, int64_t i) {
+  return m.experts > 0 && i >= m.dense_layers && (i - m.dense_layers) % m.moe_every == 0;
+}
+
 TEST(Memory, ExpertLayersOfAStageAreCountedInClosedForm) {
   Model m;
   m.experts = 8;

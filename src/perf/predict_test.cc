@@ -1,5 +1,5 @@
 // Properties that hold for every prediction, whatever the constants: accounts add up, more
-// bandwidth is never slower, a faster device is never slower, what is impossible says why.
+// bandwidth is never slower, a faster device is never slower.
 #include "perf/predict.h"
 
 #include <cmath>
@@ -310,51 +310,6 @@ TEST_F(Everywhere, TheCacheChangesNothing) {
       EXPECT_EQ(a.memory.reserved, b.memory.reserved);
     }
   }
-}
-
-TEST(Impossible, SaysWhatAndHowToMendIt) {
-  const Setting s = setting("llama-3.1-70b", "h100-1024", "megatron-core", 256, 8192, 512);
-  const auto why = [&](auto change) {
-    Plan p = s.stack.defaults;
-    change(p);
-    const auto verdict = Predictor(s).impossible(p);
-    return verdict ? verdict->setting : std::string();
-  };
-  EXPECT_EQ(why([](Plan& p) { p.tp = 3; }), "plan.tp");
-  EXPECT_EQ(why([](Plan& p) { p.tp = 128; }), "plan.tp");
-  EXPECT_EQ(why([](Plan& p) { p.micro_batch = 3; }), "plan.micro_batch");
-  EXPECT_EQ(why([](Plan& p) { p.pp = 128; }), "plan.pp");
-  EXPECT_EQ(why([](Plan& p) { p.vpp = 2; }), "plan.vpp");
-  EXPECT_EQ(why([](Plan& p) { p.ep = 2; }), "plan.ep");
-  EXPECT_EQ(why([](Plan& p) { p.dp = 7; }), "plan.dp");
-  EXPECT_EQ(why([](Plan& p) { p.schedule = Schedule::kInterleaved; }), "plan.schedule");
-  EXPECT_EQ(why([](Plan& p) { p.schedule = Schedule::kInterleaved, p.pp = 4; }), "plan.schedule");
-  const auto chunks = [](Plan& p) { p.schedule = Schedule::kInterleaved, p.pp = 4, p.vpp = 2; };
-  EXPECT_EQ(why(chunks), "");
-  Plan wrong = s.stack.defaults;
-  wrong.vpp = wrong.ep = 2;
-  wrong.micro_batch = 3;
-  std::vector<std::string> settings;
-  for (const Impossible& i : Predictor(s).all_impossible(wrong)) settings.push_back(i.setting);
-  EXPECT_EQ(settings, (std::vector<std::string>{"plan.micro_batch", "plan.vpp", "plan.ep"}));
-  EXPECT_EQ(Predictor(s).impossible(wrong)->setting, settings.front());
-}
-
-TEST(Impossible, ShardingGroupsDivideTheRanks) {
-  const Setting s = setting("llama-3.1-8b", "h100-64", "megatron-core", 64, 8192, 512);
-  const auto fix = [&](int64_t group, int64_t cp) {
-    Plan p = s.stack.defaults;
-    p.sharding_group = group;
-    p.cp = cp;
-    const auto verdict = Predictor(s).impossible(p);
-    EXPECT_TRUE(!verdict || verdict->setting == "plan.sharding_group");
-    return verdict ? verdict->fix : std::string();
-  };
-  for (const int64_t good : {0, 1, 8, 64}) EXPECT_EQ(fix(good, 1), "") << good;
-  EXPECT_EQ(fix(3, 1), "set it to 2 or 4, or leave it out for all of them");
-  EXPECT_EQ(fix(63, 1), "set it to 32 or 64, or leave it out for all of them");
-  EXPECT_EQ(fix(100, 1), "set it to 64, or leave it out for all of them");
-  EXPECT_EQ(fix(64, 2), "");  // ranks of a context share the weights, too
 }
 
 // A search finds the place where a model is most wrong: the best A100 run ever measured is 62.7 %.

@@ -194,7 +194,6 @@ TEST(PublishedKernels, Attention) {
     AttentionShape shape;
     shape.batch = t.whole(row, "batch");
     shape.heads = t.whole(row, "heads");
-    shape.kv_heads = t.whole(row, "kv_heads");
     shape.qk_dim = t.number(row, "qk_dim");
     shape.v_dim = t.number(row, "v_dim");
     shape.queries = shape.keys = t.number(row, "seq");

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include <fmt/format.h>
+
 #include "plan/cost.h"
 
 #include "perf/range.h"
@@ -136,6 +138,18 @@ void join_neighbourhoods(std::vector<Candidate>& sorted) {
   sorted = std::move(kept);
 }
 
+// A stated micro-batch that divides the batch with no number of replicas: the one of the plan that
+// was tried first is not the reason.
+void blame_micro_batch(const Setting& s, const Plan& base, const std::set<std::string>& stated,
+                       Impossible& why) {
+  const int64_t batch = s.workload.global_batch, size = base.micro_batch;
+  if (stated.count("micro_batch") == 0 || size < 1 || batch % size == 0) return;
+  if (why.setting != "plan.micro_batch") return;
+  why.reason = fmt::format("global batch {} is not a multiple of micro-batch {}", batch, size);
+  why.fix = fmt::format("set plan.micro_batch to a divisor of {}, or workload.global_batch to {}",
+                        batch, (batch / size + 1) * size);
+}
+
 }  // namespace
 
 Seconds cautious(const Prediction& p) {
@@ -159,6 +173,8 @@ SearchResult search(Predictor& predictor, const Plan& base, const std::set<std::
   SearchResult result = walk.finish();
   join_neighbourhoods(result.neighbours);
   if (result.possible == 0 && !result.impossible) result.impossible = predictor.impossible(base);
+  if (result.possible == 0 && result.impossible)
+    blame_micro_batch(predictor.setting(), base, stated, *result.impossible);
   return result;
 }
 

@@ -157,6 +157,26 @@ TEST(Search, LeversAreFasterFitAndSorted) {
   }
 }
 
+TEST(Search, TurnsOffWhatASequenceDoesNotAllow) {
+  const Description d = described({"llama-3.1-70b", "h100-1024"}, {"workload.seq=4097"});
+  Predictor predictor(d.setting);
+  const SearchResult r = search(predictor, d.plan, d.plan_keys);
+  ASSERT_TRUE(r.found());
+  for (const Candidate& c : r.top) EXPECT_FALSE(c.plan.tp > 1 && c.plan.sequence_parallel);
+}
+
+// Replicas are searched for, so none of their numbers is the reason.
+TEST(Search, AMicroBatchThatNeverFitsIsBlamedAlone) {
+  const Description d = described({"llama-3.1-70b", "h100-1024"}, {"plan.micro_batch=3"});
+  Predictor predictor(d.setting);
+  const SearchResult r = search(predictor, d.plan, d.plan_keys);
+  ASSERT_TRUE(r.impossible);
+  EXPECT_EQ(r.impossible->setting, "plan.micro_batch");
+  EXPECT_EQ(r.impossible->reason, "global batch 1024 is not a multiple of micro-batch 3");
+  EXPECT_EQ(r.impossible->fix,
+            "set plan.micro_batch to a divisor of 1024, or workload.global_batch to 1026");
+}
+
 TEST(Search, StatedPlansArePredictedNotSearched) {
   const Description d = described({"llama-3.1-70b", "h100-128"}, {});
   const Plan plan;

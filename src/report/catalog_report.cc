@@ -9,6 +9,7 @@
 #include "plan/leaves.h"
 #include "plan/words.h"
 #include "report/result_json.h"
+#include "world/names.h"
 
 namespace assay {
 namespace {
@@ -227,17 +228,22 @@ Json entry_json(const Catalog& c, const std::string& kind, const T& entry) {
   return j;
 }
 
-// Calls visit(kind, entry) for every entry that goes by this name.
+// Calls visit(kind, entry) for every entry of that name, in any spelling; where there is none, for
+// those that go by it as well: the names that any command takes.
 template <class Visit>
-void for_each_named(const Catalog& c, const std::string& name, Visit&& visit) {
-  const Accelerator* alias = find_accelerator(c, name);
-  const Model* model = find_model(c, name);
-  for_each_kind(c, [&](const char* kind, const auto& entries) {
-    for (const auto& entry : entries) {
-      const void* at = &entry;
-      if (entry.name == name || at == alias || at == model) visit(kind, entry);
-    }
-  });
+void for_each_named(const Catalog& c, const CatalogName& wanted, Visit&& visit) {
+  bool found = false;
+  for (const bool own : {true, false}) {
+    for_each_kind(c, [&](const char* kind, const auto& entries) {
+      using T = typename std::remove_cvref_t<decltype(entries)>::value_type;
+      if (!wanted.kind.empty() && wanted.kind != kind) return;
+      const T* entry = own ? find_own_name<T>(c, wanted.name) : find_entry<T>(c, wanted.name);
+      if (entry == nullptr) return;
+      found = true;
+      visit(kind, *entry);
+    });
+    if (found) return;
+  }
 }
 
 }  // namespace
@@ -250,9 +256,10 @@ const std::vector<std::string>& catalog_kinds() {
   return kinds;
 }
 
-std::vector<std::string> catalog_names(const Catalog& c) {
+std::vector<std::string> catalog_names(const Catalog& c, const std::string& kind) {
   std::vector<std::string> names;
-  for_each_kind(c, [&names](const char*, const auto& entries) {
+  for_each_kind(c, [&](const char* of, const auto& entries) {
+    if (!kind.empty() && kind != of) return;
     for (const auto& entry : entries) names.push_back(entry.name);
   });
   return names;
@@ -284,7 +291,7 @@ std::string catalog_list_json(const Catalog& c, const std::string& kind, const S
   return print(doc);
 }
 
-std::string catalog_show_text(const Catalog& c, const std::string& name, const Style& style) {
+std::string catalog_show_text(const Catalog& c, const CatalogName& name, const Style& style) {
   std::string out;
   for_each_named(c, name, [&](const char* kind, const auto& entry) {
     out += entry_text(c, kind, entry, style);
@@ -295,7 +302,7 @@ std::string catalog_show_text(const Catalog& c, const std::string& name, const S
   return out;
 }
 
-std::string catalog_show_json(const Catalog& c, const std::string& name, const Stamp& stamp) {
+std::string catalog_show_json(const Catalog& c, const CatalogName& name, const Stamp& stamp) {
   Json entries = Json::array();
   for_each_named(c, name, [&](const char* kind, const auto& entry) {
     entries.push_back(entry_json(c, kind, entry));

@@ -13,10 +13,15 @@ const std::vector<std::string>& catalog_kinds();
 std::string catalog_list_text(const Catalog&, const std::string& kind, const Style&);
 std::string catalog_list_json(const Catalog&, const std::string& kind, const Stamp&);
 
-// Every entry of that name; empty where there is none.
-std::string catalog_show_text(const Catalog&, const std::string& name, const Style&);
-std::string catalog_show_json(const Catalog&, const std::string& name, const Stamp&);
+// What somebody wants to see; of any kind where none is said.
+struct CatalogName {
+  std::string kind, name;
+};
+// Every entry of that name; where there is none, those with that alias; empty where nothing is.
+std::string catalog_show_text(const Catalog&, const CatalogName&, const Style&);
+std::string catalog_show_json(const Catalog&, const CatalogName&, const Stamp&);
 
-std::vector<std::string> catalog_names(const Catalog&);
+// All kinds where `kind` is empty.
+std::vector<std::string> catalog_names(const Catalog&, const std::string& kind = "");
 
 }  // namespace assay

@@ -124,8 +124,27 @@ TEST(Reports, NoLineIsWiderThanTheScreen) {
       expect_narrow(explain_text(explain_figure(a, figure, catalog()), figure, "", style, kStamp),
                     width);
     }
-    expect_narrow(catalog_show_text(catalog(), "h100-sxm5-80gb", style), width);
+    expect_narrow(catalog_show_text(catalog(), {"", "h100-sxm5-80gb"}, style), width);
   }
+}
+
+// Whatever a command takes as a name can be shown by it.
+TEST(CatalogReport, ShowsWhatCommandsTake) {
+  const auto shown = [](const char* kind, const char* name) {
+    const std::string text = catalog_show_text(catalog(), {kind, name}, Style{});
+    return text.substr(0, text.find(')') + 1);
+  };
+  EXPECT_EQ(shown("", "NeMo"), "megatron-core  (stacks)");
+  EXPECT_EQ(shown("", "fsdp2"), "pytorch-fsdp2  (stacks)");
+  EXPECT_EQ(shown("", "MaxText"), "maxtext  (stacks)");
+  EXPECT_EQ(shown("", "DGX-H100"), "dgx-h100  (nodes)");
+  EXPECT_EQ(shown("", "H100-1024"), "h100-1024  (clusters)");
+  EXPECT_NE(shown("", "p5.48xlarge").find("(nodes)"), std::string::npos);
+  EXPECT_EQ(shown("", "gpt-neox"), "gpt-neox  (stacks)");
+  EXPECT_EQ(shown("models", "gpt-neox"), "gpt-neox-20b  (models)");
+  EXPECT_EQ(shown("accelerators", "gaudi"), "gaudi1-32gb  (accelerators)");
+  EXPECT_EQ(shown("stacks", "gaudi"), "gaudi  (stacks)");
+  EXPECT_EQ(shown("nodes", "gpt-neox"), "");
 }
 
 TEST(PlanReport, LedgerOfTheScreenSumsToTheStep) {

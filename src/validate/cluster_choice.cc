@@ -440,20 +440,23 @@ const Accelerator* choose_accelerator(const Run& run, const Catalog& catalog) {
 }
 
 // `NVIDIA Hopper, 80 GB`: the part of a named architecture with that memory, or else the one that
-// draws most, which is the one that clusters are built of.
+// draws most, which is the one that clusters are built of. A part that one system was given draws a
+// tenth more than its kind; another form draws at least half as much again.
 const Accelerator* usual_accelerator(const Run& run, const Catalog& catalog) {
   const std::string words = plain_words(run.gpu);
   if (says_any(words, kSeveral)) return nullptr;
+  constexpr double kOtherForm = 1.2;
   const Accelerator* best = nullptr;
+  const double stated = run.gpu_mem_gb.value_or(memory_named(words));
   const auto distance = [&](const Accelerator& a) {
-    return run.gpu_mem_gb ? std::abs(a.memory.v / 1e9 - *run.gpu_mem_gb) : 0.0;
+    return stated > 0 ? std::abs(a.memory.v / 1e9 - stated) : 0.0;
   };
   for (const Accelerator& a : catalog.accelerators) {
     if (a.architecture == kUnmeasured) continue;  // a word, not a name
     if (!says(words, trimmed_cell(plain_words(a.architecture)))) continue;
     if (best && best->architecture != a.architecture) return nullptr;  // names two
     if (!best || distance(a) < distance(*best) - 1 ||
-        (distance(a) < distance(*best) + 1 && a.tdp > best->tdp)) {
+        (distance(a) < distance(*best) + 1 && a.tdp > best->tdp * kOtherForm)) {
       best = &a;
     }
   }
@@ -511,7 +514,6 @@ Cluster choose_cluster(const Run& run, const Accelerator& accelerator, const Cat
   if (pcie_only(run.intra_link) && !accelerator.scaleup_link.starts_with("pcie")) {
     cluster.accelerator.scaleup_link = "pcie4";
     cluster.accelerator.scaleup_bandwidth = accelerator.pcie_bandwidth;
-    cluster.accelerator.peer_bandwidth = accelerator.pcie_bandwidth;
     cluster.accelerator.wiring = Wiring::kSwitch;
   }
   cluster.nodes = (ranks + per_node - 1) / per_node;

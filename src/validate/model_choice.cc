@@ -167,6 +167,15 @@ void fill_head_size(const Run& run, Model& m, std::vector<std::string>& assumed)
   }
 }
 
+// Few codes have the projection of an embedding that is narrower than its model; whose number of
+// parameters is that of a wide one has a wide one.
+void widen_embedding(const Run& run, Model& m) {
+  if (!run.params_b || m.embedding_dim == 0 || m.kind != ModelKind::kTransformer) return;
+  Model wide = m;
+  wide.embedding_dim = 0;
+  if (parameters_off(run, wide) < parameters_off(run, m)) m = wide;
+}
+
 }  // namespace
 
 tl::expected<Model, Refusal> choose_model(const Run& run, const Catalog& catalog,
@@ -215,6 +224,7 @@ tl::expected<Model, Refusal> choose_model(const Run& run, const Catalog& catalog
   if (!agrees) m.learned_positions = learns_positions(run, m);
   if (!agrees) m.rotary = !says_any(plain_words(run.model_name), {"bloom", "mpt", "t5", "mt5"});
   if (!agrees) fill_kv_heads(run, m, assumed);
+  widen_embedding(run, m);
   fill_head_size(run, m, assumed);
   if (m.kv_heads > m.heads || (m.kv_heads > 0 && m.heads % m.kv_heads != 0)) {
     return tl::unexpected(

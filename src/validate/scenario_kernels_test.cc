@@ -404,5 +404,17 @@ TEST(Scenario, MegatronUnderAutocast) {
   EXPECT_EQ(mapped(r).setting.stack.traffic, eight.traffic);
 }
 
+// Sailor's OPT-350M has no projection: 353 M parameters, not 331.
+TEST(Scenario, AnEmbeddingIsAsWideAsItsParametersSay) {
+  TrainingRun r = base();
+  r.model_name = "OPT-350M";
+  r.layers = 24, r.hidden = 1024, r.ffn = 4096, r.heads = r.kv_heads = 16, r.vocab = 50272;
+  r.params_b = 0.331;
+  EXPECT_EQ(mapped(r).setting.workload.model.embedding_dim, 512);
+  r.params_b = 0.353;
+  EXPECT_EQ(mapped(r).setting.workload.model.embedding_dim, 0);
+  EXPECT_EQ(mapped(r).setting.workload.model.head_dim, 0);
+}
+
 }  // namespace
 }  // namespace assay

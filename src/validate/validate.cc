@@ -34,6 +34,11 @@ bool repair(const Impossible& problem, const Setting& s, Plan& p) {
     }
     return false;
   }
+  // Where nothing is said of it, a stack shares sequences where it can.
+  if (problem.setting == "plan.sequence_parallel") {
+    p.sequence_parallel = false;
+    return true;
+  }
   if ((problem.setting == "plan.pp" || problem.setting == "plan.vpp") && p.vpp > 1) {
     p.vpp = p.pp > 1 ? std::max<int64_t>(1, m.layers / p.pp) : 1;
     if (p.vpp == 1 && p.schedule == Schedule::kInterleaved) p.schedule = Schedule::kOneFOneB;

@@ -25,7 +25,6 @@ struct Accelerator {
   int64_t compute_units = 1;  // SMs, CUs, or tensor cores' hosts: what a wave of tiles fills
   std::string scaleup_link;
   Bandwidth scaleup_bandwidth;  // one direction, one accelerator, all its scale-up links
-  Bandwidth peer_bandwidth;     // one direction between one pair; zero: the same as scale-up
   Bandwidth bridge_bandwidth;   // one direction of a bridge that joins two; zero: takes none
   Wiring wiring = Wiring::kSwitch;
   Bandwidth pcie_bandwidth;  // one direction to the host
@@ -55,7 +54,6 @@ void fields(T& a, V&& visit) {
   visit("scaleup_link", a.scaleup_link, kAny, "name of the scale-up link");
   visit("scaleup_bandwidth", a.scaleup_bandwidth, kNotNegative,
         "scale-up bandwidth, one direction");
-  visit("peer_bandwidth", a.peer_bandwidth, kNotNegative, "one direction between one pair");
   visit("bridge_bandwidth", a.bridge_bandwidth, kNotNegative,
         "one direction of an NVLink bridge that joins two, where a run says it has one");
   visit("wiring", a.wiring, kAny, "how a scale-up domain is wired");

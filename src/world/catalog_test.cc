@@ -49,6 +49,20 @@ TEST(Catalog, PartsFitTogether) {
   }
 }
 
+TEST(Catalog, PeaksAndLinksOfOnePartAgree) {
+  for (const Accelerator& a : catalog().accelerators) {
+    const bool over_pcie = a.scaleup_link.starts_with("pcie");
+    EXPECT_TRUE(!over_pcie || a.scaleup_bandwidth <= a.pcie_bandwidth) << a.name;
+    // GeForce parts add up 16-bit products in 32 bits at half the rate, but not 8-bit integers.
+    const bool half_rate = a.name.starts_with("rtx-") && a.architecture.ends_with("-half");
+    const double whole = half_rate && a.bf16.v > 0 ? a.int8 / a.bf16 : 4;
+    EXPECT_NEAR(whole, 4, 0.03) << a.name;
+    // Half the bits are at least twice the rate.
+    const bool narrow = a.vendor == "NVIDIA" && a.fp8.v > 0;
+    EXPECT_GT(narrow ? a.fp8 / a.bf16 : 2, 1.99) << a.name;
+  }
+}
+
 TEST(Catalog, AnySpelling) {
   const auto accelerator = [](const char* name) {
     const Accelerator* a = find_accelerator(catalog(), name);
@@ -66,6 +80,8 @@ TEST(Catalog, AnySpelling) {
   EXPECT_NE(accelerator("MI300X"), "");
   EXPECT_EQ(accelerator("AMD Instinct MI300X"), accelerator("mi300x"));
   EXPECT_NE(accelerator("Trn1-NeuronCore"), "");
+  EXPECT_EQ(accelerator("GB200-186GB (NVL72, per GPU)"), "gb200-186gb");
+  EXPECT_EQ(accelerator("GB300-288GB (NVL72, per GPU)"), "gb300-288gb");
   EXPECT_EQ(accelerator(""), "");
   EXPECT_EQ(accelerator("NVIDIA"), "");
   EXPECT_EQ(accelerator("H1000"), "");

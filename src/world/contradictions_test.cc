@@ -23,6 +23,28 @@ TEST(Describe, PrecisionIsOneThatTheAcceleratorHas) {
   EXPECT_TRUE(of({"llama-3.1-8b", "mi355x-1024"}, {"plan.precision=mxfp4"}));
 }
 
+// What a stack does where it can is left out where it cannot; what is stated stays, to be refused.
+TEST(Describe, SequencesThatRanksCannotShareAreNotShared) {
+  const std::vector<std::string> odd = {"plan.tp=4", "workload.seq=4097"};
+  const Described left_out = of({"llama-3.1-8b", "h100-64"}, odd);
+  ASSERT_TRUE(left_out) << render(left_out.error());
+  EXPECT_FALSE(left_out->plan.sequence_parallel);
+  EXPECT_TRUE(assumes(*left_out, "plan.sequence_parallel"));
+  const Described wished =
+      of({"llama-3.1-8b", "h100-64"}, {odd[0], odd[1], "plan.sequence_parallel=true"});
+  ASSERT_TRUE(wished);
+  EXPECT_TRUE(wished->plan.sequence_parallel);
+  EXPECT_TRUE(of({"llama-3.1-8b", "h100-64"}, {"plan.tp=4"})->plan.sequence_parallel);
+}
+
+// A part of several names is short for these, however near another is.
+TEST(Describe, AShortNameIsNotANearOne) {
+  const Described four = of({"llama-3.1-8b", "b200-1024"}, {"plan.precision=fp4"});
+  EXPECT_EQ(help(four), "did you mean `nvfp4` or `mxfp4`?");
+  const Described typo = of({"llama-3.1-8b", "b200-1024"}, {"plan.precision=bf6"});
+  EXPECT_EQ(help(typo), "did you mean `bf16`?");
+}
+
 // Neither of two settings that exclude each other is dropped in silence.
 TEST(Describe, AScheduleAndItsChunksAgree) {
   const auto with = [](std::vector<std::string> sets) {
@@ -42,6 +64,25 @@ TEST(Describe, AScheduleAndItsChunksAgree) {
   const Described chunks = with({"plan.vpp=2"});
   ASSERT_TRUE(chunks);
   EXPECT_EQ(chunks->plan.schedule, Schedule::kInterleaved);
+}
+
+// `gpt-neox` is a stack's name and an alias of a model, `gaudi` one of an accelerator.
+TEST(Describe, AnOwnNameWinsOverAnAlias) {
+  const Described neox = of({"llama-3.1-8b", "h100-64", "gpt-neox"});
+  ASSERT_TRUE(neox) << render(neox.error());
+  EXPECT_EQ(neox->stack_name, "gpt-neox");
+  const Described gaudi = of({"llama-3.1-8b", "gaudi2-256", "Gaudi"});
+  ASSERT_TRUE(gaudi) << render(gaudi.error());
+  EXPECT_EQ(gaudi->stack_name, "gaudi");
+  const Described model = of({"workload=gpt-neox", "cluster=h100", "stack=gpt-neox"});
+  ASSERT_TRUE(model) << render(model.error());
+  EXPECT_EQ(model->workload_name, "gpt-neox-20b");
+  EXPECT_EQ(model->setting.cluster.accelerator.name, "h100-sxm5-80gb");
+  EXPECT_EQ(model->stack_name, "gpt-neox");
+  const Described alone = of({"gpt-neox", "h100-64"});
+  EXPECT_EQ(error(alone), "no workload was given");
+  EXPECT_NE(help(alone).find("write `workload=gpt-neox`"), std::string::npos);
+  EXPECT_FALSE(of({"llama-3.1-8b", "h100-64", "stack=no-such"}));
 }
 
 TEST(Describe, AStackOfAnotherMakerIsAWarning) {

@@ -36,6 +36,7 @@ class Describer {
   void read_plan();
   void settle_schedule();
   void settle_precision();
+  void settle_sequence();
   // What no section can know alone.
   void check_together();
   void check_storage();
@@ -346,6 +347,7 @@ void Describer::read_plan() {
   }
   settle_schedule();
   settle_precision();
+  settle_sequence();
 }
 
 // Chunks of a stage are what interleaving is. Of two statements that exclude each other neither is
@@ -392,6 +394,19 @@ void Describer::settle_precision() {
       .add("plan.precision", std::string(name(plan.precision)), why);
 }
 
+// A stack shares sequences among tensor parallel ranks where that is possible; who states it wants
+// to hear that it is not.
+void Describer::settle_sequence() {
+  Plan& plan = result_.plan;
+  const Workload& w = result_.setting.workload;
+  const bool stated = inputs_.plan.value.find("sequence_parallel") != nullptr;
+  if (stated || !workload_known_ || shares_sequence(w, result_.setting.stack, plan)) return;
+  plan.sequence_parallel = false;
+  Assumptions(result_.assumed, result_.origins)
+      .add("plan.sequence_parallel", "false",
+           fmt::format("tp {} x cp {} does not divide {} tokens", plan.tp, plan.cp, w.seq));
+}
+
 // A setting that nothing would read is a mistake, not a wish.
 void check_effect(const Request& request, Inputs& inputs, Diagnostics& problems) {
   for (const std::string& set : request.sets) {
@@ -422,15 +437,19 @@ DescribeAttempt try_describe(const Request& request, const Catalog& catalog) {
   const bool all_read = !has_errors(problems);
   check_effect(request, inputs, problems);
   bool plannable = all_read && inputs.workload.given && inputs.cluster.given;
-  const auto missing = [&](const char* what, const char* help) {
-    if (all_read) problems.push_back(problem_at({}, what, help));
+  const auto missing = [&](const char* what, const Section& section, const char* usual) {
+    if (!all_read || section.given) return;
+    const std::string& name = section.passed_over;
+    problems.push_back(problem_at({}, fmt::format("no {} was given", what),
+                                  name.empty() ? usual
+                                               : fmt::format("`{0}` is read as another kind of "
+                                                             "thing; write `{1}={0}`",
+                                                             sanitize(name, 80), what)));
   };
-  if (request.needs_workload && !inputs.workload.given)
-    missing("no workload was given", "name a model, as in `llama-3.1-70b`, or give a file");
-  if (!inputs.cluster.given)
-    missing("no cluster was given", "name one, as in `h100-1024`, or give a file");
-  if (request.needs_site && !inputs.site.given)
-    missing("no site was given", "name one, as in `phoenix`, or give a file");
+  if (request.needs_workload)
+    missing("workload", inputs.workload, "name a model, as in `llama-3.1-70b`, or give a file");
+  missing("cluster", inputs.cluster, "name one, as in `h100-1024`, or give a file");
+  if (request.needs_site) missing("site", inputs.site, "name one, as in `phoenix`, or give a file");
   Describer describer(inputs, catalog, problems);
   const auto errors = [&] {
     return std::count_if(problems.begin(), problems.end(),

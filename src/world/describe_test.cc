@@ -367,7 +367,19 @@ TEST(Check, ManyProblemsEndQuickly) {
   std::string text = "plan:\n";
   for (int i = 0; i < 60000; ++i) text += "  recompute" + std::to_string(i) + ": 1\n";
   const TemporaryYaml file(text);
-  EXPECT_EQ(check_file(file.path(), catalog()).problems.size(), 100u);
+  const Diagnostics problems = check_file(file.path(), catalog()).problems;
+  ASSERT_EQ(problems.size(), 101u);
+  EXPECT_EQ(problems.back().message, "more than 100 problems: the others are not listed");
+}
+
+TEST(Check, FilesThatAreNoMappingHaveAPlace) {
+  for (const char* text : {"- a\n- b\n", "\nword\n", "", "# nothing\n"}) {
+    const TemporaryYaml file(text);
+    const CheckReport report = check_file(file.path(), catalog());
+    ASSERT_EQ(report.problems.size(), 1u) << text;
+    EXPECT_EQ(report.problems[0].at.line, text[0] == '\n' ? 2 : 1) << text;
+    EXPECT_EQ(report.problems[0].at.column, 1) << text;
+  }
 }
 
 TEST(Check, AGigabyteIsRefusedAtOnce) {

@@ -54,6 +54,12 @@ constexpr Defaults kDefaults[] = {
     {"mt5", true, false, true, false, false},
     {"umt5", true, false, true, false, false},
     {"bart", false, true, true, true, false},
+    {"mbart", false, true, true, true, false},
+    {"blenderbot", false, true, true, true, false},
+    {"whisper", false, true, true, true, false},
+    {"marian", false, true, true, false, false},
+    {"pegasus", false, true, true, false, false},
+    {"m2m_100", false, true, true, false, false},
     {"phi-msft", false, false, true, false, true},
     {"phi3", true, false, true, false, false},
     {"phi4", true, false, true, false, false},
@@ -64,6 +70,7 @@ constexpr Defaults kDefaults[] = {
     {"gemma", true, true, true, false, false},
     {"cohere", true, true, true, false, false},
     {"command", true, true, true, false, false},
+    {"minicpm", true, true, true, false, false},
 };
 constexpr Defaults kUsual = {"", true, false, true, false, false};
 
@@ -75,6 +82,7 @@ class ConfigReader : public ConfigValues {
     const std::string& type = this->type();
     defaults_ = defaults_for(type);
     model_.name = name(type);
+    if (!reads_tokens(type)) return model_;
     const bool recurrent = read_mixer(*this, model_);
     if (const std::string other = other_layers(type, recurrent); !other.empty()) {
       problem(find(other.c_str())->at,
@@ -99,14 +107,31 @@ class ConfigReader : public ConfigValues {
     model_.tanh_gelu =
         gpt2 || word("activation_function") == "gelu_new" || word("hidden_act") == "gelu_new";
     model_.parallel_block = parallel_block(type);
-    model_.rotary = type != "bloom" && type != "mpt" && type.find("t5") == std::string::npos;
+    const bool t5 = type.find("t5") != std::string::npos;
+    const bool two_parts = type.find("bart") != std::string::npos ||
+                           (peek({"encoder_layers"}) > 0 && peek({"decoder_layers"}) > 0);
+    model_.rotary = type != "bloom" && type != "mpt" && !t5 && !two_parts;
     windows(type);
-    if (type.find("t5") != std::string::npos) encoder_decoder("num_layers", "num_decoder_layers");
-    if (type.find("bart") != std::string::npos) encoder_decoder("encoder_layers", "decoder_layers");
+    if (t5) encoder_decoder("num_layers", "num_decoder_layers");
+    if (two_parts) encoder_decoder("encoder_layers", "decoder_layers");
     return model_;
   }
 
  private:
+  // Towers that see or hear have no vocabulary: there is no sequence of tokens to plan.
+  bool reads_tokens(const std::string& type) {
+    if (find("vocab_size") || find("padded_vocab_size") || find("vocab_size_padded")) return true;
+    for (const char* key : {"patch_size", "image_size", "num_mel_bins", "conv_dim"}) {
+      if (find(key) == nullptr) continue;
+      problem(find(key)->at,
+              fmt::format("`{}` reads images or sound, not tokens (`{}`, and no vocabulary)", type,
+                          key),
+              kOtherModels);
+      return false;
+    }
+    return true;
+  }
+
   // The key that tells of layers that no mixer here describes: blocks that several layers share,
   // recurrences of other kinds, and those of a family that was not recognised.
   std::string other_layers(const std::string& type, bool recurrent) const {
@@ -151,16 +176,26 @@ class ConfigReader : public ConfigValues {
     const bool attention = !recurrent || find("num_attention_heads");
     model_.heads = attention ? needed(heads) : 0;
     model_.vocab = needed({"vocab_size", "padded_vocab_size", "vocab_size_padded"});
-    model_.max_positions = whole({"max_position_embeddings", "n_positions", "n_ctx", "seq_length",
-                                  "max_seq_len", "max_sequence_length", "model_max_length"});
+    model_.max_positions =
+        whole({"max_position_embeddings", "n_positions", "n_ctx", "seq_length", "max_seq_len",
+               "max_sequence_length", "model_max_length", "max_target_positions"});
+    const int64_t narrow = whole({"word_embed_proj_dim", "embedding_size"});  // OPT, ELECTRA
+    if (narrow != model_.hidden) model_.embedding_dim = narrow;
     model_.gated_mlp = gated();
     model_.tied_embeddings = flag("tie_word_embeddings").value_or(defaults_.tied);
     model_.causal = defaults_.causal;
     model_.learned_positions = defaults_.positions && model_.max_positions > 0;
     const int64_t ratio = whole({"expansion_ratio"});
-    const Keys widths = {"intermediate_size",    "n_inner",    "ffn_dim",         "d_ff",
-                         "ffn_hidden_size",      "hidden_dim", "decoder_ffn_dim", "encoder_ffn_dim",
-                         "moe_intermediate_size"};
+    const Keys widths = {"intermediate_size",
+                         "n_inner",
+                         "ffn_dim",
+                         "d_ff",
+                         "ffn_hidden_size",
+                         "hidden_dim",
+                         "decoder_ffn_dim",
+                         "encoder_ffn_dim",
+                         "moe_intermediate_size",
+                         "ffn_config.ffn_hidden_size"};
     model_.ffn = whole(widths);
     if (model_.ffn == 0 && (defaults_.wide_ffn || ratio > 0)) {
       model_.ffn = (ratio > 0 ? ratio : 4) * model_.hidden;
@@ -192,19 +227,13 @@ class ConfigReader : public ConfigValues {
 
   void attention_heads(const std::string& type) {
     model_.kv_heads = whole({"num_key_value_heads", "num_kv_heads", "n_head_kv",
-                             "multi_query_group_num", "kv_n_heads"});
+                             "multi_query_group_num", "kv_n_heads", "attn_config.kv_n_heads"});
     model_.head_dim = whole({"head_dim", "d_kv", "kv_channels", "attention_head_dim"});
     const bool new_falcon = flag("new_decoder_architecture").value_or(false);
     const bool falcon = type.starts_with("falcon") || type.starts_with("RefinedWeb");
     const bool single = flag("multi_query").value_or(false);
     if (falcon && !new_falcon) model_.kv_heads = single ? 1 : 0;
     if (type == "gpt_bigcode" && flag("multi_query").value_or(true)) model_.kv_heads = 1;
-    if (type == "mpt") {
-      const Value* attention = find("attn_config");
-      const Entry* heads = attention != nullptr ? attention->find("kv_n_heads") : nullptr;
-      const double stated = heads != nullptr ? config_number(heads->value).value_or(0) : 0;
-      if (stated >= 1 && stated <= 65536) model_.kv_heads = static_cast<int64_t>(stated);
-    }
     if (model_.head_dim > 0 && model_.head_dim * model_.heads == model_.hidden) {
       model_.head_dim = 0;
     }
@@ -216,20 +245,22 @@ class ConfigReader : public ConfigValues {
     model_.q_lora_rank = whole({"q_lora_rank"});
     model_.qk_nope_head_dim = needed({"qk_nope_head_dim"});
     model_.qk_rope_head_dim = needed({"qk_rope_head_dim"});
-    model_.v_head_dim = needed({"v_head_dim"});
+    const bool stated = find("v_head_dim") || model_.hidden % model_.heads != 0;
+    model_.v_head_dim = stated ? needed({"v_head_dim"}) : model_.hidden / model_.heads;
     model_.kv_heads = 0;
     model_.head_dim = 0;
   }
 
   void experts(const std::string& type) {
-    model_.experts =
-        whole({"num_local_experts", "num_experts", "n_routed_experts", "moe_num_experts"});
+    model_.experts = whole({"num_local_experts", "num_experts", "n_routed_experts",
+                            "moe_num_experts", "ffn_config.moe_num_experts"});
     if (model_.experts <= 1) {
       model_.experts = 0;
       return;
     }
-    model_.experts_per_token = needed({"num_experts_per_tok", "num_experts_per_token", "moe_topk",
-                                       "moe_top_k", "num_selected_experts", "experts_per_token"});
+    model_.experts_per_token =
+        needed({"num_experts_per_tok", "num_experts_per_token", "moe_topk", "moe_top_k",
+                "num_selected_experts", "experts_per_token", "ffn_config.moe_top_k"});
     const int64_t own_width = whole({"moe_intermediate_size", "expert_ffn_hidden_size"});
     model_.expert_ffn = own_width > 0 ? own_width : model_.ffn;
     model_.shared_expert_ffn =
@@ -311,23 +342,36 @@ void check_limits(const Model& model, const ConfigReader& reader, Diagnostics& p
 
 }  // namespace
 
-std::optional<Diagnostic> left_out_of_config(const std::string& text, const std::string& file) {
-  for (const auto& [key, what] :
-       {std::pair<std::string, const char*>("\"vision_config\"", "vision tower"),
-        {"\"mm_vision_tower\"", "vision tower"},
-        {"\"audio_config\"", "audio tower"}}) {
-    Sources sources;
-    const Source* source = sources.add(file, text);
-    const size_t at = source->text.find(key);
-    if (at == std::string::npos) continue;
-    Diagnostic d =
-        problem_at({source, at, key.size()},
-                   fmt::format("its {} is left out: the text model alone is planned", what),
-                   "add its parameters and tokens to the model, or expect less");
-    d.severity = Severity::kWarning;
-    return d;
+Diagnostics left_out_of_config(const std::string& text, const std::string& file) {
+  struct LeftOut {
+    std::string_view key, message, help;
+  };
+  constexpr std::string_view kTower = "add its parameters and tokens to the model, or expect less";
+  constexpr LeftOut kLeftOut[] = {
+      {"vision_config", "its vision tower is left out: the text model alone is planned", kTower},
+      {"mm_vision_tower", "its vision tower is left out: the text model alone is planned", kTower},
+      {"audio_config", "its audio tower is left out: the text model alone is planned", kTower},
+      {"max_source_positions", "its encoder is planned with as many tokens as its decoder",
+       "state workload.seq as the mean of both, or expect another share of the encoder"},
+      {"index_topk", "its sparse attention is counted as dense: every token attends to all before",
+       "expect less time at long sequences; state workload.model.window to bound it from below"}};
+  Diagnostics out;
+  Sources sources;
+  const Source* source = sources.add(file, text);
+  Diagnostics ignored;
+  const std::optional<Value> root = parse_json(*source, ignored);
+  if (!root) return out;
+  const ConfigValues values(*root, ignored);
+  for (const LeftOut& l : kLeftOut) {
+    const size_t at = source->text.find(fmt::format("\"{}\"", l.key));
+    const bool speech = l.key != "max_source_positions" || values.type() == "whisper";
+    const bool told = !out.empty() && out.back().message == l.message;
+    if (at == std::string::npos || !speech || told) continue;
+    out.push_back(
+        problem_at({source, at, l.key.size() + 2}, std::string(l.message), std::string(l.help)));
+    out.back().severity = Severity::kWarning;
   }
-  return std::nullopt;
+  return out;
 }
 
 tl::expected<Model, Diagnostics> read_hf_config(const std::string& text, const std::string& file) {

@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "world/describe.h"
 #include "world/model_size.h"
+#include "world/rules.h"
 
 namespace assay {
 namespace {
@@ -47,6 +48,69 @@ TEST(HfConfig, WhatTheClassImpliesIsFilled) {
   ASSERT_TRUE(m) << render(m.error());
   EXPECT_NEAR(parameters(*m) / 1e9, 3.88, 0.08);  // 4B without its eyes
   EXPECT_FALSE(read_hf_config(R"({"model_type":"gemma3_text"})", "config.json"));
+}
+
+// Shapes that lie deeper, in two halves, or are left to the class.
+TEST(HfConfig, FamiliesThatNameTheirShapesTheirOwnWay) {
+  struct Case {
+    const char* what;
+    std::string text;
+    double total;  // billions, as published
+  };
+  const Case cases[] = {
+      {"DBRX",
+       R"({"model_type":"dbrx","d_model":6144,"n_heads":48,"n_layers":40,"vocab_size":100352,
+          "max_seq_len":32768,"attn_config":{"kv_n_heads":8,"clip_qkv":8},
+          "ffn_config":{"ffn_hidden_size":10752,"moe_num_experts":16,"moe_top_k":4}})",
+       131.6},
+      {"Whisper large",
+       R"({"model_type":"whisper","d_model":1280,"encoder_layers":32,"decoder_layers":32,
+          "encoder_attention_heads":20,"decoder_attention_heads":20,"encoder_ffn_dim":5120,
+          "decoder_ffn_dim":5120,"vocab_size":51866,"max_source_positions":1500,
+          "max_target_positions":448,"num_hidden_layers":32,"num_mel_bins":128})",
+       1.54},
+      {"MiniCPM3",
+       R"({"model_type":"minicpm3","hidden_size":2560,"intermediate_size":6400,
+          "num_attention_heads":40,"num_hidden_layers":62,"num_key_value_heads":40,
+          "vocab_size":73448,"q_lora_rank":768,"kv_lora_rank":256,"qk_nope_head_dim":64,
+          "qk_rope_head_dim":32,"max_position_embeddings":32768})",
+       4.07},
+      {"OPT-350M",
+       R"({"model_type":"opt","hidden_size":1024,"ffn_dim":4096,"num_attention_heads":16,
+          "num_hidden_layers":24,"vocab_size":50272,"word_embed_proj_dim":512,
+          "max_position_embeddings":2048})",
+       0.331},
+      {"mBART",
+       R"({"model_type":"mbart","d_model":1024,"encoder_layers":12,"decoder_layers":12,
+          "encoder_attention_heads":16,"decoder_attention_heads":16,"encoder_ffn_dim":4096,
+          "decoder_ffn_dim":4096,"vocab_size":250027,"max_position_embeddings":1024})",
+       0.611}};
+  for (const Case& c : cases) {
+    const auto m = read_hf_config(c.text, "c.json");
+    ASSERT_TRUE(m) << c.what << "\n" << render(m.error());
+    EXPECT_NEAR(parameters(*m) / 1e9 / c.total, 1, 0.01) << c.what;
+  }
+  const auto dbrx = read_hf_config(cases[0].text, "c.json");
+  EXPECT_EQ(dbrx->kv_heads, 8);
+  EXPECT_EQ(dbrx->experts_per_token, 4);
+  EXPECT_EQ(read_hf_config(cases[1].text, "c.json")->encoder_layers, 32);
+  EXPECT_EQ(read_hf_config(cases[2].text, "c.json")->v_head_dim, 64);
+}
+
+// What is counted otherwise than it runs is said.
+TEST(HfConfig, WhatIsNotDescribedIsWarnedOf) {
+  const std::string shape =
+      R"({"model_type":"x","hidden_size":1024,"num_hidden_layers":4,"num_attention_heads":16,
+         "intermediate_size":4096,"vocab_size":1000)";
+  const auto warning = [&](const std::string& more) {
+    const Diagnostics all = left_out_of_config(shape + more + "}", "c.json");
+    EXPECT_LE(all.size(), 1u);
+    return all.empty() ? "" : all[0].message;
+  };
+  EXPECT_EQ(warning(""), "");
+  EXPECT_EQ(warning(R"(,"index_topk":2048,"index_n_heads":64)"),
+            "its sparse attention is counted as dense: every token attends to all before");
+  EXPECT_NE(warning(R"(,"vision_config":{},"mm_vision_tower":"x")"), "");
 }
 
 // Families name their mixers and count their layers each in its own way.
@@ -188,6 +252,9 @@ TEST(HfConfig, UnknownArchitecturesGetABestEffort) {
   EXPECT_EQ(error(R"({"model_type": "brandnew", "hidden_size": 512, "num_hidden_layers": 4,
                       "num_attention_heads": 8, "intermediate_size": 2048, "vocab_size": 999})"),
             "");
+  EXPECT_EQ(error(R"({"model_type": "vit", "hidden_size": 768, "num_hidden_layers": 12,
+                      "num_attention_heads": 12, "intermediate_size": 3072, "patch_size": 16})"),
+            "`vit` reads images or sound, not tokens (`patch_size`, and no vocabulary)");
   EXPECT_EQ(error(R"({"model_type": "rwkv7", "hidden_size": 512})"),
             "`rwkv7` has layers that Assay cannot describe yet (`model_type`)");
 }

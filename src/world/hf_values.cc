@@ -57,8 +57,11 @@ Mark ConfigValues::place_of(double number) const {
 }
 
 const Value* ConfigValues::find(const char* key) const {
+  const std::string_view path = key;
+  const size_t dot = path.find('.');
   for (const Value* object : {text_, &root_}) {
-    const Entry* entry = object->find(key);
+    const Entry* entry = object->find(path.substr(0, dot));
+    if (entry != nullptr && dot != path.npos) entry = entry->value.find(path.substr(dot + 1));
     if (entry != nullptr && !entry->value.is_null()) return &entry->value;
   }
   return nullptr;

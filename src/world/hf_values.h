@@ -21,7 +21,8 @@ class ConfigValues {
   // The text model's type where there is one: `gemma3_text`, not `gemma3`.
   const std::string& type() const { return type_; }
 
-  // The value of a key that says something: null is as good as nothing.
+  // The value of a key that says something: null is as good as nothing. `ffn_config.moe_top_k` is
+  // one inside a mapping.
   const Value* find(const char* key) const;
   // The first of the keys that is there, as a whole number; 0 when none is. Bad values are
   // problems.

@@ -53,6 +53,7 @@ class Gatherer {
       : catalog_(catalog), inputs_(inputs), problems_(problems) {}
 
   void input(const std::string& text) {
+    if (section_name(text)) return;
     if (!looks_like_path(text) && catalog_name(text)) return;
     if (!looks_like_path(text) && !file_exists(text)) {
       unknown(text);
@@ -145,28 +146,51 @@ class Gatherer {
     section.label = label;
   }
 
-  // A name of the catalog stands for the section that its entry belongs to. Hardware first.
+  // `stack=gpt-neox`: a name that says itself which section it stands for.
+  bool section_name(const std::string& text) {
+    const size_t equals = text.find('=');
+    if (equals == std::string::npos || equals + 1 == text.size()) return false;
+    const std::string section = text.substr(0, equals), name = text.substr(equals + 1);
+    if (!is_section(section) || section == "plan") return false;
+    give(section, scalar_value(name, {inputs_.sources.add(text, text), equals + 1, name.size()}),
+         name);
+    return true;
+  }
+
+  // A name of the catalog stands for the section that its entry belongs to: an entry's own name
+  // before another's alias, hardware first.
   bool catalog_name(const std::string& text) {
     const Mark at{inputs_.sources.add(text, text)};
     const Value name = scalar_value(text, at);
-    if (const Cluster* cluster = find_entry<Cluster>(catalog_, text)) {
-      give("cluster", name, cluster->name);
-    } else if (const Node* node = find_entry<Node>(catalog_, text)) {
-      give("cluster", name, node->name);
-    } else if (const Accelerator* accelerator = find_entry<Accelerator>(catalog_, text)) {
-      give("cluster", name, accelerator->name);
-    } else if (const Model* model = find_entry<Model>(catalog_, text)) {
-      give("workload", map_of("model", name), model->name);
-    } else if (const Stack* stack = find_entry<Stack>(catalog_, text)) {
-      give("stack", map_of("base", name), stack->name);
-    } else if (const Site* site = find_entry<Site>(catalog_, text)) {
-      give("site", map_of("base", name), site->name);
-    } else if (const Operations* run = find_entry<Operations>(catalog_, text)) {
-      give("run", map_of("base", name), run->name);
-    } else {
-      return false;
+    std::vector<Reading> readings;
+    for (const bool own : {true, false}) {
+      find_readings<Cluster>(text, own, "cluster", readings);
+      find_readings<Node>(text, own, "cluster", readings);
+      find_readings<Accelerator>(text, own, "cluster", readings);
+      find_readings<Model>(text, own, "workload", readings);
+      find_readings<Stack>(text, own, "stack", readings);
+      find_readings<Site>(text, own, "site", readings);
+      find_readings<Operations>(text, own, "run", readings);
+    }
+    if (readings.empty()) return false;
+    give(readings[0].section, name, readings[0].entry);
+    for (const Reading& other : readings) {
+      if (std::string_view(other.section) != readings[0].section)
+        find_section(other.section)->passed_over = text;
     }
     return true;
+  }
+
+  struct Reading {
+    const char* section;
+    std::string entry;
+  };
+
+  template <InCatalog T>
+  void find_readings(const std::string& text, bool own, const char* section,
+                     std::vector<Reading>& into) const {
+    const T* entry = own ? find_own_name<T>(catalog_, text) : find_entry<T>(catalog_, text);
+    if (entry != nullptr) into.push_back({section, entry->name});
   }
 
   // `phoenix` is a cluster, `dgx-h100` some of those nodes, `h100` some of the usual nodes with it.
@@ -206,7 +230,7 @@ class Gatherer {
       inputs_.workload.failed = true;
       return;
     }
-    if (std::optional<Diagnostic> d = left_out_of_config(text, file)) problems_.push_back(*d);
+    for (Diagnostic& d : left_out_of_config(text, file)) problems_.push_back(std::move(d));
     const Mark at{inputs_.sources.add(file, "")};
     give("workload", map_of("model", to_value(*model, at)),
          model->name.empty() ? stem : model->name);
@@ -217,7 +241,8 @@ class Gatherer {
     std::optional<Value> root = parse_yaml(*source, problems_);
     if (!root) return;
     if (!root->is_map()) {
-      problem({source}, root->is_null() ? "the file is empty" : "a mapping is expected",
+      problem(root->is_null() ? Mark{source, 0} : root->at,
+              root->is_null() ? "the file is empty" : "a mapping is expected",
               fmt::format("write one of the sections {}", fmt::join(kSections, ", ")));
       return;
     }
@@ -353,7 +378,7 @@ Value written(int64_t v, const Mark& at) { return scalar_value(fmt::format("{}",
 Value written(double v, const Mark& at) { return scalar_value(fmt::format("{}", v), at); }
 Value written(bool v, const Mark& at) { return scalar_value(v ? "true" : "false", at); }
 template <class E>
-  requires std::is_enum_v<E> Value written(E v, const Mark& at) {
+requires std::is_enum_v<E> Value written(E v, const Mark& at) {
   return scalar_value(std::string(enum_names(v)[static_cast<size_t>(v)]), at);
 }
 Value written(const std::vector<int64_t>& v, const Mark& at) {
@@ -366,7 +391,7 @@ Value written(const std::vector<int64_t>& v, const Mark& at) {
 
 // A struct by the fields that differ from its defaults.
 template <class T>
-  requires requires(T t) {
+requires requires(T t) {
   fields(t, [](auto&&...) {});
 }
 Value written(const T& t, const Mark& at) {

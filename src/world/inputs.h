@@ -14,6 +14,7 @@ struct Section {
   bool failed = false;  // it was given but could not be read at all; the reason is told already
   Value value;          // a mapping; null when nothing but its existence is known
   std::string label;  // a name for it when it has none itself: the catalog name or the file's stem
+  std::string passed_over;  // a name that could have stood for it and was taken for another section
 };
 
 struct Inputs {

@@ -60,10 +60,10 @@ double norm_weights(const Model& m) {
 }
 
 double transformer_parameters(const Model& m, int64_t experts) {
-  const double table = real(m.vocab) * real(m.hidden);
+  const double table = real(m.vocab) * real(embedding_width(m));
   const double positions = m.learned_positions ? real(m.max_positions) * real(m.hidden) : 0;
   return body_weights(m, experts) + norm_weights(m) + positions +
-         (m.tied_embeddings ? 1.0 : 2.0) * table;
+         (m.tied_embeddings ? 1.0 : 2.0) * table + 2 * embedding_projection(m);
 }
 
 // Sum over attention blocks of the context length that the causal term counts.
@@ -109,6 +109,13 @@ double dlrm_mlp_weights(const Model& m) {
 int64_t head_size(const Model& m) {
   if (m.head_dim > 0) return m.head_dim;
   return m.heads > 0 ? m.hidden / m.heads : 0;
+}
+
+int64_t embedding_width(const Model& m) { return m.embedding_dim > 0 ? m.embedding_dim : m.hidden; }
+
+double embedding_projection(const Model& m) {
+  const int64_t width = embedding_width(m);
+  return width == m.hidden ? 0 : real(width) * real(m.hidden);
 }
 
 int64_t kv_head_count(const Model& m) { return m.kv_heads > 0 ? m.kv_heads : m.heads; }
@@ -162,9 +169,7 @@ double mixer_flops(const Mixer& x) {
   return kPerElement * value_width(x) * real(x.state);
 }
 
-double predicted_ahead(const Model& m) {
-  return real(m.mtp_layers) / (m.mlp_layers > 0 ? 2 : 1);
-}
+double predicted_ahead(const Model& m) { return real(m.mtp_layers) / (m.mlp_layers > 0 ? 2 : 1); }
 
 bool splits_heads(const Model& m, int64_t tp) {
   const bool attention = attention_layers(m) > 0, mixers = m.mixer.layers > 0;
@@ -206,7 +211,7 @@ double flops_per_token(const Model& m, int64_t seq, Task task) {
   if (m.kind == ModelKind::kDlrm) {
     return per_weight * (dlrm_mlp_weights(m) + interaction_pairs(m) * real(m.embedding_dim));
   }
-  const double head = real(m.vocab) * real(m.hidden);
+  const double head = real(m.vocab) * real(embedding_width(m)) + embedding_projection(m);
   const double weights = body_weights(m, m.experts_per_token) + head;
   return per_weight * weights + 6 * attention_context(m, seq) * attention_width(m) +
          3 * real(m.mixer.layers) * mixer_flops(m.mixer);

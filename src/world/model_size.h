@@ -52,6 +52,11 @@ double predicted_ahead(const Model&);
 // split.
 bool splits_heads(const Model&, int64_t tp);
 
+// Width of the vocabulary's vectors, and the weights that project it to the model's; zero where
+// both are one.
+int64_t embedding_width(const Model&);
+double embedding_projection(const Model&);
+
 // The width that experts read and write.
 int64_t expert_width(const Model&);
 

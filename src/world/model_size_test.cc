@@ -25,7 +25,7 @@ TEST(ModelSize, PublishedParameterCounts) {
       {"llama-3.1-405b", 405.85, 405.85, 0.005}, {"llama-2-7b", 6.74, 6.74, 0.005},
       {"mixtral-8x7b", 46.7, 12.88, 0.005},      {"deepseek-v3", 671.0, 37.55, 0.01},
       {"qwen3-30b-a3b", 30.5, 3.35, 0.01},       {"gpt-oss-120b", 116.8, 5.7, 0.02},
-      {"gpt-3-175b", 174.6, 174.6, 0.005}};
+      {"gpt-3-175b", 174.6, 174.6, 0.005},       {"opt-350m", 0.3312, 0.3312, 0.005}};
   for (const Published& p : known) {
     const Model m = model(p.name);
     EXPECT_NEAR(parameters(m) / 1e9, p.total, p.total * p.tolerance) << p.name;

@@ -141,6 +141,13 @@ const T* find_entry(const Catalog& catalog, const std::string& name) {
   return nullptr;
 }
 
+// The entry whose own name this is, in any spelling; aliases do not count.
+template <InCatalog T>
+const T* find_own_name(const Catalog& catalog, const std::string& name) {
+  const T* found = find_spelling<T>(catalog, normalised(name));
+  return found != nullptr && normalised(found->name) == normalised(name) ? found : nullptr;
+}
+
 template <InCatalog T>
 std::vector<std::string> entry_names(const Catalog& catalog) {
   std::vector<std::string> names;

@@ -15,7 +15,6 @@
 namespace assay {
 namespace {
 
-constexpr size_t kMaxProblems = 100;     // more help nobody, and hostile files have thousands
 constexpr size_t kLongestString = 4000;  // a citation may be long
 constexpr size_t kLongestList = 10000;
 
@@ -51,7 +50,7 @@ bool is_reserved_key(const std::string& key) {
 }
 
 void Reader::problem(const Mark& at, std::string message, std::string help) {
-  if (problems_.size() >= kMaxProblems) return;
+  if (list_is_full(problems_)) return;
   problems_.push_back(problem_at(at, std::move(message), std::move(help)));
 }
 
@@ -231,16 +230,24 @@ int Reader::choice(const Value& value, const std::vector<std::string_view>& name
       return static_cast<int>(i);
     }
   }
-  const std::string near = nearest(value.text, {names.begin(), names.end()});
+  // A word that names have in them is short for these, however near another is: fp4, not fp8.
+  std::vector<std::string> meant;
+  for (const std::string_view name : names) {
+    if (wanted.size() > 2 && contains(folded(name), wanted))
+      meant.push_back(fmt::format("`{}`", name));
+  }
+  if (const std::string near = nearest(value.text, {names.begin(), names.end()});
+      meant.empty() && !near.empty())
+    meant.push_back(fmt::format("`{}`", near));
   problem(value.at, fmt::format("{} cannot be {}", path, kind_name(value)),
-          near.empty() ? fmt::format("use one of {}", fmt::join(names, ", "))
-                       : fmt::format("did you mean `{}`?", near));
+          meant.empty() ? fmt::format("use one of {}", fmt::join(names, ", "))
+                        : fmt::format("did you mean {}?", fmt::join(meant, " or ")));
   return -1;
 }
 
 void Reader::unknown_key(const Entry& entry, const std::vector<std::string>& known,
                          const std::string& path) {
-  if (problems_.size() >= kMaxProblems) return;  // a suggestion costs time, and nobody would see it
+  if (list_is_full(problems_)) return;  // a suggestion costs time, and nobody would see it
   const std::string near = nearest(entry.key, known);
   const std::string help = near.empty() ? fmt::format("known keys are {}", fmt::join(known, ", "))
                                         : fmt::format("did you mean `{}`?", near);
@@ -259,7 +266,7 @@ void Reader::check_field_names(const Value& map, const std::vector<std::string>&
 
 void Reader::unknown_name(const Value& value, std::string_view section,
                           const std::vector<std::string>& known, const std::string& path) {
-  if (problems_.size() >= kMaxProblems) return;
+  if (list_is_full(problems_)) return;
   const std::string near = nearest(value.text, known);
   problem(value.at,
           fmt::format("{}: no entry {} in the catalog of {}", path, kind_name(value), section),
@@ -347,7 +354,7 @@ bool Reader::read_model_file(const Value& value, Model& into, const std::string&
     problems_.insert(problems_.end(), model.error().begin(), model.error().end());
     return true;
   }
-  if (std::optional<Diagnostic> d = left_out_of_config(*text, file)) problems_.push_back(*d);
+  for (Diagnostic& d : left_out_of_config(*text, file)) problems_.push_back(std::move(d));
   const Provenance outer = provenance;
   provenance.source = sanitize(file, kLongestString);
   read_struct(to_value(*model, value.at), into, path);

@@ -95,7 +95,7 @@ struct Model {
   // Recommendation model.
   int64_t tables = 0;
   int64_t rows_per_table = 0;
-  int64_t embedding_dim = 0;
+  int64_t embedding_dim = 0;  // of a transformer: of its vocabulary, projected; zero: hidden
   int64_t lookups_per_table = 0;
   std::vector<int64_t> bottom_mlp, top_mlp;
 };
@@ -149,7 +149,7 @@ void fields(T& m, V&& visit) {
         "width that experts work in, projected to and fro (LatentMoE); zero: hidden");
   visit("tables", m.tables, Limits{0, 1e6}, "embedding tables");
   visit("rows_per_table", m.rows_per_table, Limits{0, 1e12}, "rows of one table");
-  visit("embedding_dim", m.embedding_dim, kDim, "embedding width");
+  visit("embedding_dim", m.embedding_dim, kDim, "embedding width; zero: hidden (OPT-350M: less)");
   visit("lookups_per_table", m.lookups_per_table, Limits{0, 1e6}, "lookups per sample and table");
   visit("bottom_mlp", m.bottom_mlp, kDim, "widths of the dense-feature MLP, input first");
   visit("top_mlp", m.top_mlp, kDim, "widths of the top MLP after its input");
