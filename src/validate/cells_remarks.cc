@@ -203,11 +203,15 @@ void read_state_bytes(const std::string& words, Remarks& out) {
   }
   if (says(words, "experts replicated")) out.experts_whole = 1;
   out.fused_norms = claims_any(words, {"use fused rms norm", "fused rms norm"}).value_or(false);
-  out.fused_loss =
-      affirms(words, {"liger", "fused linear cross entropy", "chunked cross entropy", "chunked nll",
-                      "cut cross entropy", "chunked loss", "loss in chunks", "fused cross entropy",
-                      "unsloth", "tiled logits", "tiled loss"}) &&
-      !says(words, "logits are kept");
+  // A kernel of its own for the loss spares time and memory; plain operations on chunks or tiles
+  // move what they always do, a part at a time.
+  const bool kept = says(words, "logits are kept");
+  out.loss_kernel = !kept && affirms(words, {"liger", "fused linear cross entropy",
+                                             "cut cross entropy", "fused cross entropy", "unsloth",
+                                             "fused lm head", "fused head and cross entropy"});
+  out.fused_loss = out.loss_kernel ||
+                   (!kept && affirms(words, {"chunked cross entropy", "chunked nll", "chunked loss",
+                                             "loss in chunks", "tiled logits", "tiled loss"}));
 }
 
 void read_offloads(const std::string& words, Remarks& out) {

@@ -1,0 +1,104 @@
+// What free remarks say, laid over the stack's defaults.
+#include "validate/scenario_remarks.h"
+
+#include <algorithm>
+
+namespace assay {
+namespace {
+
+template <class T, class U>
+void set_if(T& to, const std::optional<U>& stated) {
+  if (stated) to = static_cast<T>(*stated);
+}
+
+// A buffer of gradients that is reduced as it is has the precision of the reduction; from 16 bits
+// the optimizer casts its shard to 32.
+void reduce_gradients_in(double bytes, Stack& stack) {
+  if (stack.sharding == "3d" && stack.gradient_bytes == stack.gradient_comm_bytes) {
+    stack.gradient_bytes = bytes;
+    stack.optimizer_bytes = bytes < 4 ? 16 : 12;
+  }
+  stack.gradient_comm_bytes = bytes;
+}
+
+// Tensors of model width that a layer saves where its two norms are one kernel each.
+constexpr double kFusedNorms = 4;
+
+// Bytes moved per logit where the loss is one kernel: the head writes 2, the kernel reads and
+// overwrites them with their gradient (6, in two passes), and two matmuls read that (4). Compiled
+// ones were measured at 11 (test/data/h200_hand.csv).
+constexpr double kLossKernel = 12;
+
+void apply_kernels(const Remarks& r, Stack& stack) {
+  if (r.fused_norms) stack.saved_hidden = std::min(stack.saved_hidden, kFusedNorms);
+  if (r.fused_loss) stack.logits_bytes = std::min(stack.logits_bytes, 0.5);
+  if (r.loss_kernel && stack.loss_traffic > kLossKernel) {
+    const double compiled = std::min(stack.loss_traffic * stack.loss_compiled, kLossKernel);
+    stack.loss_traffic = kLossKernel;
+    stack.loss_compiled = compiled / kLossKernel;
+  }
+}
+
+}  // namespace
+
+void apply_remarks(const Remarks& r, Scenario& s) {
+  Plan& p = s.plan;
+  Stack& stack = s.setting.stack;
+  set_if(p.compiled, r.compiled);
+  set_if(p.cuda_graphs, r.cuda_graphs);
+  if (r.fused_optimizer.value_or(false)) {
+    constexpr double kFused = 1.2;  // without clipping: test/data/h200_optimizer.csv
+    s.setting.stack.optimizer_traffic = std::min(s.setting.stack.optimizer_traffic, kFused);
+  }
+  set_if(p.overlap_tp, r.overlap_tp);
+  set_if(p.overlap_grad, r.overlap_grad);
+  set_if(p.overlap_param, r.overlap_param);
+  set_if(p.overlap_expert, r.overlap_expert);
+  set_if(p.context, r.context);
+  set_if(p.sequence_parallel, r.sequence_parallel);
+  set_if(p.offload_activations, r.offload_activations);
+  set_if(p.offload_optimizer, r.offload_optimizer);
+  set_if(p.offload_parameters, r.offload_parameters);
+  set_if(p.expert_skew, r.expert_skew);
+  set_if(p.expert_capacity, r.expert_capacity);
+  if (r.offload_layers) {
+    p.offload_activations = std::min(1.0, static_cast<double>(*r.offload_layers) /
+                                              static_cast<double>(s.setting.workload.model.layers));
+  }
+  p.schedule = r.schedule.value_or(p.schedule);
+  if (p.vpp > 1 && p.schedule != Schedule::kZeroBubble) p.schedule = Schedule::kInterleaved;
+  if (p.vpp == 1 && p.schedule == Schedule::kInterleaved) p.schedule = Schedule::kOneFOneB;
+  set_if(stack.weight_bytes, r.weight_bytes);
+  if (s.setting.workload.task == Task::kLora) set_if(stack.weight_bytes, r.base_weight_bytes);
+  if (r.gradient_comm_bytes) reduce_gradients_in(*r.gradient_comm_bytes, stack);
+  set_if(stack.gradient_bytes, r.gradient_bytes);
+  set_if(stack.gradient_bytes_fp16, r.gradient_bytes);
+  set_if(s.setting.workload.optimizer, r.optimizer);
+  if (r.moment_bytes) {
+    constexpr double kAdam = 8;  // bytes of both moments in 32 bits
+    for (double* bytes : {&stack.optimizer_bytes, &stack.optimizer_bytes_fp16}) {
+      *bytes = std::max(0.0, *bytes - kAdam + *r.moment_bytes);
+    }
+  }
+  if (r.optimizer_bytes && r.moment_bytes) {
+    // All in 16 bits, and less than Adam's moments of it.
+    stack.optimizer_bytes = stack.optimizer_bytes_fp16 = *r.optimizer_bytes * *r.moment_bytes / 8;
+  } else {
+    set_if(stack.optimizer_bytes, r.optimizer_bytes);
+    set_if(stack.optimizer_bytes_fp16, r.optimizer_bytes);
+  }
+  set_if(stack.weight_comm_bytes, r.weight_comm_bytes);
+  set_if(stack.gradients_resident, r.gradients_resident);
+  if (r.gradients_resident == false) stack.gradient_bytes = stack.gradient_bytes_fp16 = 0;
+  set_if(stack.experts_whole, r.experts_whole);
+  apply_kernels(r, stack);
+  if (r.power_cap_w) s.setting.cluster.accelerator.tdp = Watts(*r.power_cap_w);
+  if (!r.multi_token_prediction.value_or(stack.predicts_ahead)) {
+    s.setting.workload.model.mtp_layers = 0;
+  }
+  set_if(s.setting.workload.model.parallel_block, r.parallel_block);
+  set_if(s.setting.workload.lora_rank, r.lora_rank);
+  set_if(s.setting.workload.lora_mlp, r.lora_mlp);
+}
+
+}  // namespace assay

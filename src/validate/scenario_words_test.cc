@@ -1,0 +1,34 @@
+// What words of a row change in the stack or the plan beyond the cells that are about them.
+#include <algorithm>
+
+#include <gtest/gtest.h>
+
+#include "validate/scenario_case.h"
+
+namespace assay {
+namespace {
+
+// A kernel for the loss spares time and memory, chunks of plain operations memory alone.
+TEST(Words, KernelsForTheLoss) {
+  TrainingRun r = base();
+  r.framework = "Hugging Face Trainer";
+  r.tp = std::nullopt;
+  const auto loss = [&](const char* notes) {
+    r.notes = notes;
+    const Stack stack = mapped(r).setting.stack;
+    return std::pair(stack.loss_traffic, stack.logits_bytes);
+  };
+  const auto plain = loss("unfused head and cross-entropy");
+  EXPECT_GT(plain.first, 40);
+  for (const char* fused : {"Liger fused head and cross-entropy", "fused LM head",
+                            "fused linear "
+                            "cross entropy",
+                            "cut cross-entropy"}) {
+    EXPECT_EQ(loss(fused), std::pair(12.0, 0.5)) << fused;
+  }
+  EXPECT_EQ(loss("chunked loss"), std::pair(plain.first, 0.5));
+  EXPECT_EQ(loss("Liger; logits are kept for metrics"), plain);
+}
+
+}  // namespace
+}  // namespace assay
