@@ -445,8 +445,8 @@ tl::expected<Scenario, Refusal> to_scenario(const Run& run, const Catalog& catal
         unsupported("the catalog has no stack", "framework", "add one to the catalog"));
   if (!stack.assumed.empty()) s.assumed.push_back(stack.assumed);
 
-  s.setting.workload.name = s.setting.workload.model.name;
   s.setting.workload.model = std::move(*model);
+  s.setting.workload.name = s.setting.workload.model.name;
   s.setting.workload.task = read_task(run.task, run.model_name);
   s.setting.workload.seq = shared_sequence(*run.seq, run.cp.value_or(1));
   if (s.setting.workload.seq != *run.seq) s.assumed.push_back("sequence padded for its ranks");

@@ -8,6 +8,17 @@
 namespace assay {
 namespace {
 
+bool assumes(const Scenario& s, const std::string& words) {
+  return std::any_of(s.assumed.begin(), s.assumed.end(),
+                     [&](const std::string& a) { return a.find(words) != std::string::npos; });
+}
+
+TEST(Words, WorkloadsHaveTheNameOfTheirModel) {
+  const Workload w = mapped(base()).setting.workload;
+  EXPECT_FALSE(w.name.empty());
+  EXPECT_EQ(w.name, w.model.name);
+}
+
 // A kernel for the loss spares time and memory, chunks of plain operations memory alone.
 TEST(Words, KernelsForTheLoss) {
   TrainingRun r = base();
