@@ -101,6 +101,7 @@ struct Remarks {
   bool fused_norms = false;                 // a norm saves its input and its result only
   bool fused_loss = false;                  // logits are never held whole (Liger, chunked loss)
   bool loss_kernel = false;                 // nor read more than by one kernel and the matmuls
+  bool fused_gelu = false;                  // GELU by tanh is one kernel
 };
 // `words` as text.h has them: whether weights are kept on the host.
 bool offloads_parameters(const std::string& words);

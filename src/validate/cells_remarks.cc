@@ -203,6 +203,7 @@ void read_state_bytes(const std::string& words, Remarks& out) {
   }
   if (says(words, "experts replicated")) out.experts_whole = 1;
   out.fused_norms = claims_any(words, {"use fused rms norm", "fused rms norm"}).value_or(false);
+  out.fused_gelu = affirms(words, {"gelu pytorch tanh", "fused gelu"});
   // A kernel of its own for the loss spares time and memory; plain operations on chunks or tiles
   // move what they always do, a part at a time.
   const bool kept = says(words, "logits are kept");

@@ -92,6 +92,7 @@ void apply_remarks(const Remarks& r, Scenario& s) {
   if (r.gradients_resident == false) stack.gradient_bytes = stack.gradient_bytes_fp16 = 0;
   set_if(stack.experts_whole, r.experts_whole);
   apply_kernels(r, stack);
+  if (r.fused_gelu) s.setting.workload.model.tanh_gelu = false;
   if (r.power_cap_w) s.setting.cluster.accelerator.tdp = Watts(*r.power_cap_w);
   if (!r.multi_token_prediction.value_or(stack.predicts_ahead)) {
     s.setting.workload.model.mtp_layers = 0;

@@ -41,5 +41,15 @@ TEST(Words, KernelsForTheLoss) {
   EXPECT_EQ(loss("Liger; logits are kept for metrics"), plain);
 }
 
+TEST(Words, GeluByTanhInOneKernel) {
+  TrainingRun r = base();
+  r.model_name = "GPT-2 124M";
+  r.layers = 12, r.hidden = 768, r.ffn = 3072, r.heads = 12, r.kv_heads = 12, r.vocab = 50257;
+  r.seq = 1024, r.framework = "Hugging Face Trainer", r.tp = std::nullopt;
+  EXPECT_TRUE(mapped(r).setting.workload.model.tanh_gelu);
+  r.notes = "gelu_pytorch_tanh, SDPA";
+  EXPECT_FALSE(mapped(r).setting.workload.model.tanh_gelu);
+}
+
 }  // namespace
 }  // namespace assay
