@@ -292,6 +292,15 @@ void read_routing(const std::string& text, const std::string& words, Remarks& ou
   }
 }
 
+// DeepEP and its kin send a token once to each place that needs it; the all-to-all of Megatron's
+// plain dispatcher carries a copy for each expert (MoEAlltoAllTokenDispatcher: tokens times top k).
+void read_dispatcher(const std::string& words, Remarks& out) {
+  const bool once = affirms(words, {"deepep", "hybridep", "hybrid ep", "uccl", "flex dispatcher"});
+  if (!once && affirms(words, {"alltoall", "all to all dispatcher", "a2a dispatcher"})) {
+    out.expert_dedup = false;
+  }
+}
+
 }  // namespace
 
 Remarks read_remarks(const std::string& text) {
@@ -332,6 +341,7 @@ Remarks read_remarks(const std::string& text) {
   if (!out.sequence_parallel) out.sequence_parallel = claims_any(words, {"sp", "tp sp"});
   read_offloads(words, out);
   read_routing(text, words, out);
+  read_dispatcher(words, out);
   out.multi_token_prediction = claims_any(words, {"mtp", "multi token prediction"});
   // `MegaScale uses ...` stands beside the runs of what it is compared with, too.
   if (!says(words, "megascale uses parallel transformer block") || says(words, "| megascale |")) {

@@ -91,6 +91,7 @@ void apply_remarks(const Remarks& r, Scenario& s) {
   set_if(stack.gradients_resident, r.gradients_resident);
   if (r.gradients_resident == false) stack.gradient_bytes = stack.gradient_bytes_fp16 = 0;
   set_if(stack.experts_whole, r.experts_whole);
+  set_if(stack.expert_dedup, r.expert_dedup);
   apply_kernels(r, stack);
   if (r.fused_gelu) s.setting.workload.model.tanh_gelu = false;
   if (r.power_cap_w) s.setting.cluster.accelerator.tdp = Watts(*r.power_cap_w);

@@ -51,5 +51,20 @@ TEST(Words, GeluByTanhInOneKernel) {
   EXPECT_FALSE(mapped(r).setting.workload.model.tanh_gelu);
 }
 
+// DeepEP and its kin send a token once to a place; the plain dispatcher a copy for each expert.
+TEST(Words, TokensOncePerPlaceOrPerExpert) {
+  TrainingRun r = base();
+  r.experts = 64, r.experts_per_token = 8, r.expert_ffn = 1024, r.ep = 8;
+  const auto once = [&](const char* framework, const char* notes) {
+    r.framework = framework, r.notes = notes;
+    return mapped(r).setting.stack.expert_dedup;
+  };
+  EXPECT_TRUE(once("NeMo 25.04", ""));
+  EXPECT_FALSE(once("Megatron-Bridge (NeMo 26.04), NCCL alltoall", ""));
+  EXPECT_FALSE(once("Megatron-LM", "all-to-all dispatcher"));
+  EXPECT_TRUE(once("Megatron-LM", "DeepEP instead of the A2A dispatcher"));
+  EXPECT_FALSE(once("Megatron-LM", "alltoall dispatcher, no DeepEP"));
+}
+
 }  // namespace
 }  // namespace assay
