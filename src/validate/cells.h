@@ -15,6 +15,8 @@ namespace assay {
 struct PrecisionCell {
   std::optional<Precision> precision;
   bool ambiguous = false;  // several formats are named as alternatives
+  // The narrow format is not that of most matmuls: experts run in 16 bits, or all but attention's.
+  bool experts_wide = false, attention_only = false;
 };
 // `bf16`, `FP8-CS`, `fp8 rowwise`, `Autocast:BF16+FP32Optimizer`, `bf16 (int8 matmul possible)`:
 // the narrowest format named is the one that matmuls run in, unless it is only possible.

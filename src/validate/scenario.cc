@@ -43,6 +43,8 @@ Refusal unsupported(std::string reason, std::string column, std::string fix) {
 
 bool single(Precision p) { return p == Precision::kFp32 || p == Precision::kTf32; }
 
+bool narrow(Precision p) { return !single(p) && p != Precision::kBf16 && p != Precision::kFp16; }
+
 void apply_precision(const Run& run, Scenario& s) {
   PrecisionCell cell = read_precision(run.precision);
   if (!cell.precision) cell.precision = read_precision_notes(run.notes);
@@ -52,7 +54,13 @@ void apply_precision(const Run& run, Scenario& s) {
   if (s.plan.precision == Precision::kBf16 && s.setting.cluster.accelerator.bf16.v <= 0) {
     s.plan.precision = Precision::kFp16;  // what stacks did on hardware without bf16
   }
-  if (cell.precision) {
+  // Most of the work is the experts', or all but attention's projections.
+  const bool experts = cell.experts_wide && s.setting.workload.model.experts > 0;
+  if (cell.precision && (experts || cell.attention_only) && narrow(*cell.precision)) {
+    s.plan.precision = Precision::kBf16;
+    s.assumed.push_back(
+        fmt::format("bf16 throughout, as the {} are", experts ? "experts" : "most of its matmuls"));
+  } else if (cell.precision) {
     s.plan.precision = *cell.precision;
   } else {
     s.assumed.push_back(fmt::format(

@@ -66,5 +66,24 @@ TEST(Words, TokensOncePerPlaceOrPerExpert) {
   EXPECT_FALSE(once("Megatron-LM", "alltoall dispatcher, no DeepEP"));
 }
 
+// A narrow format that most of the work is not in is not the run's.
+TEST(Words, NarrowFormatsOfTheLesserPart) {
+  TrainingRun r = base();
+  r.gpu = "B200";
+  const auto precision = [&](const char* cell) {
+    r.precision = cell;
+    return mapped(r).plan.precision;
+  };
+  EXPECT_EQ(precision("nvfp4 (attention projections only), bf16 otherwise"), Precision::kBf16);
+  EXPECT_EQ(precision("fp8 (linears), bf16 experts"), Precision::kFp8);  // there are none
+  r.experts = 64, r.experts_per_token = 8, r.expert_ffn = 1024, r.ep = 8;
+  EXPECT_EQ(precision("fp8 (linears), bf16 experts"), Precision::kBf16);
+  EXPECT_TRUE(assumes(mapped(r), "bf16 throughout"));
+  EXPECT_EQ(precision("mxfp8 (linears only, experts bf16)"), Precision::kBf16);
+  EXPECT_EQ(precision("mxfp8 (experts only, linears bf16)"), Precision::kMxfp8);
+  EXPECT_EQ(precision("linears bf16 / experts fp8"), Precision::kFp8);
+  EXPECT_EQ(precision("bf16 experts"), Precision::kBf16);
+}
+
 }  // namespace
 }  // namespace assay
