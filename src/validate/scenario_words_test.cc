@@ -85,5 +85,20 @@ TEST(Words, NarrowFormatsOfTheLesserPart) {
   EXPECT_EQ(precision("bf16 experts"), Precision::kBf16);
 }
 
+// The engine by itself recomputes nothing; torchtitan does.
+TEST(Words, PlainFsdp2HasNoDefaultsOfTorchtitan) {
+  TrainingRun r = base();
+  r.tp = std::nullopt;
+  r.framework = "torchtitan FSDP2";
+  EXPECT_EQ(mapped(r).plan.recompute, Recompute::kSelective);
+  for (const char* framework : {"PyTorch FSDP2", "my trainer over fully_shard (FSDP2)"}) {
+    r.framework = framework;
+    EXPECT_EQ(mapped(r).setting.stack.name, "pytorch-fsdp2-plain") << framework;
+    EXPECT_EQ(mapped(r).plan.recompute, Recompute::kNone) << framework;
+  }
+  r.framework = "PyTorch", r.zero = "FSDP2";
+  EXPECT_EQ(mapped(r).plan.recompute, Recompute::kNone);
+}
+
 }  // namespace
 }  // namespace assay

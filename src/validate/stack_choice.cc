@@ -173,7 +173,10 @@ const Stack* member(const Catalog& catalog, const Run& run, const std::string& w
   } else if (sharding == "fsdp") {
     const bool second = says_any(words, {"fsdp2", "torchtitan", "torchtune", "fully shard"}) ||
                         says(plain_words(run.zero), "fsdp2");
-    stack = named(catalog, second ? "pytorch-fsdp2" : "pytorch-fsdp");
+    const bool titan = says(words, "torchtitan");
+    stack = named(catalog, titan    ? "pytorch-fsdp2"
+                           : second ? "pytorch-fsdp2-plain"
+                                    : "pytorch-fsdp");
   }
   return stack ? stack : first_of(catalog, sharding);
 }
@@ -406,6 +409,10 @@ const Stack* as_run(const Stack* stack, const Run& run, const std::string& words
   if (stack->name == "pytorch-fsdp2" &&
       affirms(clause_words(run.framework + " ; " + run.overlap_notes), {"deepep", "hybridep"})) {
     return named(catalog, "pytorch-fsdp2-deepep");
+  }
+  // Its defaults are torchtitan's; the engine alone has none of them.
+  if (stack->name == "pytorch-fsdp2" && !says_any(words, {"torchtitan", "nemo rl"})) {
+    return named(catalog, "pytorch-fsdp2-plain");
   }
   // NeMo is often named beside the Megatron that it runs on; Megatron-LM in NeMo's container is not
   // NeMo.
