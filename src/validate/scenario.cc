@@ -409,6 +409,16 @@ void run_code(const Stack& code, Stack& engine) {
   engine.stops_early_since = code.stops_early_since;
 }
 
+// Casts to 8 bits are Transformer Engine's own kernels wherever it is named, not those of the
+// engine beneath: what they move is stated for the stack that always runs on it.
+void cast_by_engine(const Run& run, const Catalog& catalog, Stack& stack) {
+  const std::string words = clause_words(run.framework + " ; " + run.precision);
+  const Stack* engine = find_stack(catalog, "megatron-core");
+  if (!engine || stack.sharding != "fsdp" || !affirms(words, {"transformer engine", "te"})) return;
+  stack.quantize_traffic = engine->quantize_traffic;
+  stack.quantize_blocks = engine->quantize_blocks;
+}
+
 std::string nearest_accelerator(const std::string& gpu, const Catalog& catalog) {
   std::vector<std::string> names;
   for (const Accelerator& a : catalog.accelerators) names.push_back(a.name);
@@ -466,6 +476,7 @@ tl::expected<Scenario, Refusal> to_scenario(const Run& run, const Catalog& catal
     run_code(*stack.code, s.setting.stack);
     s.assumed.push_back("model code of " + stack.code->name);
   }
+  cast_by_engine(run, catalog, s.setting.stack);
   const bool eager3d = stack.stack->sharding == "3d" && stack.stack->kernels_forward > 0;
   const std::string precision = clause_words(run.precision);
   // Transformer Engine's `fp8_autocast` casts inside its own kernels.

@@ -100,5 +100,17 @@ TEST(Words, PlainFsdp2HasNoDefaultsOfTorchtitan) {
   EXPECT_EQ(mapped(r).plan.recompute, Recompute::kNone);
 }
 
+TEST(Words, TransformerEngineBringsItsCasts) {
+  TrainingRun r = base();
+  r.tp = std::nullopt;
+  r.precision = "MXFP8";
+  r.framework = "PyTorch FSDP2";
+  const double plain = mapped(r).setting.stack.quantize_blocks;
+  r.framework = "PyTorch FSDP2, Transformer Engine";
+  EXPECT_LT(mapped(r).setting.stack.quantize_blocks, plain);
+  r.framework = "PyTorch FSDP2, no Transformer Engine";
+  EXPECT_EQ(mapped(r).setting.stack.quantize_blocks, plain);
+}
+
 }  // namespace
 }  // namespace assay
