@@ -295,6 +295,8 @@ void read_routing(const std::string& text, const std::string& words, Remarks& ou
 // DeepEP and its kin send a token once to each place that needs it; the all-to-all of Megatron's
 // plain dispatcher carries a copy for each expert (MoEAlltoAllTokenDispatcher: tokens times top k).
 void read_dispatcher(const std::string& words, Remarks& out) {
+  out.permute_fused =
+      claims_any(words, {"permute fusion", "fused permute", "fused permutation", "moe permute"});
   const bool once = affirms(words, {"deepep", "hybridep", "hybrid ep", "uccl", "flex dispatcher"});
   if (!once && affirms(words, {"alltoall", "all to all dispatcher", "a2a dispatcher"})) {
     out.expert_dedup = false;

@@ -29,7 +29,20 @@ constexpr double kFusedNorms = 4;
 // ones were measured at 11 (test/data/h200_hand.csv).
 constexpr double kLossKernel = 12;
 
+// Fused, a copy each: permute, sort by expert, sort back, unpermute, and no more backward. Without,
+// as plain PyTorch was measured (test/data/h200_permute.csv).
+void permute_by(bool fused, Stack& stack) {
+  const Stack plain;
+  const auto set = [&](double& copies, double one_each, double unfused) {
+    copies = fused ? std::min(copies, one_each) : std::max(copies, unfused);
+  };
+  set(stack.permute_passes, 4, plain.permute_passes);
+  set(stack.permute_local, 2, plain.permute_local);
+  set(stack.permute_backward, 1, plain.permute_backward);
+}
+
 void apply_kernels(const Remarks& r, Stack& stack) {
+  if (r.permute_fused) permute_by(*r.permute_fused, stack);
   if (r.fused_norms) stack.saved_hidden = std::min(stack.saved_hidden, kFusedNorms);
   if (r.fused_loss) stack.logits_bytes = std::min(stack.logits_bytes, 0.5);
   if (r.loss_kernel && stack.loss_traffic > kLossKernel) {

@@ -112,5 +112,20 @@ TEST(Words, TransformerEngineBringsItsCasts) {
   EXPECT_EQ(mapped(r).setting.stack.quantize_blocks, plain);
 }
 
+// NeMo's recipes fuse the way to the experts, Megatron-LM by itself does not.
+TEST(Words, PermutationFusedOrNot) {
+  TrainingRun r = base();
+  r.experts = 64, r.experts_per_token = 8, r.expert_ffn = 1024, r.ep = 8;
+  const auto copies = [&](const char* framework, const char* notes) {
+    r.framework = framework, r.notes = notes;
+    return mapped(r).setting.stack.permute_passes;
+  };
+  EXPECT_EQ(copies("NeMo 25.04", ""), 4);
+  EXPECT_EQ(copies("NeMo 25.04", "permute fusion off"), 7);
+  EXPECT_EQ(copies("NeMo 25.04", "no permute fusion"), 7);
+  EXPECT_EQ(copies("Megatron-LM", ""), 7);
+  EXPECT_EQ(copies("Megatron-LM", "grouped GEMM, permute fusion"), 4);
+}
+
 }  // namespace
 }  // namespace assay
