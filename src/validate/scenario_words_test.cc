@@ -127,5 +127,18 @@ TEST(Words, PermutationFusedOrNot) {
   EXPECT_EQ(copies("Megatron-LM", "grouped GEMM, permute fusion"), 4);
 }
 
+// Graphs of single modules are not those of the whole step.
+TEST(Words, GraphsOfModulesAreNotOfTheStep) {
+  TrainingRun r = base();
+  r.gpu = "GB200", r.per_node = 4;
+  r.framework = "Megatron Bridge (NeMo 26.06)";
+  EXPECT_EQ(mapped(r).setting.stack.name, "megatron-core-r26");
+  for (const char* notes : {"CUDA graph of the dense modules only", "TE CUDA graphs of the router",
+                            "CUDA graph without effect", "recipe V1"}) {
+    r.notes = notes;
+    EXPECT_EQ(mapped(r).setting.stack.name, "megatron-core") << notes;
+  }
+}
+
 }  // namespace
 }  // namespace assay

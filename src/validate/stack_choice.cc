@@ -351,6 +351,11 @@ bool has_experts(const Run& run) {
 bool later_nemo(const Run& run, const std::string& words, const Accelerator& accelerator) {
   constexpr int kLaterNemo = 2606;
   const std::string told = plain_words(run.overlap_notes + " ; " + run.notes);
+  // Graphs of some modules are what came before.
+  if (says_any(told, {"dense modules only", "graph without effect", "graphs without effect",
+                      "recipe v1", "te cuda graph", "te cuda graphs"})) {
+    return false;
+  }
   if (says_any(told, {"full iteration cuda graphs", "full iteration cuda graph"})) return true;
   if (says_any(told, {"mlperf training v6", "mlperf v6"}) && !says(words, "megatron lm"))
     return true;
