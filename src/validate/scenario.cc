@@ -457,7 +457,7 @@ tl::expected<Scenario, Refusal> to_scenario(const Run& run, const Catalog& catal
   }
   tl::expected<Model, Refusal> model = choose_model(run, catalog, s.assumed);
   if (!model) return tl::unexpected(model.error());
-  const StackChoice stack = choose_stack(run, *accelerator, catalog);
+  const StackChoice stack = choose_stack(run, *accelerator, catalog, model->mixer.layers > 0);
   if (!stack.stack)
     return tl::unexpected(
         unsupported("the catalog has no stack", "framework", "add one to the catalog"));

@@ -140,5 +140,15 @@ TEST(Words, GraphsOfModulesAreNotOfTheStep) {
   }
 }
 
+// Recipes of hybrids capture no whole steps, whatever the release.
+TEST(Words, HybridsKeepTheEarlierStack) {
+  TrainingRun r = base();
+  r.framework = "Megatron Bridge (NeMo 26.06)";
+  EXPECT_EQ(choose_stack(r, *find_accelerator(catalog(), "b200"), catalog()).stack->name,
+            "megatron-core-r26");
+  EXPECT_EQ(choose_stack(r, *find_accelerator(catalog(), "b200"), catalog(), true).stack->name,
+            "megatron-core");
+}
+
 }  // namespace
 }  // namespace assay

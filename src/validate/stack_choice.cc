@@ -348,7 +348,8 @@ bool has_experts(const Run& run) {
 // already; so does a run that says what sets it apart. With experts its recipes do so in
 // block-scaled formats alone, on Blackwell (Megatron-Bridge, scripts/performance/configs:
 // cuda_graph_impl).
-bool later_nemo(const Run& run, const std::string& words, const Accelerator& accelerator) {
+bool later_nemo(const Run& run, const std::string& words, const Accelerator& accelerator,
+                bool hybrid) {
   constexpr int kLaterNemo = 2606;
   const std::string told = plain_words(run.overlap_notes + " ; " + run.notes);
   // Graphs of some modules are what came before.
@@ -356,6 +357,7 @@ bool later_nemo(const Run& run, const std::string& words, const Accelerator& acc
                       "recipe v1", "te cuda graph", "te cuda graphs"})) {
     return false;
   }
+  if (hybrid) return false;
   if (says_any(told, {"full iteration cuda graphs", "full iteration cuda graph"})) return true;
   if (says_any(told, {"mlperf training v6", "mlperf v6"}) && !says(words, "megatron lm"))
     return true;
@@ -376,7 +378,7 @@ bool has_recipe(const Run& run) {
 
 // The stack that a name means, as a run describes it.
 const Stack* as_run(const Stack* stack, const Run& run, const std::string& words, bool single,
-                    const Accelerator& accelerator, const Catalog& catalog) {
+                    const Accelerator& accelerator, bool hybrid, const Catalog& catalog) {
   if (!stack) return nullptr;
   // Autocast keeps the weights in 32 bits.
   const std::string cells = plain_words(run.precision + " ; " + run.notes);
@@ -425,7 +427,7 @@ const Stack* as_run(const Stack* stack, const Run& run, const std::string& words
     return named(catalog, "megatron-core");
   }
   if (stack->name == "megatron-core") {
-    if (later_nemo(run, words, accelerator)) return named(catalog, "megatron-core-r26");
+    if (later_nemo(run, words, accelerator, hybrid)) return named(catalog, "megatron-core-r26");
     if (!has_recipe(run)) return named(catalog, "megatron-core-plain");
   }
   // Megatron-Core by its own name is started by Megatron-LM's scripts, not by NeMo's recipes.
@@ -498,7 +500,8 @@ bool dated_from(const std::string& date, std::string_view first) {
   return month > 0 && month >= month_of(std::string(first));
 }
 
-StackChoice choose_stack(const Run& run, const Accelerator& accelerator, const Catalog& catalog) {
+StackChoice choose_stack(const Run& run, const Accelerator& accelerator, const Catalog& catalog,
+                         bool hybrid) {
   StackChoice out;
   // A name that is nothing but asides is taken as it stands.
   std::string words = framework_words(run.framework);
@@ -513,7 +516,7 @@ StackChoice choose_stack(const Run& run, const Accelerator& accelerator, const C
   // JAX and what runs on it: other names beside it are those of kernel libraries.
   if (stack && known_sharding(words) == "jax") stack = jax_stack(catalog, accelerator);
   const Stack* eager = named(catalog, "pytorch-eager");
-  stack = as_run(stack, run, words, single, accelerator, catalog);
+  stack = as_run(stack, run, words, single, accelerator, hybrid, catalog);
   // `4D: TP, CP, PP, FSDP` says how weights are sharded; FSDP's first version has no pipelines.
   if (stack && stack->name == "pytorch-fsdp" && run.pp.value_or(1) > 1) stack = nullptr;
 
