@@ -150,5 +150,17 @@ TEST(Words, HybridsKeepTheEarlierStack) {
             "megatron-core");
 }
 
+TEST(Words, DeterministicAttentionOnBlackwell) {
+  TrainingRun r = base();
+  r.framework = "Megatron-LM", r.notes = "deterministic mode", r.date = "2025-11";
+  EXPECT_EQ(mapped(r).setting.stack.attention, AttentionKernel::kVendor);
+  r.gpu = "B200";
+  EXPECT_EQ(mapped(r).setting.stack.attention, AttentionKernel::kPortable);
+  r.date = "2026-06";
+  EXPECT_EQ(mapped(r).setting.stack.attention, AttentionKernel::kVendor);
+  r.date = "2025-11", r.notes = "non-deterministic";
+  EXPECT_EQ(mapped(r).setting.stack.attention, AttentionKernel::kVendor);
+}
+
 }  // namespace
 }  // namespace assay
