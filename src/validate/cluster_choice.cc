@@ -240,6 +240,7 @@ FabricKind usual_kind(const Accelerator& a, const Node& node) {
     return FabricKind::kEfa;
   if (node.name.starts_with("gcp-a2") || node.name == "gcp-a3-high" || node.name == "gcp-a3-mega")
     return FabricKind::kTcp;
+  if (node.name.starts_with("jean-zay")) return FabricKind::kOmnipath;
   if (vendor == "amd" || vendor == "intel" || vendor == "habana") return FabricKind::kRoce;
   if (node.nic_bandwidth.v * static_cast<double>(node.nics) < 60 * kGbit) return FabricKind::kTcp;
   return FabricKind::kInfiniband;
@@ -414,6 +415,33 @@ void tell_unread_part(const Accelerator& a, const std::string& gpu,
 // of 1,000 on a B200.
 constexpr double kUsualLimit = 0.75;
 
+// The node that a row names: by a cloud's fabric or shape, or, where nothing is said of the
+// network, by a machine of the catalog that its notes name (`Jean-Zay`, `Google A3`).
+const Node* named_node(const Run& run, const Accelerator& accelerator, const Catalog& catalog) {
+  if (read_link(run.inter_link).kind == FabricKind::kEfa) {
+    const int64_t wanted = run.per_node.value_or(0);
+    if (const Node* aws = reference_node(catalog, accelerator, wanted, "aws")) return aws;
+  }
+  const auto suits = [&](const Node* n) {
+    return n && n->accelerator == accelerator.name && n->nics > 0;
+  };
+  for (const std::string& shape : {run.gpu, run.inter_link}) {
+    const Node* named = shape.empty() ? nullptr : find_node(catalog, shape);
+    if (suits(named)) return named;
+  }
+  if (!run.inter_link.empty()) return nullptr;
+  for (const std::string& clause : clauses_of(clause_words(run.notes))) {
+    const std::vector<std::string> words = split_any(clause, " ");
+    for (size_t k = 0; k + 1 < words.size(); ++k) {
+      const auto known = catalog.aliases.find("nodes." + words[k] + words[k + 1]);
+      if (known == catalog.aliases.end()) continue;
+      const Node* named = find_node(catalog, known->second);
+      if (suits(named) && claims(clause, words[k] + " " + words[k + 1]) == true) return named;
+    }
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 const Accelerator* choose_accelerator(const Run& run, const Catalog& catalog) {
@@ -466,15 +494,7 @@ Cluster choose_cluster(const Run& run, const Accelerator& accelerator, const Cat
   tell_unread_part(accelerator, run.gpu, assumed);
   const int64_t ranks = run.accelerators.value_or(1);
   const int64_t wanted = run.per_node.value_or(0);
-  const Node* reference = nullptr;
-  if (read_link(run.inter_link).kind == FabricKind::kEfa) {
-    reference = reference_node(catalog, accelerator, wanted, "aws");
-  }
-  // A cloud's shape has its own network.
-  for (const std::string& shape : {run.gpu, run.inter_link}) {
-    const Node* named = reference || shape.empty() ? nullptr : find_node(catalog, shape);
-    if (named && named->accelerator == accelerator.name && named->nics > 0) reference = named;
-  }
+  const Node* reference = named_node(run, accelerator, catalog);
   if (!reference) reference = reference_node(catalog, accelerator, wanted);
   if (!reference) reference = kin_node(catalog, accelerator, wanted);
   if (reference) cluster.node = *reference;

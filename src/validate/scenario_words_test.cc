@@ -162,5 +162,22 @@ TEST(Words, DeterministicAttentionOnBlackwell) {
   EXPECT_EQ(mapped(r).setting.stack.attention, AttentionKernel::kVendor);
 }
 
+// A machine of the catalog may be named as the network or, where none is, in the notes.
+TEST(Words, MachinesByName) {
+  TrainingRun r = base();
+  r.inter_link = "GCP A3 network";
+  Cluster c = mapped(r).setting.cluster;
+  EXPECT_EQ(c.node.nics, 4);
+  EXPECT_EQ(c.fabric.kind, FabricKind::kTcp);
+  r.inter_link = "", r.notes = "Google A3 (H100 80GB). Step time from TFLOPS";
+  EXPECT_EQ(mapped(r).setting.cluster.node.nics, 4);
+  r.gpu = "A100", r.notes = "average over 3 iterations; Jean-Zay (network not stated)";
+  c = mapped(r).setting.cluster;
+  EXPECT_EQ(c.node.nics, 4);
+  EXPECT_EQ(c.fabric.kind, FabricKind::kOmnipath);
+  r.inter_link = "8x 200 Gb/s HDR";
+  EXPECT_EQ(mapped(r).setting.cluster.fabric.kind, FabricKind::kInfiniband);
+}
+
 }  // namespace
 }  // namespace assay
