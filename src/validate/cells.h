@@ -105,6 +105,7 @@ struct Remarks {
   bool loss_kernel = false;                 // nor read more than by one kernel and the matmuls
   bool fused_gelu = false;                  // GELU by tanh is one kernel
   std::optional<bool> permute_fused;        // routed tokens are put in order by fused kernels
+  bool launch_blocking = false;             // the host waits for every kernel
   std::optional<bool> expert_dedup;         // a token is sent once to each place, or to each expert
 };
 // `words` as text.h has them: whether weights are kept on the host.

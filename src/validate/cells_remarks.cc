@@ -337,6 +337,7 @@ Remarks read_remarks(const std::string& text) {
   out.fused_optimizer = claims_any(words, {"fused adam", "fused adamw", "adamw fused", "fusedadam",
                                            "fused lamb", "fusedlamb", "fused optimizer", "apex"});
   read_overlaps(words, out);
+  out.launch_blocking = affirms(words, {"cuda launch blocking"});
   read_schedule(words, out);
   out.sequence_parallel =
       claims_any(words, {"sequence parallel", "sequence parallelism", "sp enabled"});

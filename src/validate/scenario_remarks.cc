@@ -41,6 +41,18 @@ void permute_by(bool fused, Stack& stack) {
   set(stack.permute_backward, 1, plain.permute_backward);
 }
 
+// The host waits for every kernel it started, those of collectives too: nothing is hidden, and its
+// time for a launch adds to the kernel's.
+void hide_nothing(Setting& setting) {
+  Stack& stack = setting.stack;
+  setting.kernels.kernel_floor += stack.launch;
+  for (double* share :
+       {&stack.overlap_grad, &stack.overlap_param, &stack.overlap_tp, &stack.overlap_tp_backward,
+        &stack.overlap_context, &stack.overlap_pipeline, &stack.overlap_expert}) {
+    *share = 0;
+  }
+}
+
 void apply_kernels(const Remarks& r, Stack& stack) {
   if (r.permute_fused) permute_by(*r.permute_fused, stack);
   if (r.fused_norms) stack.saved_hidden = std::min(stack.saved_hidden, kFusedNorms);
@@ -106,6 +118,7 @@ void apply_remarks(const Remarks& r, Scenario& s) {
   set_if(stack.experts_whole, r.experts_whole);
   set_if(stack.expert_dedup, r.expert_dedup);
   apply_kernels(r, stack);
+  if (r.launch_blocking) hide_nothing(s.setting);
   if (r.fused_gelu) s.setting.workload.model.tanh_gelu = false;
   if (r.power_cap_w) s.setting.cluster.accelerator.tdp = Watts(*r.power_cap_w);
   if (!r.multi_token_prediction.value_or(stack.predicts_ahead)) {

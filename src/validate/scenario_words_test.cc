@@ -179,5 +179,17 @@ TEST(Words, MachinesByName) {
   EXPECT_EQ(mapped(r).setting.cluster.fabric.kind, FabricKind::kInfiniband);
 }
 
+TEST(Words, BlockingLaunchesHideNothing) {
+  TrainingRun r = base();
+  EXPECT_GT(mapped(r).setting.stack.overlap_grad, 0);
+  r.overlap_notes = "CUDA_LAUNCH_BLOCKING=0";
+  EXPECT_GT(mapped(r).setting.stack.overlap_grad, 0);
+  r.overlap_notes = "CUDA_LAUNCH_BLOCKING=1";
+  const Stack stack = mapped(r).setting.stack;
+  EXPECT_EQ(stack.overlap_grad, 0);
+  EXPECT_EQ(stack.overlap_tp, 0);
+  EXPECT_GT(mapped(r).setting.kernels.kernel_floor, mapped(base()).setting.kernels.kernel_floor);
+}
+
 }  // namespace
 }  // namespace assay
