@@ -417,6 +417,9 @@ const Stack* as_run(const Stack* stack, const Run& run, const std::string& words
       affirms(clause_words(run.framework + " ; " + run.overlap_notes), {"deepep", "hybridep"})) {
     return named(catalog, "pytorch-fsdp2-deepep");
   }
+  // Its fused kernels come with flash attention.
+  if (stack->name == "picotron" && says(plain_words(run.flash_attention), "sdpa"))
+    return named(catalog, "picotron-sdpa");
   // Its defaults are torchtitan's; the engine alone has none of them.
   if (stack->name == "pytorch-fsdp2" && !says_any(words, {"torchtitan", "nemo rl"})) {
     return named(catalog, "pytorch-fsdp2-plain");
