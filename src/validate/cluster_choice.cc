@@ -83,10 +83,22 @@ std::string family_of(const Accelerator& a) {
   return a.name.substr(0, end);
 }
 
+// The card, and not the host's bus: `PCIe A100`, but not `A100-SXM4 (PCIe Gen4)`.
+bool names_pcie(const std::string& gpu) {
+  const std::string words = plain_words(gpu);
+  return affirms(clause_words(gpu), {"pcie"}) && words.find(" sxm") == std::string::npos &&
+         !says_any(words, {"nvswitch", "nvlink"});
+}
+
 // The same part with another memory or form: `A100 with 40GB`, `PCIe H100`, 39.4 GB as torch prints
 // it. The one whose name has most in common.
 const Accelerator* variant_of(const Catalog& catalog, const Accelerator& found, double gb,
-                              bool pcie) {
+                              const std::string& gpu) {
+  const bool pcie = names_pcie(gpu);
+  // A module is no card, whatever its memory: `H100 SXM5 94GB` is not the H100 NVL.
+  const std::string words = plain_words(gpu);
+  const bool module = words.find(" sxm") != std::string::npos || says(words, "nvlink");
+  const auto card = [](const Accelerator& a) { return a.scaleup_link.starts_with("pcie"); };
   const auto form = [](const Accelerator& a) { return a.name.find("pcie") != std::string::npos; };
   const auto apart = [&](const Accelerator& a) { return std::abs(gb * 1e9 / a.memory.v - 1); };
   constexpr double kSame = 0.06;  // of nominal memory
@@ -96,6 +108,7 @@ const Accelerator* variant_of(const Catalog& catalog, const Accelerator& found, 
   double nearest = other_form ? 1e9 : kSame;
   for (const Accelerator& a : catalog.accelerators) {
     if (family_of(a) != family_of(found) || a.architecture != found.architecture) continue;
+    if (module && card(a) && !card(found)) continue;
     const auto titanium = [](const Accelerator& x) { return x.name.ends_with("-ti"); };
     if (form(a) != (pcie || form(found)) || titanium(a) != titanium(found)) {
       continue;
@@ -104,13 +117,6 @@ const Accelerator* variant_of(const Catalog& catalog, const Accelerator& found, 
     if (distance < nearest) best = &a, nearest = distance;
   }
   return best;
-}
-
-// The card, and not the host's bus: `PCIe A100`, but not `A100-SXM4 (PCIe Gen4)`.
-bool names_pcie(const std::string& gpu) {
-  const std::string words = plain_words(gpu);
-  return affirms(clause_words(gpu), {"pcie"}) && words.find(" sxm") == std::string::npos &&
-         !says_any(words, {"nvswitch", "nvlink"});
 }
 
 // Gigabytes that a text names: `A100 with 40GB`, `V100 (16 GB, SXM2)`, `H100 (95 GiB)`; zero: none.
@@ -464,7 +470,7 @@ const Accelerator* choose_accelerator(const Run& run, const Catalog& catalog) {
   if (!found) found = of_shape(catalog, gpu);
   if (!found) return nullptr;
   const double memory = run.gpu_mem_gb.value_or(memory_named(words));
-  return as_counted(run, variant_of(catalog, *found, memory, names_pcie(gpu)), catalog);
+  return as_counted(run, variant_of(catalog, *found, memory, gpu), catalog);
 }
 
 // `NVIDIA Hopper, 80 GB`: the part of a named architecture with that memory, or else the one that

@@ -191,5 +191,18 @@ TEST(Words, BlockingLaunchesHideNothing) {
   EXPECT_GT(mapped(r).setting.kernels.kernel_floor, mapped(base()).setting.kernels.kernel_floor);
 }
 
+TEST(Words, ModulesAreNoCardsWhateverTheirMemory) {
+  TrainingRun r = base();
+  const auto part = [&](const char* gpu, double gb) {
+    r.gpu = gpu, r.gpu_mem_gb = gb;
+    return choose_accelerator(r, catalog())->name;
+  };
+  EXPECT_EQ(part("H100 SXM5 94GB", 94), "h100-sxm5-94gb");
+  EXPECT_EQ(part("H100-NVLink (WAIH100)", 94), "h100-sxm5-94gb");
+  EXPECT_EQ(part("H100 NVL", 94), "h100-nvl-94gb");
+  EXPECT_EQ(part("H100", 94), "h100-nvl-94gb");
+  EXPECT_EQ(part("H100 SXM5", 80), "h100-sxm5-80gb");
+}
+
 }  // namespace
 }  // namespace assay
