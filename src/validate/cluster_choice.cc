@@ -337,6 +337,26 @@ void apply_scaleup(const Run& run, Accelerator& a) {
   a.scaleup_bandwidth = std::min(a.scaleup_bandwidth, one * static_cast<double>(*links));
 }
 
+// Accelerators that talk over PCIe alone, and what is said of it: a slower generation or fewer
+// lanes than the part's own, or what was measured.
+void apply_pcie(const Run& run, const Catalog& catalog, Accelerator& a) {
+  const bool only = pcie_only(run.intra_link);
+  if (only && !a.scaleup_link.starts_with("pcie")) {
+    a.scaleup_link = "pcie4";
+    a.scaleup_bandwidth = a.peer_bandwidth = a.pcie_bandwidth;
+    a.wiring = Wiring::kSwitch;
+  }
+  const std::optional<PcieCell> stated = only ? read_pcie(run.intra_link) : std::nullopt;
+  if (!stated) return;
+  // A part's bandwidth is the nominal one, of which a library gets a share: what was measured is
+  // it.
+  const CollectiveParams* library = find_collectives(catalog, a.scaleup_link, true);
+  const Bandwidth whole = stated->rate / (library ? library->bus_efficiency : 1);
+  for (Bandwidth* rate : {&a.scaleup_bandwidth, &a.peer_bandwidth}) {
+    *rate = stated->measured ? whole : std::min(*rate, stated->rate);
+  }
+}
+
 // The architecture of parts whose kernels nobody measured.
 constexpr std::string_view kUnmeasured = "generic";
 const std::vector<std::string_view> kSeveral = {"hetero", "heterogeneous", "mixed"};
@@ -534,12 +554,7 @@ Cluster choose_cluster(const Run& run, const Accelerator& accelerator, const Cat
   if (run.gpu_mem_gb && std::abs(*run.gpu_mem_gb * 1e9 / accelerator.memory.v - 1) > 0.12) {
     cluster.accelerator.memory = Bytes(*run.gpu_mem_gb * 1e9);
   }
-  if (pcie_only(run.intra_link) && !accelerator.scaleup_link.starts_with("pcie")) {
-    cluster.accelerator.scaleup_link = "pcie4";
-    cluster.accelerator.scaleup_bandwidth = accelerator.pcie_bandwidth;
-    cluster.accelerator.peer_bandwidth = accelerator.pcie_bandwidth;
-    cluster.accelerator.wiring = Wiring::kSwitch;
-  }
+  apply_pcie(run, catalog, cluster.accelerator);
   cluster.nodes = (ranks + per_node - 1) / per_node;
   const bool many = cluster.nodes > 1;
   const std::string link = squeezed(accelerator.scaleup_link);
