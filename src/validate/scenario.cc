@@ -477,6 +477,8 @@ tl::expected<Scenario, Refusal> to_scenario(const Run& run, const Catalog& catal
     s.assumed.push_back("model code of " + stack.code->name);
   }
   cast_by_engine(run, catalog, s.setting.stack);
+  // A submission to MLPerf brings its vendor's kernels, whatever its framework is called.
+  if (says(plain_words(run.date), "mlperf")) s.setting.stack.casts_tuned = true;
   const bool eager3d = stack.stack->sharding == "3d" && stack.stack->kernels_forward > 0;
   const std::string precision = clause_words(run.precision);
   // Transformer Engine's `fp8_autocast` casts inside its own kernels.

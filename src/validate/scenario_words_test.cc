@@ -204,5 +204,24 @@ TEST(Words, ModulesAreNoCardsWhateverTheirMemory) {
   EXPECT_EQ(part("H100 SXM5", 80), "h100-sxm5-80gb");
 }
 
+// On AMD's parts casts to 8 bits are slow but in the stacks that bring kernels for them.
+TEST(Words, CastsAreTunedWhereTheVendorDid) {
+  TrainingRun r = base();
+  r.gpu = "MI300X", r.precision = "fp8";
+  const auto slow = [&](const char* framework) {
+    r.framework = framework;
+    const Setting s = mapped(r).setting;
+    return s.stack.casts_tuned ? 1 : s.kernels.plain_casts;
+  };
+  EXPECT_EQ(slow("Primus"), 1);
+  EXPECT_EQ(slow("NeMo 25.04"), 1);
+  EXPECT_EQ(slow("Megatron-LM"), 3);
+  EXPECT_EQ(slow("torchtitan"), 3);
+  r.date = "MLPerf v5.0";
+  EXPECT_EQ(slow("PyTorch"), 1);
+  r.gpu = "H100";
+  EXPECT_EQ(slow("Megatron-LM"), 1);
+}
+
 }  // namespace
 }  // namespace assay
