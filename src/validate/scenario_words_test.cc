@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "perf/layer.h"
 #include "validate/scenario_case.h"
 
 namespace assay {
@@ -221,6 +222,16 @@ TEST(Words, CastsAreTunedWhereTheVendorDid) {
   EXPECT_EQ(slow("PyTorch"), 1);
   r.gpu = "H100";
   EXPECT_EQ(slow("Megatron-LM"), 1);
+}
+
+TEST(Words, LatentAttentionTakesTheHostLonger) {
+  TrainingRun r = base();
+  r.framework = "Megatron-LM";
+  Setting s = mapped(r).setting;
+  const Seconds plain = way_through(s, true), dense = way_through(s, false);
+  s.workload.model.kv_lora_rank = 512;
+  EXPECT_GT(way_through(s, true), plain);
+  EXPECT_EQ(way_through(s, false), dense);
 }
 
 }  // namespace
