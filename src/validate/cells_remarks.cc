@@ -297,8 +297,9 @@ void read_routing(const std::string& text, const std::string& words, Remarks& ou
 void read_dispatcher(const std::string& words, Remarks& out) {
   out.permute_fused =
       claims_any(words, {"permute fusion", "fused permute", "fused permutation", "moe permute"});
-  const bool once = affirms(words, {"deepep", "hybridep", "hybrid ep", "uccl", "flex dispatcher"});
-  if (!once && affirms(words, {"alltoall", "all to all dispatcher", "a2a dispatcher"})) {
+  if (affirms(words, {"deepep", "hybridep", "hybrid ep", "uccl", "flex dispatcher"})) {
+    out.expert_dedup = true;
+  } else if (affirms(words, {"alltoall", "all to all dispatcher", "a2a dispatcher"})) {
     out.expert_dedup = false;
   }
 }

@@ -29,6 +29,17 @@ constexpr double kFusedNorms = 4;
 // ones were measured at 11 (test/data/h200_hand.csv).
 constexpr double kLossKernel = 12;
 
+// Where nothing is said, NVIDIA's recipes send tokens by HybridEP or DeepEP, but for large models
+// with plain attention, those that need a pipeline, between nodes of eight: by the plain dispatcher
+// (NVIDIA-NeMo/Megatron-Bridge, scripts/performance/configs, *_workload_base_configs.py: Qwen3 235B
+// and GPT-OSS against Qwen3 30B, DeepSeek-V3 and Nemotron 3).
+bool plain_dispatch(const Scenario& s) {
+  const Model& m = s.setting.workload.model;
+  const bool plain_attention = m.kv_lora_rank == 0 && m.mixer.layers == 0;
+  return s.setting.stack.name == "megatron-core" && plain_attention && s.plan.pp > 1 &&
+         s.setting.cluster.fabric.scaleup_domain == 0;
+}
+
 // Fused, a copy each: permute, sort by expert, sort back, unpermute, and no more backward. Without,
 // as plain PyTorch was measured (test/data/h200_permute.csv).
 void permute_by(bool fused, Stack& stack) {
@@ -116,7 +127,7 @@ void apply_remarks(const Remarks& r, Scenario& s) {
   set_if(stack.gradients_resident, r.gradients_resident);
   if (r.gradients_resident == false) stack.gradient_bytes = stack.gradient_bytes_fp16 = 0;
   set_if(stack.experts_whole, r.experts_whole);
-  set_if(stack.expert_dedup, r.expert_dedup);
+  if (!r.expert_dedup.value_or(!plain_dispatch(s))) stack.expert_dedup = false;
   apply_kernels(r, stack);
   if (r.launch_blocking) hide_nothing(s.setting);
   if (r.fused_gelu) s.setting.workload.model.tanh_gelu = false;

@@ -61,10 +61,16 @@ TEST(Words, TokensOncePerPlaceOrPerExpert) {
     return mapped(r).setting.stack.expert_dedup;
   };
   EXPECT_TRUE(once("NeMo 25.04", ""));
+  r.pp = 2;  // between nodes of eight
+  EXPECT_FALSE(once("NeMo 25.04", ""));
+  EXPECT_TRUE(once("NeMo 25.04", "DeepEP"));
+  EXPECT_TRUE(once("Megatron-LM", ""));
   EXPECT_FALSE(once("Megatron-Bridge (NeMo 26.04), NCCL alltoall", ""));
   EXPECT_FALSE(once("Megatron-LM", "all-to-all dispatcher"));
   EXPECT_TRUE(once("Megatron-LM", "DeepEP instead of the A2A dispatcher"));
   EXPECT_FALSE(once("Megatron-LM", "alltoall dispatcher, no DeepEP"));
+  r.gpu = "GB200", r.per_node = 4;
+  EXPECT_TRUE(once("NeMo 25.04", ""));
 }
 
 // A narrow format that most of the work is not in is not the run's.
