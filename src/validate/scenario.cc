@@ -14,6 +14,7 @@
 #include "validate/scenario_attention.h"
 #include "validate/scenario_recompute.h"
 #include "validate/scenario_remarks.h"
+#include "validate/scenario_unread.h"
 #include "validate/stages.h"
 #include "validate/text.h"
 
@@ -446,6 +447,7 @@ tl::expected<Scenario, Refusal> to_scenario(const Run& run, const Catalog& catal
   if (const auto checked = check_stated(run); !checked) return tl::unexpected(checked.error());
   Scenario s;
   for (const std::string& cell : run.ignored) s.assumed.push_back("as if blank: " + cell);
+  for (const std::string& cell : run.taken) s.assumed.push_back(cell);
   const Accelerator* accelerator = choose_accelerator(run, catalog);
   if (!accelerator && (accelerator = usual_accelerator(run, catalog))) {
     s.assumed.push_back("accelerator " + accelerator->name);
@@ -502,6 +504,7 @@ tl::expected<Scenario, Refusal> to_scenario(const Run& run, const Catalog& catal
   fit_sharding(run, s);
   fit_recompute(run, s);
   s.kind = class_of(s);
+  tell_unread(run, s);
   return s;
 }
 

@@ -240,5 +240,29 @@ TEST(Words, LatentAttentionTakesTheHostLonger) {
   EXPECT_EQ(way_through(s, false), dense);
 }
 
+// What is not taken as it stands is told.
+TEST(Words, SubstitutionsAreTold) {
+  TrainingRun r = base();
+  r.gpu = "A100", r.precision = "FP8";
+  EXPECT_TRUE(assumes(mapped(r), "has no unit for fp8"));
+  r.gpu = "H100";
+  EXPECT_FALSE(assumes(mapped(r), "has no unit"));
+  EXPECT_FALSE(assumes(mapped(r), "task"));
+  r.task = "serving";
+  EXPECT_TRUE(assumes(mapped(r), "task \"serving\""));
+  r.task = "pretrain (MLM)", r.zero = "zero-9";
+  EXPECT_FALSE(assumes(mapped(r), "task"));
+  EXPECT_TRUE(assumes(mapped(r), "zero_stage_or_fsdp \"zero-9\""));
+  r.zero = "", r.tp = std::nullopt;
+  for (const char* framework : {"my own FSDP thing", "custom ZeRO code", "JAX pjit"}) {
+    r.framework = framework;
+    EXPECT_TRUE(assumes(mapped(r), "by a word of its name")) << framework;
+  }
+  for (const char* framework : {"NeMo 24.07", "PyTorch FSDP", "MaxText (JAX)"}) {
+    r.framework = framework;
+    EXPECT_FALSE(assumes(mapped(r), "by a word of its name")) << framework;
+  }
+}
+
 }  // namespace
 }  // namespace assay
