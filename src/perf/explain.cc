@@ -229,7 +229,7 @@ Inputs host_inputs(const Subject& u, Account a) {
   const bool dense = u.cost.dense.parameters > 0;
   const LayerCost& layer = dense ? u.cost.dense : u.cost.moe;
   return {given("host time per launch", st.launch.v, "s", "stack.launch"),
-          given("way through a layer", (dense ? st.layer_overhead : st.expert_overhead).v, "s",
+          given("way through a layer", way_through(u.s, !dense).v, "s",
                 dense ? "stack.layer_overhead" : "stack.expert_overhead"),
           leaf("launches of a layer", layer.forward.launches + layer.backward.launches, "",
                "and the host's way through it in their time, per micro-batch, both passes", 'c',

@@ -445,6 +445,12 @@ double head_dim(const Model& m) {
   return static_cast<double>(m.hidden) / static_cast<double>(std::max<int64_t>(1, m.heads));
 }
 
+Seconds way_through(const Setting& s, bool experts) {
+  if (!experts) return s.stack.layer_overhead;
+  const bool latent = s.workload.model.kv_lora_rank > 0;
+  return s.stack.expert_overhead + (latent ? s.stack.latent_overhead : Seconds(0));
+}
+
 namespace {
 
 // A layer of a hybrid: the mean of its layers, each with attention, a recurrent mixer or an MLP, or
@@ -467,9 +473,8 @@ LayerCost hybrid_layer(Rank& r, bool experts) {
   add("attention", attention, attention_block);
   add("mixer", mixers, mixer_block);
   add(experts ? "moe" : "mlp", mlps, experts ? expert_mlp : dense_mlp);
-  const Stack& st = r.s.stack;
   const double part = (attention + mixers + mlps) / 2;
-  finish_launches(r, c, experts ? st.expert_overhead : st.layer_overhead, part);
+  finish_launches(r, c, way_through(r.s, experts), part);
   return c;
 }
 
@@ -485,8 +490,7 @@ LayerCost plain_layer(Rank& r, bool experts) {
   } else {
     dense_mlp(r, c);
   }
-  const Stack& st = r.s.stack;
-  finish_launches(r, c, experts ? st.expert_overhead : st.layer_overhead, 1);
+  finish_launches(r, c, way_through(r.s, experts), 1);
   return c;
 }
 

@@ -93,6 +93,8 @@ MicrobatchCost with_recompute(const Stack&, const Plan&, const MicrobatchCost& p
 MicrobatchCost microbatch_cost(const Setting&, const Plan&, const Layout&, const Links&,
                                std::vector<OpRecord>* record = nullptr);
 
+// Host time of the way through the modules of a dense layer or one of experts, beside launches.
+Seconds way_through(const Setting&, bool experts);
 // Head sizes with the defaults resolved.
 double head_dim(const Model&);
 

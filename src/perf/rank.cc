@@ -192,7 +192,8 @@ void linear(const Rank& r, LayerCost& c, double tokens, double n, double k, doub
   if (quantised(precision)) {
     const double once = r.p.zero >= 3 ? 1.0 : 1.0 / static_cast<double>(r.l.microbatches);
     const bool blocks = precision >= Precision::kMxfp8 && precision <= Precision::kMxfp4;
-    const double q = blocks ? r.s.stack.quantize_blocks : r.s.stack.quantize_traffic;
+    const double slow = r.s.stack.casts_tuned ? 1 : r.s.kernels.plain_casts;
+    const double q = slow * (blocks ? r.s.stack.quantize_blocks : r.s.stack.quantize_traffic);
     const double weights = n * k * groups * once;
     c.forward.memory += Bytes(tokens * k * groups * q) / r.memory;
     c.forward.memory += Bytes(weights * q) / streaming(r.s);  // nothing wrote them just before

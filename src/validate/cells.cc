@@ -100,6 +100,26 @@ bool beside_matmuls(const std::vector<std::string>& all, size_t i) {
   return next == "attention" && (later.empty() || later == "|");
 }
 
+bool wide(std::string_view word) {
+  return word == "bf16" || word == "bfloat16" || word == "fp16" || word == "float16";
+}
+
+// `fp8 (linears), bf16 experts`, `mxfp8 (linears only, experts bf16)`: experts are not in the
+// narrow format. `experts only, linears bf16` says the opposite.
+bool wide_experts(const std::vector<std::string>& all) {
+  const auto word = [&](size_t k) { return k < all.size() ? std::string_view(all[k]) : ""; };
+  for (size_t i = 0; i < all.size(); ++i) {
+    if (all[i] != "experts" && all[i] != "expert") continue;
+    const size_t next = i + (word(i + 1) == "in" ? 2 : 1);
+    if (wide(word(next))) return true;
+    const bool named = std::any_of(kFormats.begin(), kFormats.end(), [&](const Format& f) {
+      return word(next).starts_with(f.begin);
+    });
+    if (i > 0 && wide(word(i - 1)) && !named) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 PrecisionCell read_precision(const std::string& cell) {
@@ -133,6 +153,8 @@ PrecisionCell read_precision(const std::string& cell) {
   if (!out.precision) out.precision = beside;
   if (out.precision == Precision::kFp8 && fine_scaled(words)) out.precision = Precision::kMxfp8;
   if (!out.precision && says(words, "16 mixed")) out.precision = Precision::kFp16;
+  out.experts_wide = wide_experts(all);
+  out.attention_only = says_any(words, {"attention projections only", "qkv and output only"});
   out.ambiguous = named > 1 && (only_possible || says(words, "or"));
   return out;
 }

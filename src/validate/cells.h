@@ -15,6 +15,8 @@ namespace assay {
 struct PrecisionCell {
   std::optional<Precision> precision;
   bool ambiguous = false;  // several formats are named as alternatives
+  // The narrow format is not that of most matmuls: experts run in 16 bits, or all but attention's.
+  bool experts_wide = false, attention_only = false;
 };
 // `bf16`, `FP8-CS`, `fp8 rowwise`, `Autocast:BF16+FP32Optimizer`, `bf16 (int8 matmul possible)`:
 // the narrowest format named is the one that matmuls run in, unless it is only possible.
@@ -100,6 +102,11 @@ struct Remarks {
   std::optional<int64_t> experts_whole;     // replicated on every rank that holds them
   bool fused_norms = false;                 // a norm saves its input and its result only
   bool fused_loss = false;                  // logits are never held whole (Liger, chunked loss)
+  bool loss_kernel = false;                 // nor read more than by one kernel and the matmuls
+  bool fused_gelu = false;                  // GELU by tanh is one kernel
+  std::optional<bool> permute_fused;        // routed tokens are put in order by fused kernels
+  bool launch_blocking = false;             // the host waits for every kernel
+  std::optional<bool> expert_dedup;         // a token is sent once to each place, or to each expert
 };
 // `words` as text.h has them: whether weights are kept on the host.
 bool offloads_parameters(const std::string& words);

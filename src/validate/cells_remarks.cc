@@ -203,11 +203,16 @@ void read_state_bytes(const std::string& words, Remarks& out) {
   }
   if (says(words, "experts replicated")) out.experts_whole = 1;
   out.fused_norms = claims_any(words, {"use fused rms norm", "fused rms norm"}).value_or(false);
-  out.fused_loss =
-      affirms(words, {"liger", "fused linear cross entropy", "chunked cross entropy", "chunked nll",
-                      "cut cross entropy", "chunked loss", "loss in chunks", "fused cross entropy",
-                      "unsloth", "tiled logits", "tiled loss"}) &&
-      !says(words, "logits are kept");
+  out.fused_gelu = affirms(words, {"gelu pytorch tanh", "fused gelu"});
+  // A kernel of its own for the loss spares time and memory; plain operations on chunks or tiles
+  // move what they always do, a part at a time.
+  const bool kept = says(words, "logits are kept");
+  out.loss_kernel = !kept && affirms(words, {"liger", "fused linear cross entropy",
+                                             "cut cross entropy", "fused cross entropy", "unsloth",
+                                             "fused lm head", "fused head and cross entropy"});
+  out.fused_loss = out.loss_kernel ||
+                   (!kept && affirms(words, {"chunked cross entropy", "chunked nll", "chunked loss",
+                                             "loss in chunks", "tiled logits", "tiled loss"}));
 }
 
 void read_offloads(const std::string& words, Remarks& out) {
@@ -287,6 +292,18 @@ void read_routing(const std::string& text, const std::string& words, Remarks& ou
   }
 }
 
+// DeepEP and its kin send a token once to each place that needs it; the all-to-all of Megatron's
+// plain dispatcher carries a copy for each expert (MoEAlltoAllTokenDispatcher: tokens times top k).
+void read_dispatcher(const std::string& words, Remarks& out) {
+  out.permute_fused =
+      claims_any(words, {"permute fusion", "fused permute", "fused permutation", "moe permute"});
+  if (affirms(words, {"deepep", "hybridep", "hybrid ep", "uccl", "flex dispatcher"})) {
+    out.expert_dedup = true;
+  } else if (affirms(words, {"alltoall", "all to all dispatcher", "a2a dispatcher"})) {
+    out.expert_dedup = false;
+  }
+}
+
 }  // namespace
 
 Remarks read_remarks(const std::string& text) {
@@ -321,12 +338,14 @@ Remarks read_remarks(const std::string& text) {
   out.fused_optimizer = claims_any(words, {"fused adam", "fused adamw", "adamw fused", "fusedadam",
                                            "fused lamb", "fusedlamb", "fused optimizer", "apex"});
   read_overlaps(words, out);
+  out.launch_blocking = affirms(words, {"cuda launch blocking"});
   read_schedule(words, out);
   out.sequence_parallel =
       claims_any(words, {"sequence parallel", "sequence parallelism", "sp enabled"});
   if (!out.sequence_parallel) out.sequence_parallel = claims_any(words, {"sp", "tp sp"});
   read_offloads(words, out);
   read_routing(text, words, out);
+  read_dispatcher(words, out);
   out.multi_token_prediction = claims_any(words, {"mtp", "multi token prediction"});
   // `MegaScale uses ...` stands beside the runs of what it is compared with, too.
   if (!says(words, "megascale uses parallel transformer block") || says(words, "| megascale |")) {

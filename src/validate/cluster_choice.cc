@@ -83,10 +83,22 @@ std::string family_of(const Accelerator& a) {
   return a.name.substr(0, end);
 }
 
+// The card, and not the host's bus: `PCIe A100`, but not `A100-SXM4 (PCIe Gen4)`.
+bool names_pcie(const std::string& gpu) {
+  const std::string words = plain_words(gpu);
+  return affirms(clause_words(gpu), {"pcie"}) && words.find(" sxm") == std::string::npos &&
+         !says_any(words, {"nvswitch", "nvlink"});
+}
+
 // The same part with another memory or form: `A100 with 40GB`, `PCIe H100`, 39.4 GB as torch prints
 // it. The one whose name has most in common.
 const Accelerator* variant_of(const Catalog& catalog, const Accelerator& found, double gb,
-                              bool pcie) {
+                              const std::string& gpu) {
+  const bool pcie = names_pcie(gpu);
+  // A module is no card, whatever its memory: `H100 SXM5 94GB` is not the H100 NVL.
+  const std::string words = plain_words(gpu);
+  const bool module = words.find(" sxm") != std::string::npos || says(words, "nvlink");
+  const auto card = [](const Accelerator& a) { return a.scaleup_link.starts_with("pcie"); };
   const auto form = [](const Accelerator& a) { return a.name.find("pcie") != std::string::npos; };
   const auto apart = [&](const Accelerator& a) { return std::abs(gb * 1e9 / a.memory.v - 1); };
   constexpr double kSame = 0.06;  // of nominal memory
@@ -96,6 +108,7 @@ const Accelerator* variant_of(const Catalog& catalog, const Accelerator& found, 
   double nearest = other_form ? 1e9 : kSame;
   for (const Accelerator& a : catalog.accelerators) {
     if (family_of(a) != family_of(found) || a.architecture != found.architecture) continue;
+    if (module && card(a) && !card(found)) continue;
     const auto titanium = [](const Accelerator& x) { return x.name.ends_with("-ti"); };
     if (form(a) != (pcie || form(found)) || titanium(a) != titanium(found)) {
       continue;
@@ -104,13 +117,6 @@ const Accelerator* variant_of(const Catalog& catalog, const Accelerator& found, 
     if (distance < nearest) best = &a, nearest = distance;
   }
   return best;
-}
-
-// The card, and not the host's bus: `PCIe A100`, but not `A100-SXM4 (PCIe Gen4)`.
-bool names_pcie(const std::string& gpu) {
-  const std::string words = plain_words(gpu);
-  return affirms(clause_words(gpu), {"pcie"}) && words.find(" sxm") == std::string::npos &&
-         !says_any(words, {"nvswitch", "nvlink"});
 }
 
 // Gigabytes that a text names: `A100 with 40GB`, `V100 (16 GB, SXM2)`, `H100 (95 GiB)`; zero: none.
@@ -240,6 +246,7 @@ FabricKind usual_kind(const Accelerator& a, const Node& node) {
     return FabricKind::kEfa;
   if (node.name.starts_with("gcp-a2") || node.name == "gcp-a3-high" || node.name == "gcp-a3-mega")
     return FabricKind::kTcp;
+  if (node.name.starts_with("jean-zay")) return FabricKind::kOmnipath;
   if (vendor == "amd" || vendor == "intel" || vendor == "habana") return FabricKind::kRoce;
   if (node.nic_bandwidth.v * static_cast<double>(node.nics) < 60 * kGbit) return FabricKind::kTcp;
   return FabricKind::kInfiniband;
@@ -330,6 +337,24 @@ void apply_scaleup(const Run& run, Accelerator& a) {
   a.scaleup_bandwidth = std::min(a.scaleup_bandwidth, one * static_cast<double>(*links));
 }
 
+// Accelerators that talk over PCIe alone, and what is said of it: a slower generation or fewer
+// lanes than the part's own, or what was measured.
+void apply_pcie(const Run& run, const Catalog& catalog, Accelerator& a) {
+  const bool only = pcie_only(run.intra_link);
+  if (only && !a.scaleup_link.starts_with("pcie")) {
+    a.scaleup_link = "pcie4";
+    a.scaleup_bandwidth = a.pcie_bandwidth;
+    a.wiring = Wiring::kSwitch;
+  }
+  const std::optional<PcieCell> stated = only ? read_pcie(run.intra_link) : std::nullopt;
+  if (!stated) return;
+  // A part's bandwidth is the nominal one, of which a library gets a share: what was measured is
+  // it.
+  const CollectiveParams* library = find_collectives(catalog, a.scaleup_link, true);
+  const Bandwidth whole = stated->rate / (library ? library->bus_efficiency : 1);
+  a.scaleup_bandwidth = stated->measured ? whole : std::min(a.scaleup_bandwidth, stated->rate);
+}
+
 // The architecture of parts whose kernels nobody measured.
 constexpr std::string_view kUnmeasured = "generic";
 const std::vector<std::string_view> kSeveral = {"hetero", "heterogeneous", "mixed"};
@@ -414,6 +439,33 @@ void tell_unread_part(const Accelerator& a, const std::string& gpu,
 // of 1,000 on a B200.
 constexpr double kUsualLimit = 0.75;
 
+// The node that a row names: by a cloud's fabric or shape, or, where nothing is said of the
+// network, by a machine of the catalog that its notes name (`Jean-Zay`, `Google A3`).
+const Node* named_node(const Run& run, const Accelerator& accelerator, const Catalog& catalog) {
+  if (read_link(run.inter_link).kind == FabricKind::kEfa) {
+    const int64_t wanted = run.per_node.value_or(0);
+    if (const Node* aws = reference_node(catalog, accelerator, wanted, "aws")) return aws;
+  }
+  const auto suits = [&](const Node* n) {
+    return n && n->accelerator == accelerator.name && n->nics > 0;
+  };
+  for (const std::string& shape : {run.gpu, run.inter_link}) {
+    const Node* named = shape.empty() ? nullptr : find_node(catalog, shape);
+    if (suits(named)) return named;
+  }
+  if (!run.inter_link.empty()) return nullptr;
+  for (const std::string& clause : clauses_of(clause_words(run.notes))) {
+    const std::vector<std::string> words = split_any(clause, " ");
+    for (size_t k = 0; k + 1 < words.size(); ++k) {
+      const auto known = catalog.aliases.find("nodes." + words[k] + words[k + 1]);
+      if (known == catalog.aliases.end()) continue;
+      const Node* named = find_node(catalog, known->second);
+      if (suits(named) && claims(clause, words[k] + " " + words[k + 1]) == true) return named;
+    }
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 const Accelerator* choose_accelerator(const Run& run, const Catalog& catalog) {
@@ -436,7 +488,7 @@ const Accelerator* choose_accelerator(const Run& run, const Catalog& catalog) {
   if (!found) found = of_shape(catalog, gpu);
   if (!found) return nullptr;
   const double memory = run.gpu_mem_gb.value_or(memory_named(words));
-  return as_counted(run, variant_of(catalog, *found, memory, names_pcie(gpu)), catalog);
+  return as_counted(run, variant_of(catalog, *found, memory, gpu), catalog);
 }
 
 // `NVIDIA Hopper, 80 GB`: the part of a named architecture with that memory, or else the one that
@@ -469,15 +521,7 @@ Cluster choose_cluster(const Run& run, const Accelerator& accelerator, const Cat
   tell_unread_part(accelerator, run.gpu, assumed);
   const int64_t ranks = run.accelerators.value_or(1);
   const int64_t wanted = run.per_node.value_or(0);
-  const Node* reference = nullptr;
-  if (read_link(run.inter_link).kind == FabricKind::kEfa) {
-    reference = reference_node(catalog, accelerator, wanted, "aws");
-  }
-  // A cloud's shape has its own network.
-  for (const std::string& shape : {run.gpu, run.inter_link}) {
-    const Node* named = reference || shape.empty() ? nullptr : find_node(catalog, shape);
-    if (named && named->accelerator == accelerator.name && named->nics > 0) reference = named;
-  }
+  const Node* reference = named_node(run, accelerator, catalog);
   if (!reference) reference = reference_node(catalog, accelerator, wanted);
   if (!reference) reference = kin_node(catalog, accelerator, wanted);
   if (reference) cluster.node = *reference;
@@ -511,11 +555,7 @@ Cluster choose_cluster(const Run& run, const Accelerator& accelerator, const Cat
   if (run.gpu_mem_gb && std::abs(*run.gpu_mem_gb * 1e9 / accelerator.memory.v - 1) > 0.12) {
     cluster.accelerator.memory = Bytes(*run.gpu_mem_gb * 1e9);
   }
-  if (pcie_only(run.intra_link) && !accelerator.scaleup_link.starts_with("pcie")) {
-    cluster.accelerator.scaleup_link = "pcie4";
-    cluster.accelerator.scaleup_bandwidth = accelerator.pcie_bandwidth;
-    cluster.accelerator.wiring = Wiring::kSwitch;
-  }
+  apply_pcie(run, catalog, cluster.accelerator);
   cluster.nodes = (ranks + per_node - 1) / per_node;
   const bool many = cluster.nodes > 1;
   const std::string link = squeezed(accelerator.scaleup_link);

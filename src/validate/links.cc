@@ -416,6 +416,28 @@ bool pcie_only(const std::string& intra_link) {
          !affirms(words, {"nvlink", "xgmi", "bridge", "infinity fabric", "nvswitch"});
 }
 
+std::optional<PcieCell> read_pcie(const std::string& intra_link) {
+  const std::string cell = intra_link.substr(0, 1024), words = plain_words(cell);
+  if (words.find(" pcie") == std::string::npos) return {};
+  const bool bytes = cell.find("GB/s") != std::string::npos || cell.find("GiB/s") < cell.size();
+  if (const std::optional<double> rate = first_rate(cell); rate && bytes) {
+    return PcieCell{Bandwidth(*rate), says(words, "measured")};
+  }
+  // A lane of the third generation carries 1 GB/s one way, and each later one twice as much.
+  constexpr double kThird = 1e9;
+  double generation = 0, lanes = 16;
+  for (const std::string& word : split_any(words, " ")) {
+    for (int g = 3; g <= 6; ++g) {
+      const std::string n = std::to_string(g);
+      if (word == "pcie" + n || word == "gen" + n) generation = g;
+      if (says(words, "pcie " + n) || says(words, "gen " + n)) generation = g;
+    }
+    if (word == "x4" || word == "x8" || word == "x16") lanes = std::stod(word.substr(1));
+  }
+  if (generation == 0) return {};
+  return PcieCell{Bandwidth(kThird * lanes * std::exp2(generation - 3)), false};
+}
+
 std::optional<int64_t> scaleup_links(const std::string& intra_link) {
   const size_t at = intra_link.find(" links");
   if (at == std::string::npos || at == 0) return {};

@@ -30,6 +30,13 @@ std::optional<Bandwidth> node_bandwidth(const LinkCell&, int64_t accelerators);
 // Whether accelerators of a node are said to talk over PCIe only (no NVLink, XGMI, bridges).
 bool pcie_only(const std::string& intra_link);
 
+// What a cell says of PCIe, one way: `PCIe 4.0 x8`, `PCIe Gen3`, `6 GB/s measured`.
+struct PcieCell {
+  Bandwidth rate;
+  bool measured = false;
+};
+std::optional<PcieCell> read_pcie(const std::string& intra_link);
+
 // Scale-up links that one accelerator is said to have: `NVLink (4 links/GPU)`.
 std::optional<int64_t> scaleup_links(const std::string& intra_link);
 

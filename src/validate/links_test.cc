@@ -120,5 +120,23 @@ TEST(Links, OversubscriptionAndPortsOfTheFabric) {
   EXPECT_EQ(read_link("800 Gb/s per node (2x CX-7)").per, LinkCell::Per::kNode);
 }
 
+TEST(Links, Pcie) {
+  const auto gigabytes = [](const char* cell) {
+    const auto read = read_pcie(cell);
+    return read ? read->rate.v / 1e9 : 0;
+  };
+  EXPECT_DOUBLE_EQ(gigabytes("PCIe 4.0 x8"), 16);
+  EXPECT_DOUBLE_EQ(gigabytes("PCIe 3.0"), 16);
+  EXPECT_DOUBLE_EQ(gigabytes("PCIe Gen4"), 32);
+  EXPECT_DOUBLE_EQ(gigabytes("PCIe 5 x16"), 64);
+  EXPECT_DOUBLE_EQ(gigabytes("PCIe, 6 GB/s"), 6);
+  EXPECT_DOUBLE_EQ(gigabytes("PCIe (no NVLink)"), 0);
+  EXPECT_DOUBLE_EQ(gigabytes("NVLink 4, 900 GB/s"), 0);
+  const auto measured = read_pcie("PCIe 4.0 x8 through the host, 6.23 GB/s one way measured");
+  ASSERT_TRUE(measured);
+  EXPECT_DOUBLE_EQ(measured->rate.v, 6.23e9);
+  EXPECT_TRUE(measured->measured);
+}
+
 }  // namespace
 }  // namespace assay

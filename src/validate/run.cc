@@ -177,6 +177,19 @@ void read_numbers(const CsvTable& table, const CsvRow& row, Run& run) {
   }
 }
 
+// `8k` tokens are 8,192: sequences are powers of two in this notation. As many digits as a length
+// has, and nothing else but its unit.
+std::optional<double> in_thousands(std::string_view cell) {
+  const std::string_view text = trimmed_cell(cell);
+  const size_t end = text.find_first_not_of("0123456789");
+  if (end == 0 || end == std::string_view::npos || end > 6) return {};
+  const std::string unit = squeezed(text.substr(end));
+  if (unit != "k" && unit != "ktokens" && unit != "ki") return {};
+  constexpr double kThousand = 1024;
+  const std::optional<double> count = cell_number(text.substr(0, end));
+  return count ? std::optional(*count * kThousand) : std::nullopt;
+}
+
 void read_counts(const CsvTable& table, const CsvRow& row, Run& run) {
   for (const CountColumn& c : kCountColumns) {
     const std::string_view cell = table.cell(row, c.name);
@@ -184,9 +197,11 @@ void read_counts(const CsvTable& table, const CsvRow& row, Run& run) {
     const std::string word = squeezed(cell);
     const bool dense = word == "none" || word == "no" || word == "dense" || word == "nomoe";
     if (dense && c.name.starts_with("moe")) continue;
-    const std::optional<double> value = cell_number(cell);
+    const std::optional<double> thousands = c.name == "seq_len" ? in_thousands(cell) : std::nullopt;
+    const std::optional<double> value = thousands ? thousands : cell_number(cell);
+    if (thousands) run.taken.push_back(fmt::format("{} for {}", *value, quoted(c.name, cell)));
     if (value && *value >= c.least && *value <= c.most && std::floor(*value) == *value &&
-        !says_more(cell, c.units)) {
+        (thousands || !says_more(cell, c.units))) {
       run.*c.to = static_cast<int64_t>(*value);
     } else {
       note_unreadable(c.name, cell,

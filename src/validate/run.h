@@ -34,6 +34,7 @@ struct Run {
   // Cells that hold no possible value, as `layers "abc"`: those without which a run is unknown, and
   // those that are taken as blank.
   std::vector<std::string> unreadable, ignored;
+  std::vector<std::string> taken;  // cells that were taken for what they do not say as such
   std::string unreadable_column, unreadable_fix;  // of the first of them
 
   // Measured seconds of one step: as normalised, as stated, or from tokens per second.

@@ -94,5 +94,18 @@ TEST(Run, NumbersAndWhatStandsBehindThem) {
   EXPECT_EQ(one("tokens_per_s_per_gpu", "88000 tokens/s total").tokens_per_s_per_gpu, std::nullopt);
 }
 
+// A sequence of `8k` is a power of two, and told; no other count is.
+TEST(Runs, SequencesInThousands) {
+  const auto read = [](const std::string& seq, const std::string& batch) {
+    return read_runs(parse_csv("seq_len,global_batch\n" + seq + "," + batch + "\n", "x.csv"))[0];
+  };
+  EXPECT_EQ(read("8k", "64").seq, 8192);
+  EXPECT_EQ(read("128K tokens", "64").seq, 131072);
+  EXPECT_EQ(read("8k", "64").taken.size(), 1U);
+  EXPECT_EQ(read("8192", "64").taken.size(), 0U);
+  EXPECT_EQ(read("8k-16k", "64").seq, std::nullopt);
+  EXPECT_EQ(read("8192", "1k").global_batch, std::nullopt);
+}
+
 }  // namespace
 }  // namespace assay

@@ -13,6 +13,8 @@
 #include "validate/documents.h"
 #include "validate/scenario_attention.h"
 #include "validate/scenario_recompute.h"
+#include "validate/scenario_remarks.h"
+#include "validate/scenario_unread.h"
 #include "validate/stages.h"
 #include "validate/text.h"
 
@@ -40,6 +42,10 @@ Refusal unsupported(std::string reason, std::string column, std::string fix) {
 
 // --- policy: precision, recompute, sharding, overlap -------------------------------------------
 
+bool narrow(Precision p) {
+  return !single_precision(p) && p != Precision::kBf16 && p != Precision::kFp16;
+}
+
 void apply_precision(const Run& run, Scenario& s) {
   PrecisionCell cell = read_precision(run.precision);
   if (!cell.precision) cell.precision = read_precision_notes(run.notes);
@@ -50,7 +56,13 @@ void apply_precision(const Run& run, Scenario& s) {
   if (s.plan.precision == Precision::kBf16 && s.setting.cluster.accelerator.bf16.v <= 0) {
     s.plan.precision = Precision::kFp16;  // what stacks did on hardware without bf16
   }
-  if (cell.precision) {
+  // Most of the work is the experts', or all but attention's projections.
+  const bool experts = cell.experts_wide && s.setting.workload.model.experts > 0;
+  if (cell.precision && (experts || cell.attention_only) && narrow(*cell.precision)) {
+    s.plan.precision = Precision::kBf16;
+    s.assumed.push_back(
+        fmt::format("bf16 throughout, as the {} are", experts ? "experts" : "most of its matmuls"));
+  } else if (cell.precision) {
     s.plan.precision = *cell.precision;
   } else {
     s.assumed.push_back(fmt::format(
@@ -126,85 +138,6 @@ void apply_documents(const Run& run, Scenario& s) {
   if (w.document > 0) {
     s.assumed.push_back(fmt::format("packed documents of {} tokens", w.document));
   }
-}
-
-template <class T, class U>
-void set_if(T& to, const std::optional<U>& stated) {
-  if (stated) to = static_cast<T>(*stated);
-}
-
-// A buffer of gradients that is reduced as it is has the precision of the reduction; from 16 bits
-// the optimizer casts its shard to 32.
-void reduce_gradients_in(double bytes, Stack& stack) {
-  if (stack.sharding == "3d" && stack.gradient_bytes == stack.gradient_comm_bytes) {
-    stack.gradient_bytes = bytes;
-    stack.optimizer_bytes = bytes < 4 ? 16 : 12;
-  }
-  stack.gradient_comm_bytes = bytes;
-}
-
-// Tensors of model width that a layer saves where its two norms are one kernel each.
-constexpr double kFusedNorms = 4;
-
-void apply_remarks(const Remarks& r, Scenario& s) {
-  Plan& p = s.plan;
-  Stack& stack = s.setting.stack;
-  set_if(p.compiled, r.compiled);
-  set_if(p.cuda_graphs, r.cuda_graphs);
-  if (r.fused_optimizer.value_or(false)) {
-    constexpr double kFused = 1.2;  // without clipping: test/data/h200_optimizer.csv
-    s.setting.stack.optimizer_traffic = std::min(s.setting.stack.optimizer_traffic, kFused);
-  }
-  set_if(p.overlap_tp, r.overlap_tp);
-  set_if(p.overlap_grad, r.overlap_grad);
-  set_if(p.overlap_param, r.overlap_param);
-  set_if(p.overlap_expert, r.overlap_expert);
-  set_if(p.context, r.context);
-  set_if(p.sequence_parallel, r.sequence_parallel);
-  set_if(p.offload_activations, r.offload_activations);
-  set_if(p.offload_optimizer, r.offload_optimizer);
-  set_if(p.offload_parameters, r.offload_parameters);
-  set_if(p.expert_skew, r.expert_skew);
-  set_if(p.expert_capacity, r.expert_capacity);
-  if (r.offload_layers) {
-    p.offload_activations = std::min(1.0, static_cast<double>(*r.offload_layers) /
-                                              static_cast<double>(s.setting.workload.model.layers));
-  }
-  p.schedule = r.schedule.value_or(p.schedule);
-  if (p.vpp > 1 && p.schedule != Schedule::kZeroBubble) p.schedule = Schedule::kInterleaved;
-  if (p.vpp == 1 && p.schedule == Schedule::kInterleaved) p.schedule = Schedule::kOneFOneB;
-  set_if(stack.weight_bytes, r.weight_bytes);
-  if (s.setting.workload.task == Task::kLora) set_if(stack.weight_bytes, r.base_weight_bytes);
-  if (r.gradient_comm_bytes) reduce_gradients_in(*r.gradient_comm_bytes, stack);
-  set_if(stack.gradient_bytes, r.gradient_bytes);
-  set_if(stack.gradient_bytes_fp16, r.gradient_bytes);
-  set_if(s.setting.workload.optimizer, r.optimizer);
-  if (r.moment_bytes) {
-    constexpr double kAdam = 8;  // bytes of both moments in 32 bits
-    for (double* bytes : {&stack.optimizer_bytes, &stack.optimizer_bytes_fp16}) {
-      *bytes = std::max(0.0, *bytes - kAdam + *r.moment_bytes);
-    }
-  }
-  if (r.optimizer_bytes && r.moment_bytes) {
-    // All in 16 bits, and less than Adam's moments of it.
-    stack.optimizer_bytes = stack.optimizer_bytes_fp16 = *r.optimizer_bytes * *r.moment_bytes / 8;
-  } else {
-    set_if(stack.optimizer_bytes, r.optimizer_bytes);
-    set_if(stack.optimizer_bytes_fp16, r.optimizer_bytes);
-  }
-  set_if(stack.weight_comm_bytes, r.weight_comm_bytes);
-  set_if(stack.gradients_resident, r.gradients_resident);
-  if (r.gradients_resident == false) stack.gradient_bytes = stack.gradient_bytes_fp16 = 0;
-  set_if(stack.experts_whole, r.experts_whole);
-  if (r.fused_norms) stack.saved_hidden = std::min(stack.saved_hidden, kFusedNorms);
-  if (r.fused_loss) stack.logits_bytes = std::min(stack.logits_bytes, 0.5);
-  if (r.power_cap_w) s.setting.cluster.accelerator.tdp = Watts(*r.power_cap_w);
-  if (!r.multi_token_prediction.value_or(stack.predicts_ahead)) {
-    s.setting.workload.model.mtp_layers = 0;
-  }
-  set_if(s.setting.workload.model.parallel_block, r.parallel_block);
-  set_if(s.setting.workload.lora_rank, r.lora_rank);
-  set_if(s.setting.workload.lora_mlp, r.lora_mlp);
 }
 
 // --- degrees and batch -------------------------------------------------------------------------
@@ -471,6 +404,16 @@ void run_code(const Stack& code, Stack& engine) {
   engine.stops_early_since = code.stops_early_since;
 }
 
+// Casts to 8 bits are Transformer Engine's own kernels wherever it is named, not those of the
+// engine beneath: what they move is stated for the stack that always runs on it.
+void cast_by_engine(const Run& run, const Catalog& catalog, Stack& stack) {
+  const std::string words = clause_words(run.framework + " ; " + run.precision);
+  const Stack* engine = find_stack(catalog, "megatron-core");
+  if (!engine || stack.sharding != "fsdp" || !affirms(words, {"transformer engine", "te"})) return;
+  stack.quantize_traffic = engine->quantize_traffic;
+  stack.quantize_blocks = engine->quantize_blocks;
+}
+
 std::string nearest_accelerator(const std::string& gpu, const Catalog& catalog) {
   std::vector<std::string> names;
   for (const Accelerator& a : catalog.accelerators) names.push_back(a.name);
@@ -498,6 +441,7 @@ tl::expected<Scenario, Refusal> to_scenario(const Run& run, const Catalog& catal
   if (const auto checked = check_stated(run); !checked) return tl::unexpected(checked.error());
   Scenario s;
   for (const std::string& cell : run.ignored) s.assumed.push_back("as if blank: " + cell);
+  for (const std::string& cell : run.taken) s.assumed.push_back(cell);
   const Accelerator* accelerator = choose_accelerator(run, catalog);
   if (!accelerator && (accelerator = usual_accelerator(run, catalog))) {
     s.assumed.push_back("accelerator " + accelerator->name);
@@ -509,14 +453,14 @@ tl::expected<Scenario, Refusal> to_scenario(const Run& run, const Catalog& catal
   }
   tl::expected<Model, Refusal> model = choose_model(run, catalog, s.assumed);
   if (!model) return tl::unexpected(model.error());
-  const StackChoice stack = choose_stack(run, *accelerator, catalog);
+  const StackChoice stack = choose_stack(run, *accelerator, catalog, model->mixer.layers > 0);
   if (!stack.stack)
     return tl::unexpected(
         unsupported("the catalog has no stack", "framework", "add one to the catalog"));
   if (!stack.assumed.empty()) s.assumed.push_back(stack.assumed);
 
-  s.setting.workload.name = s.setting.workload.model.name;
   s.setting.workload.model = std::move(*model);
+  s.setting.workload.name = s.setting.workload.model.name;
   s.setting.workload.task = read_task(run.task, run.model_name);
   s.setting.workload.seq = shared_sequence(*run.seq, run.cp.value_or(1));
   if (s.setting.workload.seq != *run.seq) s.assumed.push_back("sequence padded for its ranks");
@@ -528,6 +472,9 @@ tl::expected<Scenario, Refusal> to_scenario(const Run& run, const Catalog& catal
     run_code(*stack.code, s.setting.stack);
     s.assumed.push_back("model code of " + stack.code->name);
   }
+  cast_by_engine(run, catalog, s.setting.stack);
+  // A submission to MLPerf brings its vendor's kernels, whatever its framework is called.
+  if (says(plain_words(run.date), "mlperf")) s.setting.stack.casts_tuned = true;
   const bool eager3d = stack.stack->sharding == "3d" && stack.stack->kernels_forward > 0;
   const std::string precision = clause_words(run.precision);
   // Transformer Engine's `fp8_autocast` casts inside its own kernels.
@@ -551,6 +498,7 @@ tl::expected<Scenario, Refusal> to_scenario(const Run& run, const Catalog& catal
   fit_sharding(run, s);
   fit_recompute(run, s);
   s.kind = class_of(s);
+  tell_unread(run, s);
   return s;
 }
 

@@ -65,7 +65,8 @@ struct StackChoice {
   const Stack* code = nullptr;  // whose model code it runs, where that is another's
   std::string assumed;          // why, where the framework's name did not decide
 };
-StackChoice choose_stack(const Run&, const Accelerator&, const Catalog&);
+// `hybrid`: some of the model's layers mix tokens by a recurrence.
+StackChoice choose_stack(const Run&, const Accelerator&, const Catalog&, bool hybrid = false);
 const Accelerator* choose_accelerator(const Run&, const Catalog&);
 // Where the cell names an architecture and no part of it.
 const Accelerator* usual_accelerator(const Run&, const Catalog&);

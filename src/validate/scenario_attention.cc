@@ -40,6 +40,15 @@ bool engine_prefers_flash(const Run& run, const Setting& s) {
   return dated_from(run.date, "2024-01") && !dated_from(run.date, "2024-07");
 }
 
+// cuDNN has no deterministic backward pass on Blackwell before 9.18.1, and Transformer Engine then
+// falls back on flash attention (NVIDIA/TransformerEngine pulls 2130 and 2584, of January 2026).
+bool deterministic_by_flash(const Run& run, const Setting& s) {
+  if (!s.cluster.accelerator.architecture.starts_with("blackwell")) return false;
+  const std::string words = clause_words(run.overlap_notes + " ; " + run.notes);
+  return affirms(words, {"deterministic", "deterministic mode"}) &&
+         !says(words, "non deterministic") && !dated_from(run.date, "2026-04");
+}
+
 }  // namespace
 
 void apply_attention(const Run& run, Scenario& s) {
@@ -58,6 +67,9 @@ void apply_attention(const Run& run, Scenario& s) {
     kernel = AttentionKernel::kPortable;
   }
   if (kernel == AttentionKernel::kVendor && engine_prefers_flash(run, s.setting)) {
+    kernel = AttentionKernel::kPortable;
+  }
+  if (kernel == AttentionKernel::kVendor && deterministic_by_flash(run, s.setting)) {
     kernel = AttentionKernel::kPortable;
   }
   // FlexAttention runs at the portable kernel's rate on an H200 (test/data/h200_flex.csv); what it

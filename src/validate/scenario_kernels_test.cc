@@ -203,7 +203,7 @@ TEST(Scenario, TorchtitansRecipesOfLargeModels) {
   };
   EXPECT_EQ(recompute("torchtitan", 8), Recompute::kSelective);
   EXPECT_EQ(recompute("torchtitan", 200), Recompute::kFull);
-  EXPECT_EQ(recompute("FSDP2", 200), Recompute::kSelective);
+  EXPECT_EQ(recompute("FSDP2", 200), Recompute::kNone);
   r.recompute = "selective";
   EXPECT_EQ(recompute("torchtitan", 200), Recompute::kSelective);
 }
@@ -241,7 +241,7 @@ TEST(Scenario, Fsdp2ExplainedAsZeroIsFsdp) {
   r.framework = "somebody's trainer";
   r.tp = r.pp = std::nullopt;
   r.zero = "FSDP2 (ZeRO-3)";
-  EXPECT_EQ(mapped(r).setting.stack.name, "pytorch-fsdp2");
+  EXPECT_EQ(mapped(r).setting.stack.name, "pytorch-fsdp2-plain");
   r.zero = "ZeRO-3";
   EXPECT_EQ(mapped(r).setting.stack.name, "deepspeed-zero");
 }

@@ -173,7 +173,10 @@ const Stack* member(const Catalog& catalog, const Run& run, const std::string& w
   } else if (sharding == "fsdp") {
     const bool second = says_any(words, {"fsdp2", "torchtitan", "torchtune", "fully shard"}) ||
                         says(plain_words(run.zero), "fsdp2");
-    stack = named(catalog, second ? "pytorch-fsdp2" : "pytorch-fsdp");
+    const bool titan = says(words, "torchtitan");
+    stack = named(catalog, titan    ? "pytorch-fsdp2"
+                           : second ? "pytorch-fsdp2-plain"
+                                    : "pytorch-fsdp");
   }
   return stack ? stack : first_of(catalog, sharding);
 }
@@ -345,9 +348,16 @@ bool has_experts(const Run& run) {
 // already; so does a run that says what sets it apart. With experts its recipes do so in
 // block-scaled formats alone, on Blackwell (Megatron-Bridge, scripts/performance/configs:
 // cuda_graph_impl).
-bool later_nemo(const Run& run, const std::string& words, const Accelerator& accelerator) {
+bool later_nemo(const Run& run, const std::string& words, const Accelerator& accelerator,
+                bool hybrid) {
   constexpr int kLaterNemo = 2606;
   const std::string told = plain_words(run.overlap_notes + " ; " + run.notes);
+  // Graphs of some modules are what came before.
+  if (says_any(told, {"dense modules only", "graph without effect", "graphs without effect",
+                      "recipe v1", "te cuda graph", "te cuda graphs"})) {
+    return false;
+  }
+  if (hybrid) return false;
   if (says_any(told, {"full iteration cuda graphs", "full iteration cuda graph"})) return true;
   if (says_any(told, {"mlperf training v6", "mlperf v6"}) && !says(words, "megatron lm"))
     return true;
@@ -368,7 +378,7 @@ bool has_recipe(const Run& run) {
 
 // The stack that a name means, as a run describes it.
 const Stack* as_run(const Stack* stack, const Run& run, const std::string& words, bool single,
-                    const Accelerator& accelerator, const Catalog& catalog) {
+                    const Accelerator& accelerator, bool hybrid, const Catalog& catalog) {
   if (!stack) return nullptr;
   // Autocast keeps the weights in 32 bits.
   const std::string cells = plain_words(run.precision + " ; " + run.notes);
@@ -407,13 +417,20 @@ const Stack* as_run(const Stack* stack, const Run& run, const std::string& words
       affirms(clause_words(run.framework + " ; " + run.overlap_notes), {"deepep", "hybridep"})) {
     return named(catalog, "pytorch-fsdp2-deepep");
   }
+  // Its fused kernels come with flash attention.
+  if (stack->name == "picotron" && says(plain_words(run.flash_attention), "sdpa"))
+    return named(catalog, "picotron-sdpa");
+  // Its defaults are torchtitan's; the engine alone has none of them.
+  if (stack->name == "pytorch-fsdp2" && !says_any(words, {"torchtitan", "nemo rl"})) {
+    return named(catalog, "pytorch-fsdp2-plain");
+  }
   // NeMo is often named beside the Megatron that it runs on; Megatron-LM in NeMo's container is not
   // NeMo.
   if (stack->name == "megatron-lm" && says(words, "nemo") && !says(words, "megatron lm")) {
     return named(catalog, "megatron-core");
   }
   if (stack->name == "megatron-core") {
-    if (later_nemo(run, words, accelerator)) return named(catalog, "megatron-core-r26");
+    if (later_nemo(run, words, accelerator, hybrid)) return named(catalog, "megatron-core-r26");
     if (!has_recipe(run)) return named(catalog, "megatron-core-plain");
   }
   // Megatron-Core by its own name is started by Megatron-LM's scripts, not by NeMo's recipes.
@@ -486,7 +503,8 @@ bool dated_from(const std::string& date, std::string_view first) {
   return month > 0 && month >= month_of(std::string(first));
 }
 
-StackChoice choose_stack(const Run& run, const Accelerator& accelerator, const Catalog& catalog) {
+StackChoice choose_stack(const Run& run, const Accelerator& accelerator, const Catalog& catalog,
+                         bool hybrid) {
   StackChoice out;
   // A name that is nothing but asides is taken as it stands.
   std::string words = framework_words(run.framework);
@@ -501,7 +519,7 @@ StackChoice choose_stack(const Run& run, const Accelerator& accelerator, const C
   // JAX and what runs on it: other names beside it are those of kernel libraries.
   if (stack && known_sharding(words) == "jax") stack = jax_stack(catalog, accelerator);
   const Stack* eager = named(catalog, "pytorch-eager");
-  stack = as_run(stack, run, words, single, accelerator, catalog);
+  stack = as_run(stack, run, words, single, accelerator, hybrid, catalog);
   // `4D: TP, CP, PP, FSDP` says how weights are sharded; FSDP's first version has no pipelines.
   if (stack && stack->name == "pytorch-fsdp" && run.pp.value_or(1) > 1) stack = nullptr;
 

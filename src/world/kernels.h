@@ -27,6 +27,7 @@ struct Kernels {
   int64_t operator_since = 0;
   // Memory-bound kernels.
   double memory_efficiency = 0.85;  // streaming kernels, of the data sheet's bandwidth
+  double plain_casts = 1;           // 8-bit casts by untuned kernels, over tuned ones
   Seconds kernel_floor{2e-6};       // device time per kernel that no work explains
   double cache_word = 0;            // bytes of the last-level cache a unit and clock; zero: unknown
   // Power at burst clocks, in units of `power_unit` x the accelerator's 16-bit peak: what a kernel
@@ -66,6 +67,8 @@ void fields(T& k, V&& visit) {
   visit("operator_since", k.operator_since, Limits{0, 2100},
         "year from which PyTorch's operator picks the vendor kernel; zero: never");
   visit("memory_efficiency", k.memory_efficiency, kFraction, "streaming, of spec bandwidth");
+  visit("plain_casts", k.plain_casts, Limits{1, 20},
+        "time of casts to 8 bits where no stack brings tuned ones, over those");
   visit("kernel_floor", k.kernel_floor, kNotNegative, "device time per kernel without work");
   visit("cache_word", k.cache_word, Limits{0, 1024},
         "bytes a unit gets from the last-level cache in a clock; zero: not measured");

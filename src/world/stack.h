@@ -41,6 +41,7 @@ struct Stack {
   double dequantize_traffic = 18;  // bytes moved per weight stored below 16 bits, each pass
   double quantize_traffic = 8;     // bytes moved per element quantised with one scale per tensor
   double quantize_blocks = 10;     // the same with a scale per row or block
+  bool casts_tuned = false;        // by kernels that the vendor made for the device
   double optimizer_traffic =
       1.2;                      // bytes moved by the optimizer over reading and writing its state
   double accumulate_bytes = 6;  // moved per parameter and micro-batch to add up gradients
@@ -83,6 +84,7 @@ struct Stack {
   Seconds launch{6e-6};            // host time per launch
   Seconds layer_overhead{0};       // per dense layer and pass: the way through its modules
   Seconds expert_overhead{0};      // the same per layer of experts
+  Seconds latent_overhead{0};      // more, where its attention is latent
   Seconds microbatch_overhead{0};  // host time per micro-batch: schedule, data, bookkeeping
   Seconds step_overhead{0};        // per optimizer step: logging, gradient norm, synchronisation
   double hand_loss = 0;            // share of the step lost around it in runs set up by hand
@@ -286,6 +288,7 @@ void host_fields(T& s, V&& visit) {
   visit("launch", s.launch, kNotNegative, "host time per launch");
   visit("layer_overhead", s.layer_overhead, kNotNegative, "host time per dense layer and pass");
   visit("expert_overhead", s.expert_overhead, kNotNegative, "host time per expert layer and pass");
+  visit("latent_overhead", s.latent_overhead, kNotNegative, "more with latent attention");
   visit("microbatch_overhead", s.microbatch_overhead, kNotNegative, "host time per micro-batch");
   visit("step_overhead", s.step_overhead, kNotNegative, "host time per optimizer step");
   visit("hand_loss", s.hand_loss, Limits{0, 0.5}, "lost around the step when run by hand");
@@ -324,6 +327,7 @@ void fields(T& s, V&& visit) {
         "bytes per weight stored below 16 bits and pass");
   visit("quantize_traffic", s.quantize_traffic, kNotNegative, "bytes per quantised element");
   visit("quantize_blocks", s.quantize_blocks, kNotNegative, "the same with scales per block");
+  visit("casts_tuned", s.casts_tuned, kAny, "quantised by the vendor's kernels for the device");
   visit("optimizer_traffic", s.optimizer_traffic, kPositive, "over reading and writing the state");
   visit("accumulate_bytes", s.accumulate_bytes, kNotNegative, "to add up gradients, per parameter");
   visit("finetune_document", s.finetune_document, Limits{0, 1e9},
