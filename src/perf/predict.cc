@@ -145,6 +145,7 @@ Prediction Predictor::predict(const Plan& p) {
   r.low = std::min(r.step, std::max(r.step * range.low, ideal));  // no step beats the peak
   r.high = r.step * range.high;
   r.extrapolated = range.extrapolated;
+  r.experts_wait = range.experts_wait;
   ASSERT(std::isfinite(r.step.v) && r.step.v > 0);
   return r;
 }

@@ -11,7 +11,11 @@ namespace assay {
 struct Range {
   double low = 0.85, high = 1.15;  // factors on the median
   bool extrapolated = false;
+  bool experts_wait = false;  // `high` is that of expert layers that wait for the host
 };
+
+// What the host may take for the expert layers of a step; zero where none waits for it.
+Seconds expert_host_time(const Setting&, const Plan&, const Layout&);
 
 Range prediction_range(const Setting&, const Plan&, const Layout&, const Ledger&);
 
