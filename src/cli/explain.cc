@@ -67,7 +67,7 @@ constexpr std::pair<std::string_view, std::string_view> kLabels[] = {
     {"sequence", "seq"},
     {"closest_misses_by", "misses_by"},
     {"too_much", "misses_by"},
-    {"fit_in_memory", "fitting"},
+    {"fit", "fitting"},
     {"plans", "possible"},
     {"what_grew", "grew"},
     {"what_grew_(points)", "grew"},
@@ -123,9 +123,10 @@ int explain_plan(const Context& context, const Arguments& args, const Asked& ask
     const std::optional<DocumentFigure> found =
         explain_document(plan_json(result, context.stamp, outlook), asked.figure, "", catalog());
     if (!found)
-      return reject(context,
-                    UsageError{fmt::format("{} is not estimated here", asked.figure),
-                               outlook.why_not.empty() ? "no plan fits" : outlook.why_not});
+      return reject(context, UsageError{fmt::format("{} is not estimated here", asked.figure),
+                                        !outlook.why_not.empty() ? outlook.why_not
+                                        : result.fits ? "the screen of this plan does not print it"
+                                                      : "no plan fits"});
     return deliver(
         context,
         explain_text(found->derivation, asked.figure, found->range, context.style, context.stamp),
@@ -184,7 +185,9 @@ int run(const Context& context, const Arguments& args) {
               more.empty() ? "`assay plan ... -o result.json` writes one"
                            : fmt::format("its figures: {}", fmt::join(each_once(more), ", "))});
     }
-    names.insert(names.begin(), more.begin(), more.end());
+    names = more;
+    const std::vector<std::string> of_plan = figure_names();
+    names.insert(names.end(), of_plan.begin(), of_plan.end());
     if (asked.which.empty() && parts.size() > 1 && is_any_figure(asked.figure)) {
       return reject(context,
                     UsageError{"this result holds several plans",

@@ -23,7 +23,7 @@ std::string figure_row(int width, const std::string& a, const std::string& value
   const auto cell = [](const std::string& text, size_t columns) {
     return left(text.size() >= columns ? text + " " : text, columns);
   };
-  std::string row = "  " + cell(a, 19) + cell(value, 12) + cell(extra, 14) + cell(b, 16) + value_b;
+  std::string row = "  " + cell(a, 19) + cell(value, 13) + cell(extra, 13) + cell(b, 16) + value_b;
   // What is too long for a narrow screen moves closer to its name.
   for (size_t gap;
        row.size() > static_cast<size_t>(width) && (gap = row.rfind("  ")) != std::string::npos;)
@@ -46,7 +46,7 @@ std::string heading(const PlanResult& r, const Style& style) {
                           r.search.tried > 0 ? "the rest need more memory than one that did not fit"
                                              : "not even the most frugal fit")
             : "plans";
-    tried += fmt::format(", {} fit in memory", count(r.search.fitting));
+    if (r.search.tried > 0) tried += fmt::format(", {} fit", count(r.search.fitting));
     if (!d.plan_keys.empty()) {
       tried += fmt::format("; kept as stated: {}", fmt::join(d.plan_keys, ", "));
     }
