@@ -317,7 +317,10 @@ std::optional<DocumentFigure> scale_figure(const Json& doc, const std::string& n
   Derivation d =
       figure(name, number(*p, {name}), "$", "price x accelerators / tokens per second x 1e6",
              stated ? 'c' : 'a', "docs/models/economics.md");
-  const double price = number(*p, {"run", "price_usd_per_gpu_hour"});
+  const Json& known = at(*p, {"run", "price_usd_per_gpu_hour"});  // older documents hold none
+  const double price = known.is_number()
+                           ? known.get<double>()
+                           : number(doc, {"description", "cluster", "price"}) * kSecondsPerHour;
   d.inputs = {figure("price", price, "$/h", "", stated ? 's' : 'a', "cluster.price"),
               figure("accelerators", number(*p, {"accelerators"}), "", "", 's'),
               tokens_at(*p, false)};
