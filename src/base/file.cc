@@ -127,6 +127,9 @@ Result<std::string> read_all(int fd, const std::string& path, size_t expected, s
 
 }  // namespace
 
+// Of what flows by, so much is kept for whoever reads it again: as long as a result may be.
+constexpr size_t kMaxKeptBytes = size_t{64} << 20;
+
 Result<std::string> read_file(const std::string& path, size_t max_bytes) {
   if (path.empty()) return tl::unexpected(Failure{"an empty file name was given"});
   if (path.find('\0') != std::string::npos) {
@@ -134,8 +137,10 @@ Result<std::string> read_file(const std::string& path, size_t max_bytes) {
   }
   // Standard input and pipes flow by once; whoever reads a description again means the same text.
   static std::map<std::string, std::string> seen;
-  if (const auto kept = seen.find(path); kept != seen.end() && kept->second.size() <= max_bytes)
+  if (const auto kept = seen.find(path); kept != seen.end()) {
+    if (kept->second.size() > max_bytes) return tl::unexpected(too_large(path, max_bytes));
     return kept->second;
+  }
   Descriptor file;
   if (path == "-") {
     file.fd = STDIN_FILENO;
@@ -154,7 +159,7 @@ Result<std::string> read_file(const std::string& path, size_t max_bytes) {
   }
   Result<std::string> text = read_all(file.fd, path, expected, max_bytes);
   const bool flows = path == "-" || !S_ISREG(info.st_mode);
-  if (flows && text && text->size() <= kMaxYamlBytes) seen[path] = *text;
+  if (flows && text && text->size() <= kMaxKeptBytes) seen[path] = *text;
   return text;
 }
 

@@ -101,7 +101,9 @@ int run_command_line(const std::vector<std::string>& words) {
     return kInputWrong;
   }
   if (words[0] == "-h" || words[0] == "--help") {
-    print_out(overview(commands(), help_width({})));
+    UsageErrors ignored;  // help is for those who do not know the options yet
+    const Arguments args = parse(help_command(), {words.begin() + 1, words.end()}, ignored);
+    print_out(overview(commands(), help_width(args)));
     return kYes;
   }
   if (words[0] == "--version" || words[0] == "version") {

@@ -114,12 +114,14 @@ tl::expected<std::vector<PlanResult>, int> plan_sides(const Context& context, co
     StudyOptions options;
     options.what_ifs = false;
     results.push_back(study(std::move(described[i]), catalog(), options));
-    const PlanResult& r = results.back();
-    if (r.fits || !(r.searched || r.impossible)) continue;
+    PlanResult& r = results.back();
+    if (r.fits) continue;
     const Diagnostics problems = impossible_problems(r);
     add_further(impossible, problems);
-    if (problems.empty())
+    if (problems.empty() && !r.miss)
       misfits.push_back({"no plan fits", sanitize(parts.sides[i]), "assay plan shows why", kNo});
+    // What comes closest stands beside the others: by how much it misses is an answer, too.
+    if (r.miss && r.searched) r.prediction = Predictor(r.description.setting).predict(r.plan);
   }
   if (!impossible.empty()) return tl::unexpected(reject(context, impossible));
   if (!misfits.empty()) return tl::unexpected(fail(context, misfits));
@@ -136,7 +138,7 @@ Side make_side(const std::string& input, size_t given, const PlanResult& result)
   side.plan = result.plan;
   side.searched = result.searched;
   side.prediction = result.prediction;
-  side.run = run_figures(side.setting, side.prediction);
+  side.run = run_figures(result.description, side.prediction);
   return side;
 }
 

@@ -148,7 +148,7 @@ std::vector<std::string> documents_of(const std::vector<std::string>& operands,
                                       bool (*is_one)(const std::string&)) {
   std::vector<std::string> texts;
   for (const std::string& operand : operands) {
-    if (!file_exists(operand) || operand == "-") return {};
+    if (!file_exists(operand)) return {};
     Result<std::string> text = read_file(operand, kDocumentBytes);
     if (!text || !is_one(*text)) return {};
     texts.push_back(std::move(*text));

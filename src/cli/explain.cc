@@ -42,16 +42,6 @@ bool is_part(const std::string& which, const std::vector<std::string>& parts) {
   return false;
 }
 
-std::string range_of(const PlanResult& r, const std::string& figure) {
-  const Prediction& p = r.prediction;
-  if (!r.fits) return "";
-  if (figure == "mfu") return percent_range(mfu_range(p));
-  if (figure == "step_time") return seconds_range({p.step.v, p.low.v, p.high.v});
-  if (figure == "cost") return dollars_range(r.run.cost_usd);
-  if (figure == "energy") return energy_range(r.run.energy_kwh);
-  return "";
-}
-
 // `mfu@128`: a figure of one part of a document that holds several.
 struct Asked {
   std::string figure, which;
@@ -72,6 +62,20 @@ constexpr std::pair<std::string_view, std::string_view> kLabels[] = {
     {"steps_kept", "goodput"},
     {"runner-up", "runner_up"},
     {"spare_nodes", "spares"},
+    {"a_failure_every", "mtbf"},
+    {"a_checkpoint_every", "checkpoint_interval"},
+    {"sequence", "seq"},
+    {"closest_misses_by", "misses_by"},
+    {"too_much", "misses_by"},
+    {"fit", "fitting"},
+    {"plans", "possible"},
+    {"what_grew", "grew"},
+    {"what_grew_(points)", "grew"},
+    {"what_binds", "binds"},
+    {"break-even", "break_even"},
+    {"times_faster", "speedup"},
+    {"times_slower", "speedup"},
+    {"change", "change.step_time"},
     {"speed-up", "speedup"},
     {"$/m_tokens", "usd_per_million_tokens"},
     {"per_useful_exaflop", "usd_per_useful_exaflop"}};
@@ -119,18 +123,17 @@ int explain_plan(const Context& context, const Arguments& args, const Asked& ask
     const std::optional<DocumentFigure> found =
         explain_document(plan_json(result, context.stamp, outlook), asked.figure, "", catalog());
     if (!found)
-      return reject(context,
-                    UsageError{fmt::format("{} is not estimated here", asked.figure),
-                               outlook.why_not.empty() ? "no plan fits" : outlook.why_not});
+      return reject(context, UsageError{fmt::format("{} is not estimated here", asked.figure),
+                                        !outlook.why_not.empty() ? outlook.why_not
+                                        : result.fits ? "the screen of this plan does not print it"
+                                                      : "no plan fits"});
     return deliver(
         context,
         explain_text(found->derivation, asked.figure, found->range, context.style, context.stamp),
         explain_json(found->derivation, asked.figure, context.stamp), kYes);
   }
   const Derivation derivation = explain_figure(result, asked.figure, catalog());
-  return deliver(context,
-                 explain_text(derivation, asked.figure, range_of(result, asked.figure),
-                              context.style, context.stamp),
+  return deliver(context, explain_text(derivation, asked.figure, "", context.style, context.stamp),
                  explain_json(derivation, asked.figure, context.stamp), kYes);
 }
 
@@ -182,7 +185,9 @@ int run(const Context& context, const Arguments& args) {
               more.empty() ? "`assay plan ... -o result.json` writes one"
                            : fmt::format("its figures: {}", fmt::join(each_once(more), ", "))});
     }
-    names.insert(names.begin(), more.begin(), more.end());
+    names = more;
+    const std::vector<std::string> of_plan = figure_names();
+    names.insert(names.end(), of_plan.begin(), of_plan.end());
     if (asked.which.empty() && parts.size() > 1 && is_any_figure(asked.figure)) {
       return reject(context,
                     UsageError{"this result holds several plans",
@@ -204,7 +209,8 @@ Command explain_command() {
       "RESULT is a file that any command wrote with -o, or the same inputs as `assay plan` "
       "takes. FIGURE is a figure of that screen, by name or as it is printed there (mfu, "
       "step_time, memory, days, cost, energy; "
-      "goodput, spares, runner_up, what would move it; interruptions; efficiency; a cause; a limit "
+      "goodput, spares, runner_up, what would move it; weights, misses_by, what would make it fit; "
+      "interruptions; efficiency, binds, break_even; change.cost; a cause; a limit "
       "of a site), a setting that `compare` attributes, or an account of the ledger "
       "(kernels.matmul, failure.restart). "
       "Of a result with several plans, FIGURE@PART is the one of a size (mfu@128; of the plan "

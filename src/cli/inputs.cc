@@ -118,7 +118,7 @@ std::vector<std::string> all_inputs(const Arguments& args) {
 }
 
 bool result_file(const std::string& input, std::string& text) {
-  if (!ends_with_json(input) || !file_exists(input)) return false;
+  if (input != "-" && (!ends_with_json(input) || !file_exists(input))) return false;
   Result<std::string> read = read_file(input, kResultBytesMost);
   if (!read || !is_result(*read)) return false;
   text = std::move(*read);
@@ -191,6 +191,7 @@ Diagnostics plan_problems(const DescribeAttempt& attempt) {
 }
 
 std::string file_name(const std::string& path) {
+  if (path == "-") return "stdin";
   const size_t slash = path.rfind('/');
   return slash == std::string::npos ? path : path.substr(slash + 1);
 }

@@ -38,6 +38,7 @@ std::optional<Outlook> outlook_of(const Known& known, const Candidate& c, std::s
   o.spares = made.spec.spares.nodes;
   const double hours = o.expected.time.v / kSecondsPerHour;
   const double usd_per_hour = run_money(*known.plan, *parts, o.expected.time).usd_per_gpu_hour;
+  o.usd_per_gpu_hour = usd_per_hour;
   o.gpu_hours = static_cast<double>(made.spec.gpus) * hours;
   o.usd = o.gpu_hours * usd_per_hour;
   o.spares_usd = static_cast<double>(o.spares * made.spec.gpus_per_node) * hours * usd_per_hour;

@@ -91,7 +91,7 @@ int run(const Context& context, const Arguments& args) {
   for (const ScalePoint& p : result.best) any |= p.fits;
   for (const ScalePoint& p : result.fixed) any |= p.fits;
   const ScaleOutlook outlook = scale_outlook(*description, result, context.stamp.seed);
-  return deliver(context, scale_text(result, setting, context.style, context.stamp, outlook),
+  return deliver(context, scale_text(result, *description, context.style, context.stamp, outlook),
                  scale_json(result, *description, context.stamp, outlook), any ? kYes : kNo);
 }
 

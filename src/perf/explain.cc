@@ -134,16 +134,25 @@ void add_links(const Subject& u, const Group& g, Inputs& inputs) {
     if (u.links.oversubscription > 1)
       inputs.push_back(given("oversubscription", u.links.oversubscription, "",
                              "cluster.fabric.oversubscription"));
+    if (u.links.slowest_link < 1) {
+      inputs.push_back(share_of("slow links, of all", u.s.cluster.fabric.degraded_links,
+                                "cluster.fabric.degraded_links"));
+      inputs.push_back(share_of("their speed, of nominal", u.links.slowest_link,
+                                "cluster.fabric.degraded_speed"));
+    }
   }
 }
 
 Derivation wire_figure(const Subject& u, Collective kind, double parameters, double bytes,
                        const Group& g, const char* what) {
   const Bytes size(parameters * bytes);
-  return leaf("on the wire", collective_time(kind, size, g, u.links).v, "s",
-              fmt::format("{} of {:.3g} GB over {} ranks, {} of them in a scale-up domain", what,
-                          size.v / 1e9, g.ranks, g.per_domain),
-              'c', "docs/models/collectives.md");
+  std::string how = fmt::format("{} of {:.3g} GB over {} ranks, {} of them in a scale-up domain",
+                                what, size.v / 1e9, g.ranks, g.per_domain);
+  if (g.ranks > g.per_domain && u.links.slowest_link < 1)
+    how += fmt::format("; a ring goes at the {:.3g} % of its slowest link",
+                       100 * u.links.slowest_link);
+  return leaf("on the wire", collective_time(kind, size, g, u.links).v, "s", std::move(how), 'c',
+              "docs/models/collectives.md");
 }
 
 // Traffic of gradients or weights between data-parallel ranks: what there is and what hides it.
@@ -392,6 +401,26 @@ Derivation account_figure(const Subject& u, Account a) {
   return d;
 }
 
+// What makes the slow end of the step's range, where it is not the scatter of measured runs.
+Derivation slow_end_figure(const Subject& u) {
+  const Model& m = u.s.workload.model;
+  const bool latent = m.kv_lora_rank > 0;
+  Derivation d = leaf("slow end", u.r.high.v, "s",
+                      "expert layers that wait for the host: layers of a stage x micro-batches x 2 "
+                      "passes x each / speed of the host; plan.cuda_graphs=true takes it away",
+                      'c', "docs/models/range.md");
+  d.inputs = {
+      given("host time of a layer and pass",
+            (latent ? u.s.stack.expert_host_latent : u.s.stack.expert_host).v, "s",
+            latent ? "stack.expert_host_latent" : "stack.expert_host"),
+      leaf("expert layers of a stage",
+           static_cast<double>(moe_layers(m)) / static_cast<double>(u.l.pp), "",
+           "expert layers / stages", 's', "the plan"),
+      count_of("micro-batches", u.l.microbatches),
+      given("speed of the host", u.s.cluster.node.host_speed, "", "cluster.node.host_speed")};
+  return d;
+}
+
 Derivation step_figure(const Subject& u) {
   Derivation d = leaf("step time", u.r.step.v, "s", "sum of the ledger's accounts", 'c',
                       "docs/models/step.md");
@@ -404,6 +433,7 @@ Derivation step_figure(const Subject& u) {
   }
   std::stable_sort(d.inputs.begin(), d.inputs.end(),
                    [](const Derivation& x, const Derivation& y) { return x.value > y.value; });
+  if (u.r.experts_wait) d.inputs.push_back(slow_end_figure(u));
   return d;
 }
 
@@ -416,122 +446,6 @@ Derivation mfu_figure(const Subject& u) {
                        peak(u.s.cluster.accelerator, u.p.precision).v / 1e12),
            'c', "docs/models/step.md");
   d.inputs = {flops_figure(u), peak_figure(u), step_figure(u)};
-  return d;
-}
-
-// A term of the memory and what it holds; parts that are not there are not shown.
-struct MemoryPart {
-  const char* name;
-  std::string what;
-  Bytes bytes;
-};
-struct MemoryTerm {
-  const char* name;
-  Bytes all;
-  std::vector<MemoryPart> parts;
-};
-
-std::vector<MemoryTerm> memory_terms(const Subject& u) {
-  const MemoryUse& m = u.r.memory;
-  const MemoryParts& p = m.parts;
-  const StateBytes each = state_bytes(u.s, u.p);
-  // From which stage of sharding on that state is split, and among how many.
-  const auto held = [&](double bytes, int64_t from) {
-    const bool split = u.p.zero >= from && u.l.shard > 1;
-    return fmt::format("{:.3g} bytes per parameter{}", bytes,
-                       split ? fmt::format(" over {} ranks", u.l.shard) : "");
-  };
-  const int64_t weights_from = p.whole_weights.v > 0 ? 2 : 3;
-  const std::string saved = fmt::format(
-      "of micro-batch {}, {} in flight at most, for the backward pass", u.p.micro_batch, u.l.pp);
-  const char* copies = u.s.stack.saved_quantised
-                           ? "8 bits, and their transposes"
-                           : "16 bits, kept by autocast for the backward pass";
-  const char* gathered =
-      u.s.stack.gathered_limit > 0 ? "as many as are kept alive" : "the one that runs and the next";
-  return {{"weights",
-           m.weights,
-           {{"held", held(each.weight, weights_from), m.weights - p.whole_weights},
-            {"gathered", "16 bits of every shard's, for the step", p.whole_weights}}},
-          {"gradients",
-           m.gradients,
-           {{"held", held(each.gradient, 2), m.gradients - p.whole_gradients},
-            {"unsharded", "added up over micro-batches", p.whole_gradients}}},
-          {"optimizer",
-           m.optimizer,
-           {{"states", held(each.optimizer, 1), m.optimizer - p.adapters},
-            {"adapters", "weights, gradients and states", p.adapters}}},
-          {"activations",
-           m.activations,
-           {{"saved", saved, m.activations - p.working},
-            {"working", "of what runs at that moment", p.working}}},
-          {"buffers",
-           m.buffers,
-           {{"gathered layers", gathered, p.gathered},
-            {"unsharded gradients", "of a layer, until they are reduced", p.reduced},
-            {"weight copies", copies, p.copies},
-            {"placeholder gradients", "16 bits, one of each shape", p.placeholders},
-            {"optimizer's scratch", "while it steps", p.scratch}}},
-          {"framework", m.framework, {{"workspaces", "workspaces", m.framework}}}};
-}
-
-Derivation term_figure(const MemoryTerm& t) {
-  Derivation d = leaf(t.name, t.all.v, "B", "none", 'c', "");
-  for (const MemoryPart& part : t.parts) {
-    if (std::abs(part.bytes.v) <= 1e-9 * t.all.v) continue;
-    d.inputs.push_back(leaf(part.name, part.bytes.v, "B", part.what, 'c', ""));
-  }
-  if (d.inputs.empty()) return d;
-  d.equation = "sum of its parts";
-  // What is alone is said beside its term.
-  const Derivation& first = d.inputs.front();
-  if (d.inputs.size() > 1) return d;
-  const bool plain = first.name == t.parts.front().name && t.name != std::string("buffers");
-  d.equation = plain ? first.equation : fmt::format("{}: {}", first.name, first.equation);
-  d.inputs.clear();
-  return d;
-}
-
-// What the screen shows is reserved memory: fit is judged on that.
-Derivation memory_figure(const Subject& u) {
-  constexpr const char* kMoments[] = {"at the loss", "in the backward pass",
-                                      "at the end of the backward pass", "in the optimizer's step"};
-  const MemoryUse& m = u.r.memory;
-  Derivation d = leaf(
-      "memory", m.reserved.v, "B",
-      fmt::format("allocated x fragmentation + outside the allocator, of {:.1f} GiB usable; worst "
-                  "rank, stage {} of {}, {}",
-                  m.capacity / kGiB, m.stage + 1, u.l.pp,
-                  kMoments[static_cast<size_t>(m.parts.moment)]),
-      'c', "docs/models/memory.md");
-  Derivation allocated = leaf("allocated", m.allocated.v, "B", "sum of the parts", 'c', d.source);
-  for (const MemoryTerm& t : memory_terms(u)) allocated.inputs.push_back(term_figure(t));
-  const Stack& st = u.s.stack;
-  const bool gathered = u.p.zero == 3 && u.l.shard > 1;
-  const double fragmentation = gathered ? st.fragmentation_gathered : st.fragmentation;
-  const Bytes outside = u.l.ranks > 1 ? st.outside_memory : Bytes(0);  // communicators
-  d.inputs = {std::move(allocated),
-              given("fragmentation", fragmentation, "",
-                    gathered ? "stack.fragmentation_gathered" : "stack.fragmentation"),
-              u.l.ranks > 1 ? given("outside the allocator", outside.v, "B", "stack.outside_memory")
-                            : leaf("outside the allocator", 0, "B", "one rank has no communicators",
-                                   'c', "")};
-  const Bytes rest = m.reserved - m.allocated * fragmentation - outside;
-  if (std::abs(rest.v) > 1e-6 * m.reserved.v)
-    d.inputs.push_back(leaf(rest.v > 0 ? "cached or kept apart" : "given back when full", rest.v,
-                            "B", "", 'c', d.source));
-  d.inputs.push_back(given("nominal memory", u.s.cluster.accelerator.memory.v / 1e9, "GB nominal",
-                           "cluster.accelerator.memory"));
-  return d;
-}
-
-Derivation headroom_figure(const Subject& u) {
-  Derivation d = leaf("headroom", (u.r.memory.capacity - u.r.memory.reserved).v, "B",
-                      "usable - reserved", 'c', "docs/models/memory.md");
-  d.inputs = {
-      leaf("usable", u.r.memory.capacity.v, "B", "nominal memory less what driver and context hold",
-           's', "docs/models/memory.md"),
-      memory_figure(u)};
   return d;
 }
 
@@ -557,6 +471,7 @@ Derivation power_figure(const Subject& u) {
 std::vector<std::string> Predictor::figures() {
   std::vector<std::string> out{"mfu",      "tflops", "step_time",   "tokens_per_s", "memory",
                                "headroom", "peak",   "model_flops", "gpu_power"};
+  out.insert(out.end(), memory_figures().begin(), memory_figures().end());
   // Later accounts belong to whole runs.
   for (int i = 0; i < static_cast<int>(Account::kCheckpoint); ++i)
     out.emplace_back(info(static_cast<Account>(i)).key);
@@ -585,6 +500,9 @@ Derivation Predictor::explain(const Plan& p, const std::string& figure) {
                 step_figure(u)};
     return d;
   }
+  const std::vector<std::string>& memory = memory_figures();
+  if (std::find(memory.begin(), memory.end(), figure) != memory.end())
+    return memory_part(u, figure);
   for (int i = 0; i < kAccounts; ++i) {
     if (info(static_cast<Account>(i)).key == figure)
       return account_figure(u, static_cast<Account>(i));

@@ -45,6 +45,14 @@ struct Subject {
   Step step;
 };
 
+// Reserved memory of the worst rank, as screens show it, and what of it is left.
+Derivation memory_figure(const Subject&);
+Derivation headroom_figure(const Subject&);
+// The terms that it consists of, `weights` and so on, and their sums.
+const std::vector<std::string>& memory_figures();
+// REQUIRES: `name` is one of memory_figures().
+Derivation memory_part(const Subject&, const std::string& name);
+
 // Muon's part of the optimizer's step, in the first stage.
 inline Derivation newton_schulz(const Subject& u) {
   const Model& m = u.s.workload.model;

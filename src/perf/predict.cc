@@ -157,6 +157,7 @@ Prediction Predictor::predict(const Plan& p) {
   r.high = r.step * range.high;
   r.spread = range.spread;
   r.extrapolated = range.extrapolated;
+  r.experts_wait = range.experts_wait;
   ASSERT(std::isfinite(r.step.v) && r.step.v > 0);
   return r;
 }

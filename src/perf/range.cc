@@ -44,18 +44,18 @@ bool outside(const Setting& s, const Layout& l) {
          s.workload.seq > kSequenceSeen || s.workload.model.kind != ModelKind::kTransformer;
 }
 
-// The step over `paid`, if its expert layers wait for the host. Whether graphs are captured, no
-// description says for sure, and the same recipes take from 2 to 6.5 ms a layer and pass.
-double waiting_experts(const Setting& s, const Plan& p, const Layout& l, Seconds paid) {
+}  // namespace
+
+// Whether graphs are captured, no description says for sure, and the same recipes take from 2 to
+// 6.5 ms a layer and pass.
+Seconds expert_host_time(const Setting& s, const Plan& p, const Layout& l) {
   const Model& m = s.workload.model;
-  if (m.experts == 0 || p.cuda_graphs) return 0;
+  if (m.experts == 0 || p.cuda_graphs) return Seconds(0);
   const Seconds each = m.kv_lora_rank > 0 ? s.stack.expert_host_latent : s.stack.expert_host;
   const double layers = static_cast<double>(moe_layers(m)) / static_cast<double>(l.pp);
   const double passes = 2.0 * static_cast<double>(l.microbatches) * layers;
-  return each * (passes / s.cluster.node.host_speed) / paid;
+  return each * (passes / s.cluster.node.host_speed);
 }
-
-}  // namespace
 
 Range prediction_range(const Setting& s, const Plan& p, const Layout& l, const Ledger& g) {
   const double experts = s.workload.model.experts > 0 ? kExperts : 0;
@@ -73,7 +73,9 @@ Range prediction_range(const Setting& s, const Plan& p, const Layout& l, const L
   q = std::min(q, kWidest);
   r.spread = q;
   r.low = std::exp(-q);
-  r.high = std::max(std::exp(q), waiting_experts(s, p, l, paid));
+  const double waiting = expert_host_time(s, p, l) / paid;
+  r.experts_wait = waiting > std::exp(q);
+  r.high = std::max(std::exp(q), waiting);
   return r;
 }
 

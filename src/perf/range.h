@@ -12,10 +12,14 @@ struct Range {
   double low = 0.85, high = 1.15;  // factors on the median
   double spread = 0.15;            // of its logarithm, without what stretches one end alone
   bool extrapolated = false;
+  bool experts_wait = false;  // `high` is that of expert layers that wait for the host
 };
 
 // No run on any accelerator did better (README of the validation data: TPU v5p).
 constexpr double kBestShareSeen = 0.715;
+
+// What the host may take for the expert layers of a step; zero where none waits for it.
+Seconds expert_host_time(const Setting&, const Plan&, const Layout&);
 
 Range prediction_range(const Setting&, const Plan&, const Layout&, const Ledger&);
 

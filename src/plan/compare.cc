@@ -13,9 +13,7 @@ namespace {
 
 // Leaves that are switched together because they have one name: another accelerator changes its
 // peaks, memory and kernels at once.
-struct Bundle {
-  std::string path;
-  std::string before, after;
+struct Bundle : Switched {
   std::vector<size_t> members;  // indices into leaves()
 };
 
@@ -111,7 +109,7 @@ std::vector<Bundle> differences(const Side& a, const Side& b) {
       known->members.push_back(i);
       continue;
     }
-    Bundle fresh{path, one.all[i].text(), two.all[i].text(), {i}};
+    Bundle fresh{{path, one.all[i].text(), two.all[i].text()}, {i}};
     const bool whole = path != one.all[i].path || path == "cluster.nodes";
     if (whole) fresh.before = bundle_text(path, a, b), fresh.after = bundle_text(path, b, a);
     bundles.push_back(std::move(fresh));
@@ -124,6 +122,7 @@ std::vector<Bundle> differences(const Side& a, const Side& b) {
 
 struct Metric {
   double mfu, step_s;
+  double full;  // reserved memory over what there is: above 1 it cannot run
 };
 
 // The time of a prediction for the tokens of another setting's step, so that batches compare.
@@ -148,7 +147,65 @@ std::optional<Metric> evaluate(const Side& from, const Side& to, const std::vect
   Predictor predictor(mix.setting);
   if (predictor.impossible(mix.plan)) return std::nullopt;
   const Prediction p = predictor.predict(mix.plan);
-  return Metric{p.mfu, time_for(from.setting, mix.setting, p)};
+  return Metric{p.mfu, time_for(from.setting, mix.setting, p),
+                p.memory.reserved / p.memory.capacity};
+}
+
+// Bundles that are switched as one; the first gives the change its name.
+using Unit = std::vector<size_t>;
+
+bool holds(const Unit& unit, size_t bundle) {
+  return std::find(unit.begin(), unit.end(), bundle) != unit.end();
+}
+
+// `unit` alone switched first (all else as before), or last (all else as after).
+std::optional<Metric> switched(const Side& before, const Side& after,
+                               const std::vector<Bundle>& bundles, const Unit& unit, bool first) {
+  return evaluate(before, after, bundles, [&](size_t i) { return holds(unit, i) == first; });
+}
+
+// The unit that leaves most room when it is switched together with units[i]; units.size() where
+// none leaves more than `full`.
+size_t partner(const Side& before, const Side& after, const std::vector<Bundle>& bundles,
+               const std::vector<Unit>& units, size_t i, bool first, double full) {
+  size_t best = units.size();
+  for (size_t j = 0; j < units.size(); ++j) {
+    if (j == i) continue;
+    Unit both = units[j];
+    both.insert(both.end(), units[i].begin(), units[i].end());
+    const std::optional<Metric> m = switched(before, after, bundles, both, first);
+    if (m && m->full < full) full = m->full, best = j;
+  }
+  return best;
+}
+
+// Joins one unit that does not fit when it is switched alone with the one that helps it most.
+bool join_misfit(const Side& before, const Side& after, const std::vector<Bundle>& bundles,
+                 std::vector<Unit>& units) {
+  for (size_t i = 0; i < units.size(); ++i) {
+    for (const bool first : {true, false}) {
+      const std::optional<Metric> alone = switched(before, after, bundles, units[i], first);
+      if (!alone || alone->full <= 1) continue;
+      const size_t j = partner(before, after, bundles, units, i, first, alone->full);
+      if (j == units.size()) continue;
+      units[j].insert(units[j].end(), units[i].begin(), units[i].end());
+      std::sort(units[j].begin(), units[j].end());  // hardware before the plan that it allows
+      units.erase(units.begin() + static_cast<std::ptrdiff_t>(i));
+      return true;
+    }
+  }
+  return false;
+}
+
+std::vector<Unit> units_of(const Side& before, const Side& after,
+                           const std::vector<Bundle>& bundles) {
+  std::vector<Unit> units;
+  for (size_t i = 0; i < bundles.size(); ++i) units.push_back({i});
+  // Where a side does not fit itself, what lies between says no more than it does.
+  if (!fits(before) || !fits(after)) return units;
+  while (join_misfit(before, after, bundles, units)) {
+  }
+  return units;
 }
 
 void sort_by_gain(std::vector<Change>& changes) {
@@ -193,6 +250,8 @@ double ratio_half_width(const Side& a, const Side& b) {
 
 bool fits(const Side& s) { return s.prediction.memory.fits(); }
 
+bool closest_miss(const Side& s) { return s.searched && !fits(s); }
+
 Interval time_per_token(const Side& s) {
   const double tokens = tokens_per_step(s.setting.workload);
   return {s.prediction.step.v / tokens, s.prediction.low.v / tokens, s.prediction.high.v / tokens};
@@ -201,16 +260,23 @@ Interval time_per_token(const Side& s) {
 Attribution attribute(const Side& before, const Side& after) {
   const std::vector<Bundle> bundles = differences(before, after);
   Attribution whole;
-  const std::optional<Metric> none = evaluate(before, after, bundles, [](size_t) { return false; });
-  const std::optional<Metric> all = evaluate(before, after, bundles, [](size_t) { return true; });
-  for (size_t i = 0; i < bundles.size(); ++i) {
-    Change change{bundles[i].path, bundles[i].before, bundles[i].after, {}, {}};
-    const auto first = evaluate(before, after, bundles, [i](size_t j) { return j == i; });
-    const auto last = evaluate(before, after, bundles, [i](size_t j) { return j != i; });
+  const bool must_fit = fits(before) && fits(after);
+  const std::optional<Metric> none = switched(before, after, bundles, {}, true);
+  const std::optional<Metric> all = switched(before, after, bundles, {}, false);
+  for (const Unit& unit : units_of(before, after, bundles)) {
+    Change change;
+    static_cast<Switched&>(change) = bundles[unit[0]];
+    for (size_t i = 1; i < unit.size(); ++i) change.with.push_back(bundles[unit[i]]);
+    const auto first = switched(before, after, bundles, unit, true);
+    const auto last = switched(before, after, bundles, unit, false);
+    const auto runs = [must_fit](const std::optional<Metric>& m) {
+      return m && (m->full <= 1 || !must_fit);
+    };
     double mfu = 0, step = 0;
     int parts = 0;
-    if (first && none) mfu += first->mfu - none->mfu, step += first->step_s - none->step_s, ++parts;
-    if (last && all) mfu += all->mfu - last->mfu, step += all->step_s - last->step_s, ++parts;
+    if (runs(first) && none)
+      mfu += first->mfu - none->mfu, step += first->step_s - none->step_s, ++parts;
+    if (runs(last) && all) mfu += all->mfu - last->mfu, step += all->step_s - last->step_s, ++parts;
     if (parts > 0) change.mfu = mfu / parts, change.step_s = step / parts;
     whole.changes.push_back(std::move(change));
   }
@@ -241,7 +307,8 @@ Comparison compare(std::vector<Side> sides) {
   }
   const Side& first = sides.front();
   const Side& last = sides.back();
-  if (sides.size() == 2) c.difference = attribute(first, last);
+  if (sides.size() == 2 && !closest_miss(first) && !closest_miss(last))
+    c.difference = attribute(first, last);
   c.speedup = speedup(first, last);
   c.significant = fits(first) && fits(last) && differ(first, last);
   c.sides = std::move(sides);

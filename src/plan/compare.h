@@ -4,6 +4,10 @@
 // first (all else as before) and last (all else as after). What is left of the whole difference is
 // named `interaction`. A setting that can be switched neither first nor last (TP 8 alone would not
 // divide the batch) has no gain of its own; its part is in the interaction.
+//
+// What cannot run has no gain to give: where a setting switched alone, first or last, does not fit
+// in memory although both sides do (the best plan of a larger accelerator), it is switched together
+// with the one that makes it fit, and the gain is of both.
 #pragma once
 
 #include "plan/cost.h"
@@ -23,12 +27,16 @@ struct Side {
   size_t given = 0;  // its place among the sides as they were given
 };
 
-struct Change {
+struct Switched {
   std::string path;           // `plan.tp`, or a whole section: `cluster.accelerator`
   std::string before, after;  // in words
+};
+
+struct Change : Switched {
   std::optional<double> mfu;  // gain, as a fraction: +0.061
   // Change of the time for the tokens of the first side's step; negative is faster.
   std::optional<double> step_s;
+  std::vector<Switched> with;  // switched together with it: neither fits without the other
 };
 
 // The whole difference between two sides, by its parts.
@@ -40,7 +48,7 @@ struct Attribution {
 struct Comparison {
   // Two: as given. More: what does not fit, then slowest per token first, so that the best is last.
   std::vector<Side> sides;
-  Attribution difference;     // of two sides; empty with more
+  Attribution difference;     // of two sides; empty with more, and where a search found no plan
   Interval speedup{1, 1, 1};  // of the last side over the first
   // The 90 % range of the ratio does not hold 1, and both fit: what cannot run is not faster.
   bool significant = false;
@@ -60,6 +68,9 @@ Interval speedup(const Side& before, const Side& after);
 bool differ(const Side&, const Side&);
 
 bool fits(const Side&);  // in memory
+
+// Nothing was found that fits: the side is only what comes closest.
+bool closest_miss(const Side&);
 
 // Seconds per token of the whole job.
 Interval time_per_token(const Side&);

@@ -113,6 +113,35 @@ TEST(Compare, WhatDoesNotFitComesFirst) {
   EXPECT_GT(time_per_token(c.sides[1]).value, time_per_token(c.sides[2]).value);
 }
 
+// The best plan of a larger accelerator does not fit on the smaller one: alone it gains nothing.
+TEST(Compare, WhatDoesNotFitAloneIsSwitchedTogether) {
+  const std::vector<std::string> frugal{"plan.tp=4", "plan.pp=4", "plan.micro_batch=1",
+                                        "plan.recompute=full"};
+  const std::vector<std::string> roomy{"plan.tp=2", "plan.pp=2", "plan.micro_batch=1",
+                                       "plan.recompute=none"};
+  Side small = side({"llama-3.1-70b", "h100-1024"}, frugal);
+  Side large = side({"llama-3.1-70b", "h200-1024"}, roomy);
+  small.searched = large.searched = true;
+  ASSERT_TRUE(fits(small) && fits(large));
+  ASSERT_FALSE(fits(side({"llama-3.1-70b", "h100-1024"}, roomy)));
+  const Attribution whole = attribute(small, large);
+  const Change& first = whole.changes.front();
+  EXPECT_EQ(first.path, "cluster.accelerator");
+  ASSERT_EQ(first.with.size(), 1u);
+  EXPECT_EQ(first.with[0].path, "plan");
+  double step_s = whole.interaction_step_s;
+  for (const Change& c : whole.changes) step_s += c.step_s.value_or(0);
+  EXPECT_NEAR(step_s, (large.prediction.step - small.prediction.step).v, 1e-9);
+}
+
+TEST(Compare, AClosestMissHasNoParts) {
+  const Side a = side({"llama-2-7b", "h100-16"}, kPlain);
+  Side none = side({"llama-2-7b", "h100-8"}, kPlain);
+  none.searched = true;
+  none.prediction.memory.capacity = none.prediction.memory.reserved * 0.9;
+  EXPECT_TRUE(compare({a, none}).difference.changes.empty());
+}
+
 TEST(Leaves, OfTwoSettingsMatch) {
   Side a = side({"llama-2-7b", "h100-16"}, kPlain);
   Side b = side({"mixtral-8x7b", "b200-16"}, kPlain);
@@ -141,6 +170,17 @@ TEST(Scale, FirstSizeIsOneAndEfficiencyIsSpeedupOverGrowth) {
   for (const ScalePoint& p : r.best) {
     ASSERT_TRUE(p.fits);
     EXPECT_NEAR(p.efficiency, p.speedup * 8 / static_cast<double>(p.accelerators), 1e-12);
+  }
+}
+
+TEST(Scale, SaysWhatBindsAtEachSize) {
+  const Side s = side({"llama-2-7b", "h100-128"}, {});
+  ScaleOptions options;
+  options.sizes = {8, 64, 128};
+  for (const ScalePoint& p : scale(s.setting, s.plan, {}, options).best) {
+    ASSERT_TRUE(p.fits);
+    EXPECT_EQ(p.binds, largest_loss(p.prediction.ledger));
+    EXPECT_DOUBLE_EQ(p.binds_share, p.prediction.ledger[p.binds] / p.prediction.step);
   }
 }
 

@@ -57,6 +57,15 @@ Interval mfu_range(const Prediction& p) {
   return {p.mfu, p.mfu * (p.step / p.high), p.mfu * (p.step / p.low)};
 }
 
+Interval tokens_range(const Prediction& p) {
+  return {p.tokens_per_s, p.tokens_per_s * (p.step / p.high), p.tokens_per_s * (p.step / p.low)};
+}
+
+Interval memory_range(const MemoryUse& m) {
+  return {m.reserved.v, m.reserved.v / (1 + MemoryUse::kError90),
+          m.reserved.v / (1 - MemoryUse::kError90)};
+}
+
 RunFigures run_figures(const Setting& s, const Prediction& p) {
   RunFigures r;
   const double n = static_cast<double>(accelerators_used(s));
@@ -81,30 +90,50 @@ RunFigures run_figures(const Description& d, const Prediction& p) {
   return r;
 }
 
+char cost_mark(const RunFigures& r) { return r.price_stated ? kPredicted : 'a'; }
+
+char setting_mark(const Description& d, const std::string& path) {
+  const auto found = d.origins.find(path);
+  return found == d.origins.end() || is_assumed(d, path) ? 'a' : found->second.mark;
+}
+
 const std::vector<std::string>& run_figure_names() {
-  static const std::vector<std::string> names{"days",   "gpu_hours", "cost", "price",
-                                              "energy", "power",     "pue"};
+  static const std::vector<std::string> names{
+      "days", "gpu_hours", "cost", "price", "energy",         "power",
+      "pue",  "tokens",    "seq",  "batch", "tokens_per_step"};
   return names;
 }
 
 namespace {
 
-Derivation days_figure(const Description& d, const RunFigures& r, Derivation step) {
+Derivation tokens_figure(const Description& d, const RunFigures& r) {
   const Workload& w = d.setting.workload;
   const bool assumed = w.tokens <= 0 || is_assumed(d, "workload.tokens");
+  return leaf("tokens", r.tokens, "tokens", assumed ? 'a' : 's',
+              assumed ? "20 per active parameter, arXiv:2203.15556" : "workload.tokens");
+}
+
+Derivation batch_figure(const Workload& w) {
+  return leaf("batch", static_cast<double>(w.global_batch), "", 'a', "workload.global_batch",
+              "workload.global_batch");
+}
+
+Derivation sequence_figure(const Workload& w) {
+  return leaf("sequence", static_cast<double>(w.seq), "", 'a', "workload.seq", "workload.seq");
+}
+
+Derivation tokens_per_step_figure(const Workload& w) {
+  Derivation per_step = leaf("tokens per step", tokens_per_step(w), "tokens", 's', "");
+  per_step.equation = "batch x sequence";
+  per_step.inputs = {batch_figure(w), sequence_figure(w)};
+  return per_step;
+}
+
+Derivation days_figure(const Description& d, const RunFigures& r, Derivation step) {
   Derivation days = leaf("days", r.time_s.value / kSecondsPerDay, "days", 'c', "");
   days.equation = r.steps > 1 ? "tokens / tokens per step x step time"
                               : "one step: the tokens are less than one step's";
-  days.inputs.push_back(
-      leaf("tokens", r.tokens, "tokens", assumed ? 'a' : 's',
-           assumed ? "20 per active parameter, arXiv:2203.15556" : "workload.tokens"));
-  Derivation per_step = leaf("tokens per step", tokens_per_step(w), "tokens", 's', "");
-  per_step.equation = "batch x sequence";
-  per_step.inputs = {
-      leaf("batch", static_cast<double>(w.global_batch), "", 'a', "", "workload.global_batch"),
-      leaf("sequence", static_cast<double>(w.seq), "", 'a', "", "workload.seq")};
-  days.inputs.push_back(std::move(per_step));
-  days.inputs.push_back(std::move(step));
+  days.inputs = {tokens_figure(d, r), tokens_per_step_figure(d.setting.workload), std::move(step)};
   return days;
 }
 
@@ -143,6 +172,10 @@ Derivation explain_run(const Description& d, const Prediction& p, const std::str
   const RunFigures r = run_figures(d, p);
   if (figure == "price") return price_figure(r);
   if (figure == "power") return power_figure(d, p, r);
+  if (figure == "tokens") return tokens_figure(d, r);
+  if (figure == "seq") return sequence_figure(s.workload);
+  if (figure == "batch") return batch_figure(s.workload);
+  if (figure == "tokens_per_step") return tokens_per_step_figure(s.workload);
   if (figure == "pue") return leaf("PUE", s.cluster.pue, "", 'a', "cluster.pue", "cluster.pue");
   Derivation days = days_figure(d, r, std::move(step));
   if (figure == "days") return days;
@@ -161,7 +194,7 @@ Derivation explain_run(const Description& d, const Prediction& p, const std::str
   if (figure == "gpu_hours") return hours;
 
   ASSERT(figure == "cost");
-  Derivation cost = leaf("cost", r.cost_usd.value, "$", r.price_stated ? 'c' : 'a', "");
+  Derivation cost = leaf("cost", r.cost_usd.value, "$", cost_mark(r), "");
   cost.equation = "GPU-hours x price";
   cost.inputs = {price_figure(r), std::move(hours)};
   return cost;

@@ -28,12 +28,21 @@ RunFigures run_figures(const Setting&, const Prediction&);
 // The same, knowing what was assumed: an assumed price is not a stated one.
 RunFigures run_figures(const Description&, const Prediction&);
 
+// The mark of what the calibrated model predicts; of a cost, which rests on a price, too; and of a
+// setting that somebody may have stated.
+constexpr char kPredicted = 'c';
+char cost_mark(const RunFigures&);
+char setting_mark(const Description&, const std::string& path);
+
 // Accelerators that the job uses.
 int64_t accelerators_used(const Setting&);
 // Tokens (samples of a recommendation model) per optimizer step; at least one.
 double tokens_per_step(const Workload&);
-// MFU with the range that follows from the step time's.
+// With the range that follows from the step time's.
 Interval mfu_range(const Prediction&);
+Interval tokens_range(const Prediction&);  // per second
+// Of the worst rank, in bytes: nine of ten measured peaks lie within it (MemoryUse::kError90).
+Interval memory_range(const MemoryUse&);
 
 // Figures beyond those of Predictor::figures(): `days`, `cost`, `energy` and what they rest on.
 const std::vector<std::string>& run_figure_names();

@@ -30,6 +30,17 @@ TEST(RunFigures, OfLessThanAStepIsOneStep) {
   EXPECT_EQ(run_figures(small_job(1), of_step(2)).time_s.value, 2);
 }
 
+TEST(RunFigures, RangesFollowFromThoseOfTheStepAndOfMemory) {
+  Prediction p = of_step(2);
+  p.low = Seconds(1.6), p.high = Seconds(2.5), p.tokens_per_s = 1000;
+  EXPECT_DOUBLE_EQ(tokens_range(p).low, 800);
+  EXPECT_DOUBLE_EQ(tokens_range(p).high, 1250);
+  p.memory.reserved = Bytes(1e9);
+  const Interval memory = memory_range(p.memory);
+  EXPECT_NEAR(memory.value / memory.low - 1, MemoryUse::kError90, 1e-12);
+  EXPECT_NEAR(1 - memory.value / memory.high, MemoryUse::kError90, 1e-12);
+}
+
 // A job on a part of a node pays for that part of its host, in watts as in dollars.
 TEST(RunFigures, PowerIsOfTheNodesThatAreUsed) {
   Setting s = small_job(1e6);

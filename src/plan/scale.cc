@@ -63,14 +63,12 @@ ScalePoint fixed_at(const Setting& s, Plan plan) {
 double share(const Prediction& p, Account a) { return p.ledger[a] / p.step; }
 
 void find_binding(ScalePoint& point, const Prediction& first) {
-  point.binds = largest_loss(point.prediction.ledger);
+  point.binds = point.grew = largest_loss(point.prediction.ledger);
+  point.binds_share = share(point.prediction, point.binds);
   for (int i = 1; i < kAccounts; ++i) {
     const Account a = static_cast<Account>(i);
     const double growth = share(point.prediction, a) - share(first, a);
-    if (growth > point.binds_growth) {
-      point.binds_growth = growth;
-      point.binds = a;
-    }
+    if (growth > point.growth) point.growth = growth, point.grew = a;
   }
 }
 

@@ -26,8 +26,10 @@ struct ScalePoint {
   double speedup = 0;     // over the first size that fits
   double efficiency = 0;  // speed-up over growth in accelerators
   double marginal = 0;    // tokens per second over the previous size's; zero: no previous
-  Account binds = Account::kMatmul;  // the account whose share grew most since the first size
-  double binds_growth = 0;           // that growth, as a share of the step
+  Account binds = Account::kMatmul;  // the largest account beside useful work
+  double binds_share = 0;            // of the step
+  Account grew = Account::kMatmul;   // the account whose share grew most since the first size
+  double growth = 0;                 // that growth, as a share of the step
   double usd_per_mtoken = 0;         // zero: no price known
 };
 

@@ -166,6 +166,26 @@ void cite(const PlanResult& r, const Catalog& known, Derivation& figure) {
   for (Derivation& input : figure.inputs) cite(r, known, input);
 }
 
+// The 90 % range of a figure, in any unit; nothing where none is known.
+std::optional<Interval> figure_range(const PlanResult& r, const std::string& figure) {
+  const Prediction& p = r.prediction;
+  if (figure == "memory" || figure == "reserved") return memory_range(p.memory);
+  if (figure == "headroom") {
+    const Interval used = memory_range(p.memory);
+    const double all = p.memory.capacity.v;
+    return Interval{all - used.value, all - used.high, all - used.low};
+  }
+  if (!r.fits) return std::nullopt;  // only its memory is known
+  if (figure == "mfu" || figure == "tflops") return mfu_range(p);
+  if (figure == "step_time") return Interval{p.step.v, p.low.v, p.high.v};
+  if (figure == "tokens_per_s") return tokens_range(p);
+  if (figure == "days") return r.run.time_s;
+  if (figure == "gpu_hours") return r.run.accelerator_hours;
+  if (figure == "cost") return r.run.cost_usd;
+  if (figure == "energy") return r.run.energy_kwh;
+  return std::nullopt;
+}
+
 }  // namespace
 
 Derivation explain_figure(const PlanResult& r, const std::string& figure, const Catalog& known) {
@@ -180,6 +200,10 @@ Derivation explain_figure(const PlanResult& r, const std::string& figure, const 
     d = predictor.explain(r.plan, figure);
   }
   cite(r, known, d);
+  if (const std::optional<Interval> range = figure_range(r, figure); range && range->value != 0) {
+    d.low = d.value * (range->low / range->value);
+    d.high = d.value * (range->high / range->value);
+  }
   return d;
 }
 

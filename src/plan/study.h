@@ -57,7 +57,8 @@ struct StudyOptions {
 
 PlanResult study(Description, const Catalog&, const StudyOptions& = {});
 
-// The figure's derivation, run-level figures included, with the origin of every setting in it.
+// The figure's derivation, run-level figures included, with the origin of every setting in it and,
+// where it is known, its range.
 // REQUIRES: `figure` is one of figure_names().
 Derivation explain_figure(const PlanResult&, const std::string& figure, const Catalog&);
 std::vector<std::string> figure_names();

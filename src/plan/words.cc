@@ -115,6 +115,11 @@ std::string energy_range(const Interval& r) {
   return ends(r.low, r.high, unit_for(r.value, kEnergy).size);
 }
 std::string percent_range(const Interval& r) { return ends(r.low, r.high, 0.01); }
+std::string scaled_range(const Interval& r) {
+  return ends(r.low, r.high, unit_for(r.value, kPlain).size);
+}
+std::string gibibytes_range(const Interval& r) { return ends(r.low, r.high, kGiB.v); }
+std::string plain_range(const Interval& r) { return ends(r.low, r.high, 1); }
 
 std::string recompute_words(const Plan& p) {
   if (p.recompute == Recompute::kNone || p.recompute_layers <= 0) return "none";

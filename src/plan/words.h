@@ -36,6 +36,9 @@ std::string duration_range(const Interval&);
 std::string dollars_range(const Interval&);
 std::string energy_range(const Interval&);
 std::string percent_range(const Interval&);
+std::string scaled_range(const Interval&);
+std::string gibibytes_range(const Interval&);
+std::string plain_range(const Interval&);  // of a number without a unit
 
 // `TP 8   PP 4 (interleaved x2)   DP 32   micro-batch 1   recompute: selective`; degrees of one
 // that say nothing (CP 1, EP 1) are left out. `gap` is what stands between two items.

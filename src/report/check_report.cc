@@ -14,6 +14,20 @@ size_t errors(const Diagnostics& all) {
       all.begin(), all.end(), [](const Diagnostic& d) { return d.severity == Severity::kError; }));
 }
 
+// The screen is as wide as it is; source lines stay whole.
+std::string narrowed(const std::string& rendered, int width) {
+  std::string out;
+  for (size_t at = 0; at < rendered.size();) {
+    const size_t end = std::min(rendered.find('\n', at), rendered.size());
+    const std::string line = rendered.substr(at, end - at);
+    const size_t help = line.find("= help: ");
+    out += help == std::string::npos ? line : wrap(line, width, help + 2);
+    out += '\n';
+    at = end + 1;
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string check_text(const std::vector<CheckedFile>& files, const Style& style) {
@@ -22,7 +36,8 @@ std::string check_text(const std::vector<CheckedFile>& files, const Style& style
   for (const CheckedFile& f : files) {
     const size_t count = errors(f.report.problems);
     bad += count;
-    if (!f.report.problems.empty()) out += render(f.report.problems) + "\n";
+    if (!f.what.empty()) out += wrap(fmt::format("{}: {}", f.path, f.what), style.width, 2) + "\n";
+    if (!f.report.problems.empty()) out += narrowed(render(f.report.problems), style.width) + "\n";
     if (!f.report.assumed.empty() && !style.quiet) {
       out += fmt::format("{}: assumed, because nothing was stated\n", f.path);
       for (const Assumption& a : f.report.assumed) {
@@ -45,6 +60,7 @@ std::string check_json(const std::vector<CheckedFile>& files, const Stamp& stamp
   for (const CheckedFile& f : files) {
     Json j;
     j["file"] = f.path;
+    if (!f.what.empty()) j["what"] = f.what;
     j["errors"] = errors(f.report.problems);
     j["problems"] = diagnostics_json(f.report.problems);
     j["assumed"] = assumed_json(f.report.assumed);

@@ -9,6 +9,7 @@ namespace assay {
 struct CheckedFile {
   std::string path;
   CheckReport report;
+  std::string what;  // where it is no description: what it is
 };
 
 std::string check_text(const std::vector<CheckedFile>&, const Style&);

@@ -86,14 +86,23 @@ Ledger same_tokens(const Comparison& c, const Side& s) {
   return ledger;
 }
 
+// Two that can be subtracted; else what fits stands side by side.
+bool is_pair(const Comparison& c) {
+  return c.sides.size() == 2 && std::none_of(c.sides.begin(), c.sides.end(), closest_miss);
+}
+
 std::string bars(const Comparison& c, const Style& style) {
   double longest = 0;
-  for (const Side& s : c.sides) longest = std::max(longest, same_tokens(c, s).paid().v);
+  for (const Side& s : c.sides) {
+    if (is_pair(c) || fits(s)) longest = std::max(longest, same_tokens(c, s).paid().v);
+  }
+  if (longest <= 0) return "";  // none of several can run
   const size_t room = static_cast<size_t>(std::max(style.width - 34, 30));
   const double per_column = longest / static_cast<double>(room);
   std::string out = fmt::format("  the time for one step's tokens of {}\n", c.sides.front().name);
   std::string drawn;
   for (const Side& s : c.sides) {
+    if (!is_pair(c) && !fits(s)) continue;
     const Ledger ledger = same_tokens(c, s);
     const std::string stripe = striped_bar(ledger, per_column);
     drawn += stripe;
@@ -118,9 +127,10 @@ std::string what_is_same(const Comparison& c) {
                             : fmt::format(", {} and {} ", count(before), count(after));
     text += a.cluster.accelerator.name;
   }
+  size_t changed = c.difference.changes.size();
+  for (const Change& change : c.difference.changes) changed += change.with.size();
   return text +
-         fmt::format("; {} {}", c.difference.changes.size(),
-                     c.difference.changes.size() == 1 ? "setting differs" : "settings differ");
+         fmt::format("; {} {}", changed, changed == 1 ? "setting differs" : "settings differ");
 }
 
 std::string changes_text(const Comparison& c, const Style& style) {
@@ -137,26 +147,29 @@ std::string changes_text(const Comparison& c, const Style& style) {
   }
   out += "\n";
   const size_t value_columns = static_cast<size_t>(std::max(style.width - 62, 18));
-  for (const Change& change : c.difference.changes) {
-    const std::string before = change.before.empty() ? "-" : change.before;
-    const std::string after = change.after.empty() ? "-" : change.after;
+  const auto named = [value_columns](const char* sign, const Switched& s) {
+    const std::string before = s.before.empty() ? "-" : s.before;
+    const std::string after = s.after.empty() ? "-" : s.after;
     std::string values = before == after ? before : before + " -> " + after;
     if (values.size() > value_columns) values = values.substr(0, value_columns - 2) + "..";
-    out += "  ~ " + left(change.path, 28) + " " + left(values, value_columns);
+    return fmt::format("  {} {} {}", sign, left(s.path, 28), left(values, value_columns));
+  };
+  for (const Change& change : c.difference.changes) {
+    out += named("~", change);
     const bool idle = change.step_s && std::abs(*change.step_s) < 1e-9;
-    out += idle ? right("no effect on time", 23)
-           : change.mfu
-               ? right(seconds(*change.step_s), 11) + right("MFU " + points(*change.mfu), 12)
-               : right("only with the others", 23);
+    out += idle         ? right("no effect on time", 23)
+           : change.mfu ? right(seconds(*change.step_s), 11) +
+                              right("MFU " + points(*change.mfu), 12) + "  " + kPredicted
+                        : right("only with the others", 23);
     out += "\n";
+    for (const Switched& w : change.with) out += trimmed_lines(named("+", w)) + "\n";
   }
   out += "    " + left("interaction", 29 + value_columns);
   out += c.difference.interaction_step_s == 0
              ? right("none", 23)
              : right(seconds(c.difference.interaction_step_s), 11) +
-                   right("MFU " + points(c.difference.interaction_mfu), 12);
-  out += "\n";
-  return out + "\n";
+                   right("MFU " + points(c.difference.interaction_mfu), 12) + "  " + kPredicted;
+  return out + "\n" + together_note(c.difference) + "\n";
 }
 
 bool all_fit(const Comparison& c) { return std::all_of(c.sides.begin(), c.sides.end(), fits); }
@@ -212,46 +225,59 @@ std::vector<WeeksRow> weeks_rows(const std::vector<PlanOutlook>& outlook) {
   return rows;
 }
 
+// Calibrated where the operations of every side were stated, as `assay plan` has it.
+char weeks_mark_of(const std::vector<PlanOutlook>& outlook) {
+  const bool stated =
+      std::all_of(outlook.begin(), outlook.end(), [](const PlanOutlook& o) { return o.stated; });
+  return stated ? kPredicted : 'a';
+}
+
 std::string pair_table(const Comparison& c, const Style& style,
                        const std::vector<PlanOutlook>& outlook) {
   const Side& a = c.sides.front();
   const Side& b = c.sides.back();
+  const bool priced = a.run.price_stated && b.run.price_stated;
   const size_t columns = style.width >= 96 ? 20 : 14;
-  const auto row = [columns](const std::string& name, const std::string& before,
+  const auto row = [columns](const std::string& name, char mark, const std::string& before,
                              const std::string& after, const std::string& change) {
-    return "  " + left(name, 20) + left(before.substr(0, columns - 1), columns) +
+    return "  " + left(name, 19) + mark + "  " + left(before.substr(0, columns - 1), columns) +
            left(after.substr(0, columns - 1), columns) + change + "\n";
   };
   const auto change = [](double before, double after) {
     return signed_percent(after / before - 1);
   };
-  std::string out = row("", a.name, b.name, "change");
-  out += row("MFU", percent(a.prediction.mfu), percent(b.prediction.mfu),
+  std::string out = row("", ' ', a.name, b.name, "change");
+  out += row("MFU", kPredicted, percent(a.prediction.mfu), percent(b.prediction.mfu),
              points(b.prediction.mfu - a.prediction.mfu) + " points");
-  out += row("step time", seconds(a.prediction.step.v), seconds(b.prediction.step.v),
+  out += row("step time", kPredicted, seconds(a.prediction.step.v), seconds(b.prediction.step.v),
              change(a.prediction.step.v, b.prediction.step.v));
   std::string faster = change(a.prediction.tokens_per_s, b.prediction.tokens_per_s);
   const std::string said = "  " + speed_text(c);
-  const size_t room = static_cast<size_t>(style.width) - 22 - 2 * columns;
+  const size_t room = static_cast<size_t>(style.width) - 24 - 2 * columns;
   if (all_fit(c) && faster.size() + said.size() <= room) faster += said;
-  out += row("tokens per s", scaled(a.prediction.tokens_per_s), scaled(b.prediction.tokens_per_s),
-             faster);
-  out += row("run", duration(a.run.time_s.value), duration(b.run.time_s.value),
+  out += row("tokens per s", kPredicted, scaled(a.prediction.tokens_per_s),
+             scaled(b.prediction.tokens_per_s), faster);
+  out += row("run", kPredicted, duration(a.run.time_s.value), duration(b.run.time_s.value),
              change(a.run.time_s.value, b.run.time_s.value));
   if (a.run.price_known && b.run.price_known) {
-    out += row("cost", dollars(a.run.cost_usd.value), dollars(b.run.cost_usd.value),
+    out += row("cost", priced ? kPredicted : 'a', dollars(a.run.cost_usd.value),
+               dollars(b.run.cost_usd.value),
                fmt::format("{} ({})", signed_dollars(b.run.cost_usd.value - a.run.cost_usd.value),
                            change(a.run.cost_usd.value, b.run.cost_usd.value)));
   }
-  out += row("energy", energy(a.run.energy_kwh.value), energy(b.run.energy_kwh.value),
+  out += row("energy", kPredicted, energy(a.run.energy_kwh.value), energy(b.run.energy_kwh.value),
              change(a.run.energy_kwh.value, b.run.energy_kwh.value));
   const double more = (b.prediction.memory.reserved - a.prediction.memory.reserved).v;
-  out += row("memory, worst rank", gibibytes(a.prediction.memory.reserved.v),
+  out += row("memory, worst rank", kPredicted, gibibytes(a.prediction.memory.reserved.v),
              gibibytes(b.prediction.memory.reserved.v),
              fmt::format("{}{} (of {})", more < 0 ? "" : "+", gibibytes(more),
                          gibibytes(b.prediction.memory.capacity.v)));
-  for (const WeeksRow& w : weeks_rows(outlook)) out += row(w.name, w.before, w.after, w.change);
-  return out + "\n";
+  const char weeks = weeks_mark_of(outlook);
+  for (const WeeksRow& w : weeks_rows(outlook)) {
+    const bool dollar_row = w.name.starts_with("cost");
+    out += row(w.name, dollar_row && !priced ? 'a' : weeks, w.before, w.after, w.change);
+  }
+  return trimmed_lines(out) + "\n";
 }
 
 std::string fit_warnings(const Comparison& c, const Style& style) {
@@ -305,8 +331,20 @@ std::string many_table(const Comparison& c, const Style& style,
                        const std::vector<PlanOutlook>& outlook) {
   std::vector<std::vector<std::string>> rows{{"", "GPUs", "MFU", "step", "tokens/s", "run",
                                               "goodput", "over weeks", "cost", "energy", "memory"}};
+  const bool priced =
+      std::all_of(c.sides.begin(), c.sides.end(), [](const Side& s) { return s.run.price_stated; });
+  const std::string predicted(1, kPredicted), over_weeks(1, weeks_mark_of(outlook));
+  rows.push_back({"", "s", predicted, predicted, predicted, predicted, over_weeks, over_weeks,
+                  priced ? predicted : "a", predicted, predicted});
   for (const Side& s : c.sides) {
-    const std::vector<std::string> weeks = weeks_cells(outlook, rows.size() - 1);
+    const std::vector<std::string> weeks = weeks_cells(outlook, rows.size() - 2);
+    if (!fits(s)) {  // what cannot run has no speed
+      rows.push_back(std::vector<std::string>(rows.front().size(), "-"));
+      rows.back()[0] = s.name.substr(0, 24);
+      rows.back()[1] = count(accelerators_used(s.setting));
+      rows.back().back() = gibibytes(s.prediction.memory.reserved.v);
+      continue;
+    }
     rows.push_back({s.name.substr(0, 24), count(accelerators_used(s.setting)),
                     percent(s.prediction.mfu), seconds(s.prediction.step.v),
                     scaled(s.prediction.tokens_per_s), duration(s.run.time_s.value), weeks[0],
@@ -380,25 +418,30 @@ std::string verdict_of_fitting(const Comparison& c) {
 std::string compare_text(const Comparison& c, const Style& style, const Stamp& stamp,
                          const std::vector<PlanOutlook>& outlook) {
   std::string out;
-  if (c.sides.size() == 2) {
+  if (is_pair(c)) {
     out = wrap(fmt::format("Compare  {} -> {}: {}", c.sides[0].name, c.sides[1].name,
                            what_is_same(c)),
                style.width, 9) +
           "\n";
     out += changes_text(c, style) + pair_table(c, style, outlook);
   } else {
-    out = fmt::format("Compare  {} descriptions, {}the best last\n\n", c.sides.size(),
-                      all_fit(c) ? "" : "what does not fit first, ");
+    out = fmt::format("Compare  {} descriptions, {}\n\n", c.sides.size(),
+                      c.sides.size() == 2 ? "of which not every one fits"
+                      : all_fit(c)        ? "the best last"
+                                          : "what does not fit first, the best last");
     out += many_table(c, style, outlook);
   }
   for (const Side& s : c.sides) {
     out += wrap(fmt::format("  {}  {}{}", left(s.name.substr(0, 18), 18),
-                            s.searched ? "best plan: " : "", layout(s.plan, s.prediction.dp)),
+                            !s.searched ? ""
+                            : fits(s)   ? "best plan: "
+                                        : "closest miss: ",
+                            layout(s.plan, s.prediction.dp)),
                 style.width, 22) +
            "\n";
   }
   out += "\n" + bars(c, style) + "\n" + fit_warnings(c, style);
-  if (!style.quiet) out += footer(stamp) + "\n\n";
+  if (!style.quiet) out += fmt::format("{}\n{}\n\n", kMarks, footer(stamp));
   const bool pair = c.sides.size() == 2 && all_fit(c);
   const std::string last = pair ? verdict(c) : verdict_of_fitting(c);
   return out + bold(wrap(last, style.width), style) + "\n";

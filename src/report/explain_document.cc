@@ -56,67 +56,7 @@ std::string band_text(const Json& band, double by) {
                      significant(by * number(band, {"p95"})));
 }
 
-namespace {
-
-// ---- what a run over weeks makes of a plan: assay.plan/1 and the sizes of assay.scale/1
-
-Derivation goodput_of(const Json& weeks) {
-  const char mark = text_at(weeks, {"mark"}) == "c" ? 'c' : 'a';
-  Derivation d = figure("goodput", 100 * number(weeks, {"goodput"}), "%",
-                        "product of what each leaves of the time", mark, "docs/models/goodput.md");
-  const auto factor = [&](const char* key, const char* name, const char* equation) {
-    const double share = number(weeks, {"factors", key});
-    if (share < 1) d.inputs.push_back(figure(name, 100 * share, "%", equation, mark));
-  };
-  factor("failures_and_saves", "failures and saves",
-         "exact effective time of each place of checkpoints");
-  if (!d.inputs.empty()) {
-    const auto add = [&](const char* key, const char* name, const std::string& source) {
-      if (at(weeks, {key}).is_number())
-        d.inputs.back().inputs.push_back(figure(name, number(weeks, {key}), "s", "", mark, source));
-    };
-    add("mtbf_s", "mean time between failures", "run: " + text_at(weeks, {"run"}));
-    add("checkpoint_interval_s", "work between saves", "");
-  }
-  factor("missing_machines", "machines in repair or away",
-         "P(in repair <= spares), or replicas that are up");
-  factor("planned_stops", "planned stops", "1 - stop / time between them");
-  factor("site_hours", "hours of the site", "share of the accelerators that it powers");
-  factor("late_batches", "waits for late batches", "steps / (steps + waits)");
-  factor("start_up", "start", "1 - start-up / time");
-  return d;
-}
-
-std::optional<DocumentFigure> outlook_figure(const Json& weeks, const Json& result,
-                                             const std::string& name) {
-  if (!weeks.is_object()) return std::nullopt;
-  const char mark = text_at(weeks, {"mark"}) == "c" ? 'c' : 'a';
-  Derivation slow = figure("slowdown", number(weeks, {"slowdown"}), "x",
-                           "1 / mean of nominal over real step: jitter, data stalls, replays, "
-                           "clocks, the slowest machine",
-                           mark, "docs/models/goodput.md");
-  if (name == "goodput") return DocumentFigure{goodput_of(weeks), ""};
-  if (name == "slowdown") return DocumentFigure{std::move(slow), ""};
-  Derivation days = figure("days_with_failures", number(weeks, {"days"}), "days",
-                           "days without failures x slowdown / goodput", mark);
-  if (at(result, {"run", "days"}).is_number())
-    days.inputs.push_back(
-        figure("days without failures", number(result, {"run", "days"}), "days", ""));
-  days.inputs.push_back(std::move(slow));
-  days.inputs.push_back(goodput_of(weeks));
-  if (name == "days_with_failures") return DocumentFigure{std::move(days), ""};
-  if (name != "cost_with_failures") return std::nullopt;
-  Derivation cost = figure(name, number(weeks, {"cost_usd"}), "$",
-                           "accelerators of the job x hours x price; spares aside", mark,
-                           "docs/models/economics.md");
-  cost.inputs = {figure("GPU-hours", number(weeks, {"gpu_hours"}), "h", ""), std::move(days)};
-  return DocumentFigure{std::move(cost), ""};
-}
-
-// ---- assay.plan/1: what the screen says beside the best plan
-
-// Labels as people type them: letters and digits, a hyphen for all between.
-std::string plain(const std::string& text) {
+std::string plain_label(const std::string& text) {
   std::string out;
   for (const char c : text) {
     const unsigned char u = static_cast<unsigned char>(c);
@@ -130,149 +70,7 @@ std::string plain(const std::string& text) {
   return out;
 }
 
-Derivation step_of(const Json& result, const char* name) {
-  Derivation d = figure(name, number(result, {"step_s"}), "s", "the accounts of its ledger", 'c',
-                        "docs/models/step.md");
-  d.inputs = {figure("MFU, of its own peak", 100 * number(result, {"mfu"}), "%", "")};
-  const double reserved = number(result, {"memory_bytes", "reserved"});
-  if (reserved > 0)
-    d.inputs.push_back(figure("memory, worst rank", reserved / (1024.0 * 1024 * 1024), "GiB", ""));
-  return d;
-}
-
-Derivation lever_figure(const Json& doc, const Json& lever) {
-  const std::string command = text_at(lever, {"command"});
-  Derivation d = figure(text_at(lever, {"label"}), 100 * number(lever, {"step_change"}), "%",
-                        "time per token with " + command +
-                            " over that without, less 1; where it changes what fits or the batch, "
-                            "the rest of the plan is searched again",
-                        'c', "docs/internals/life-of-a-plan.md");
-  d.inputs = {step_of(at(doc, {"best"}), "step time of the best plan"),
-              step_of(at(lever, {"result"}), "step time with it")};
-  return d;
-}
-
-std::optional<DocumentFigure> beside_plan(const Json& doc, const std::string& name) {
-  const std::string asked = plain(name);
-  const Json& second = at(doc, {"runner_up"});
-  if (asked == "runner-up" && second.is_object() && number(doc, {"best", "step_s"}) > 0) {
-    const double more = number(second, {"step_s"}) / number(doc, {"best", "step_s"}) - 1;
-    Derivation d = figure("runner_up", 100 * more, "%",
-                          "its step time over that of the best plan, less 1; it lost by " +
-                              text_at(second, {"why_lost"}),
-                          'c', "docs/internals/life-of-a-plan.md");
-    d.inputs = {step_of(at(doc, {"best"}), "step time of the best plan"),
-                step_of(second, "step time of the runner-up")};
-    return DocumentFigure{std::move(d), ""};
-  }
-  const Json& weeks = at(doc, {"best", "over_weeks"});
-  if (asked == "spares" && at(weeks, {"spare_nodes"}).is_number()) {
-    Derivation d = figure("spares", number(weeks, {"spare_nodes"}), "nodes",
-                          "the larger of run.spares and run.spare_share x nodes", 'a',
-                          "docs/models/goodput.md");
-    d.inputs = {figure("mean time between failures", number(weeks, {"mtbf_s"}), "s", "")};
-    if (at(weeks, {"spares_usd"}).is_number())
-      d.inputs.push_back(figure("their cost", number(weeks, {"spares_usd"}), "$",
-                                "nodes x accelerators x hours x price"));
-    return DocumentFigure{std::move(d), ""};
-  }
-  for (const Json& lever : at(doc, {"levers"})) {
-    if (!asked.empty() && plain(text_at(lever, {"label"})) == asked)
-      return DocumentFigure{lever_figure(doc, lever), ""};
-  }
-  return std::nullopt;
-}
-
-// ---- assay.scale/1
-
-const Json* size_of(const Json& doc, const std::string& which) {
-  const Json* found = nullptr;
-  const bool kept = which.ends_with("-kept");
-  const std::string size = kept ? which.substr(0, which.size() - 5) : which;
-  for (const Json& p : at(doc, {kept ? "fixed" : "best"})) {
-    const Json& fits = at(p, {"fits"});
-    if (!fits.is_boolean() || !fits.get<bool>()) continue;
-    if (size.empty() || fmt::format("{:.0f}", number(p, {"accelerators"})) == size) found = &p;
-  }
-  return found;
-}
-
-std::optional<DocumentFigure> scale_figure(const Json& doc, const std::string& name,
-                                           const std::string& which) {
-  const Json* p = size_of(doc, which);
-  if (p == nullptr) return std::nullopt;
-  if (auto weeks = outlook_figure(at(*p, {"over_weeks"}), at(*p, {"result"}), name)) return weeks;
-  const auto tokens = [](const Json& point) {
-    return figure(fmt::format("at {:.0f} GPUs", number(point, {"accelerators"})),
-                  number(point, {"result", "tokens_per_s"}), "tokens/s", "");
-  };
-  const Json* first = nullptr;
-  const Json* before = nullptr;
-  const Json& main = at(doc, {"fixed"}).empty() ? at(doc, {"best"}) : at(doc, {"fixed"});
-  for (const Json& q : main) {
-    if (first == nullptr && number(q, {"result", "tokens_per_s"}) > 0) first = &q;
-  }
-  for (const Json& q : at(doc, {which.ends_with("-kept") ? "fixed" : "best"})) {
-    if (&q == p) break;
-    if (number(q, {"result", "tokens_per_s"}) > 0) before = &q;
-  }
-  Derivation d;
-  if (name == "speedup" || name == "efficiency") {
-    const bool speed = name == "speedup";
-    d = speed ? figure(name, number(*p, {name}), "x", "tokens per second over the first size's")
-              : figure(name, 100 * number(*p, {name}), "%",
-                       "speed-up / growth in accelerators; 100 % is ideal");
-    if (first != nullptr) d.inputs = {tokens(*first)};
-  } else if (name == "doubling") {
-    d = figure(name, number(*p, {"marginal"}), "x", "tokens per second over the size before");
-    if (before != nullptr) d.inputs = {tokens(*before)};
-  } else if (name == "usd_per_million_tokens") {
-    d = figure(name, number(*p, {name}), "$", "price x accelerators / tokens per second x 1e6");
-    d.inputs = {figure("price", number(doc, {"description", "cluster", "price"}) * kSecondsPerHour,
-                       "$/h", "", 's', "cluster.price"),
-                figure("accelerators", number(*p, {"accelerators"}), "", "", 's')};
-  } else {
-    return std::nullopt;
-  }
-  d.inputs.push_back(tokens(*p));
-  return DocumentFigure{std::move(d), ""};
-}
-
-// ---- assay.compare/1
-
-std::optional<DocumentFigure> compare_figure(const Json& doc, const std::string& name) {
-  const Json& sides = at(doc, {"sides"});
-  if (name == "speedup" && sides.is_array() && sides.size() >= 2) {
-    Derivation d =
-        figure(name, number(doc, {"speedup"}), "x",
-               "tokens per second of the last side over the first's", 'c', "docs/models/range.md");
-    for (const Json* side : {&sides.front(), &sides.back()}) {
-      d.inputs.push_back(figure(text_at(*side, {"name"}), number(*side, {"result", "tokens_per_s"}),
-                                "tokens/s", ""));
-    }
-    const Json& range = at(doc, {"speedup_range"});
-    const bool known =
-        range.is_array() && range.size() == 2 && range[0].is_number() && range[1].is_number();
-    return DocumentFigure{
-        std::move(d),
-        known ? fmt::format("({:.2f}-{:.2f})", range[0].get<double>(), range[1].get<double>())
-              : ""};
-  }
-  for (const Json& c : at(doc, {"changes"})) {
-    if (text_at(c, {"setting"}) != name) continue;
-    Derivation d = figure(name, number(c, {"step_s"}), "s",
-                          fmt::format("{} -> {}: the mean of switching it first (all else as "
-                                      "before) and last (all else as after)",
-                                      text_at(c, {"before"}), text_at(c, {"after"})));
-    if (at(c, {"step_s"}).is_null()) d.equation += "; it cannot be switched alone";
-    d.inputs = {figure("MFU", 100 * number(c, {"mfu"}), "points", "by the same switching")};
-    return DocumentFigure{std::move(d), ""};
-  }
-  if (name != "interaction") return std::nullopt;
-  return DocumentFigure{figure(name, number(doc, {"interaction", "step_s"}), "s",
-                               "the whole difference less the gains of all settings"),
-                        ""};
-}
+namespace {
 
 // ---- assay.offers/1
 
@@ -407,33 +205,15 @@ Json parsed(const std::string& text) { return Json::parse(text, nullptr, false);
 
 }  // namespace
 
-const std::vector<std::string>& outlook_figures() {
-  static const std::vector<std::string> names{"goodput", "slowdown", "days_with_failures",
-                                              "cost_with_failures"};
-  return names;
-}
-
-const std::vector<std::string>& plan_figures() {
-  static const std::vector<std::string> names = [] {
-    std::vector<std::string> all = outlook_figures();
-    all.insert(all.end(), {"spares", "runner_up"});
-    return all;
-  }();
-  return names;
-}
-
 std::optional<DocumentFigure> explain_document(const std::string& text, const std::string& name,
                                                const std::string& which, const Catalog& known) {
   const Json doc = parsed(text);
   const std::string schema = schema_of(doc);
-  if (schema == "plan") {
-    std::optional<DocumentFigure> found = beside_plan(doc, name);
-    return found ? std::move(found)
-                 : outlook_figure(at(doc, {"best", "over_weeks"}), at(doc, {"best"}), name);
-  }
+  if (schema == "plan") return plan_figure(doc, name);
   if (schema == "simulate") return simulate_figure(doc, name, known);
   if (schema == "scale") return scale_figure(doc, name, which);
-  if (schema == "compare") return compare_figure(doc, name);
+  if (schema == "compare")
+    return compare_figure(doc, name, which.empty() ? nullptr : side_of(doc, which));
   if (schema == "offers") return offers_figure(doc, name, which, known);
   if (schema == "diagnose") return diagnose_figure(doc, name);
   if (schema == "review") return review_figure(doc, name);
@@ -448,18 +228,9 @@ std::vector<std::string> document_figures(const std::string& text) {
     for (const Json& item : list) names.push_back(hyphened(text_at(item, {key})));
   };
   if (schema == "simulate") return simulate_figures(doc);
-  if (schema == "plan") {
-    names = plan_figures();
-    for (const Json& lever : at(doc, {"levers"})) names.push_back(plain(text_at(lever, {"label"})));
-  }
-  if (schema == "scale") {
-    names = {"speedup", "efficiency", "doubling", "usd_per_million_tokens"};
-    names.insert(names.end(), outlook_figures().begin(), outlook_figures().end());
-  }
-  if (schema == "compare") {
-    names = {"speedup", "interaction"};
-    add(at(doc, {"changes"}), "setting");
-  }
+  if (schema == "plan") return plan_figures(doc);
+  if (schema == "scale") return scale_figures(doc);
+  if (schema == "compare") return compare_figures(doc);
   if (schema == "offers") {
     const Json* side = side_of(doc, "");
     if (side != nullptr) names = simulate_figures(at(*side, {"simulation"}));
@@ -477,9 +248,12 @@ std::vector<std::string> document_figures(const std::string& text) {
   return names;
 }
 
+std::string document_kind(const std::string& text) { return schema_of(parsed(text)); }
+
 bool document_holds_plan(const std::string& text) {
   const std::string schema = schema_of(parsed(text));
-  return schema != "diagnose" && schema != "review" && schema != "validate";
+  return schema != "diagnose" && schema != "review" && schema != "validate" &&
+         schema != "explain" && schema != "check" && schema != "error";
 }
 
 std::vector<std::string> document_parts(const std::string& text) {

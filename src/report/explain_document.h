@@ -12,7 +12,7 @@ namespace assay {
 
 struct DocumentFigure {
   Derivation derivation;
-  std::string range;  // `(91.5-93.0)`, or empty
+  std::string range;  // `(p5 91.5, p95 93.0)` where it is not the derivation's own, or empty
 };
 
 // `which` is one of document_parts(), or empty: the last.
@@ -26,6 +26,9 @@ const std::vector<std::string>& plan_figures();
 
 // Names that explain_document() knows for this text.
 std::vector<std::string> document_figures(const std::string& text);
+
+// The command that wrote it: `plan`; empty where it is no document of ours.
+std::string document_kind(const std::string& text);
 
 // Whether it holds a plan, whose figures are explained beside the document's own.
 bool document_holds_plan(const std::string& text);

@@ -15,6 +15,7 @@ constexpr int kBesideLeast = 44;  // columns for an equation and its source
 // else as a number with its unit.
 std::string figure_text(const Derivation& d) {
   if (d.unit == "word") return d.equation;
+  if (d.unit == "s" && d.value >= kSecondsPerHour) return duration(d.value);  // of a run
   if (d.unit == "s") return seconds(d.value);
   if (d.unit == "days") return duration(d.value * kSecondsPerDay);
   if (d.unit == "B" || d.unit == "bytes") return gibibytes(d.value);
@@ -30,6 +31,19 @@ std::string figure_text(const Derivation& d) {
   if (size >= 1e7) number = fmt::format("{:.4g}", d.value);
   if (size > 0 && size < 1e-3) number = fmt::format("{:.3g}", d.value);
   return d.unit.empty() ? number : number + " " + d.unit;
+}
+
+// Its own range in the same unit; empty where it has none.
+std::string own_range(const Derivation& d) {
+  const Interval range{d.value, d.low, d.high};
+  if (!(d.high > d.low)) return "";
+  if (d.unit == "s") return seconds_range(range);
+  if (d.unit == "B") return gibibytes_range(range);
+  if (d.unit == "$") return dollars_range(range);
+  if (d.unit == "kWh") return energy_range(range);
+  if (d.unit != "days") return plain_range(range);
+  const double day = kSecondsPerDay;
+  return duration_range({day * d.value, day * d.low, day * d.high});
 }
 
 void print_tree(const Derivation& d, size_t depth, const Style& style, std::string& out) {
@@ -64,6 +78,7 @@ Json tree_json(const Derivation& d) {
   j["equation"] = d.equation;
   j["mark"] = std::string(1, d.mark);
   j["source"] = d.source;
+  if (d.high > d.low) j["range"] = {d.low, d.high};
   Json inputs = Json::array();
   for (const Derivation& input : d.inputs) inputs.push_back(tree_json(input));
   j["inputs"] = std::move(inputs);
@@ -75,15 +90,15 @@ Json tree_json(const Derivation& d) {
 std::string explain_text(const Derivation& d, const std::string& figure, const std::string& range,
                          const Style& style, const Stamp& stamp) {
   std::string out = bold(fmt::format("{} = {}", figure, figure_text(d)), style);
-  if (!range.empty()) out += "  " + range;
+  if (const std::string shown = range.empty() ? own_range(d) : range; !shown.empty())
+    out += "  " + shown;
   out += fmt::format("   {}\n", d.mark);
   if (!d.equation.empty()) out += wrap("  = " + d.equation, style.width, 4) + "\n";
   if (!d.source.empty()) out += wrap("  from " + d.source, style.width, 4) + "\n";
   if (!d.inputs.empty()) out += "\n";
   for (const Derivation& input : d.inputs) print_tree(input, 0, style, out);
   if (!style.quiet) {
-    out += "\nm measured  s vendor spec or stated  c calibrated model  a assumed\n" +
-           footer(stamp) + "\n";
+    out += fmt::format("\n{}\n{}\n", kMarks, footer(stamp));
   }
   return out;
 }

@@ -7,7 +7,7 @@
 
 namespace assay {
 
-// `range` is shown beside the figure where it is not empty: `(43-49)`.
+// Beside the figure stands `range`, or where that is empty the figure's own: `(43-49)`.
 std::string explain_text(const Derivation&, const std::string& figure, const std::string& range,
                          const Style&, const Stamp&);
 std::string explain_json(const Derivation&, const std::string& figure, const Stamp&);

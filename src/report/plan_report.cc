@@ -15,22 +15,6 @@ namespace {
 
 constexpr std::string_view kSamePeak = "* against the same peak.";
 constexpr int kBarColumns = 44;
-constexpr size_t kLedgerLinesMost = 12;
-constexpr double kLimitShareLeast = 0.01;     // what takes less limits nothing
-constexpr double kLedgerShareLeast = 0.0005;  // what rounds to nothing has no line of its own
-
-std::string task_name(const Workload& w) {
-  const std::string with = w.optimizer == Optimizer::kMuon ? " with Muon" : "";
-  switch (w.task) {
-    case Task::kPretrain:
-      return "pretraining" + with;
-    case Task::kSft:
-      return "fine-tuning" + with;
-    case Task::kLora:
-      return "LoRA fine-tuning";
-  }
-  return "";
-}
 
 // Two columns of figures: `  MFU  46.8 %  (43-49)   TFLOPS per GPU  463`.
 std::string figure_row(int width, const std::string& a, const std::string& value,
@@ -39,7 +23,7 @@ std::string figure_row(int width, const std::string& a, const std::string& value
   const auto cell = [](const std::string& text, size_t columns) {
     return left(text.size() >= columns ? text + " " : text, columns);
   };
-  std::string row = "  " + cell(a, 19) + cell(value, 11) + cell(extra, 15) + cell(b, 16) + value_b;
+  std::string row = "  " + cell(a, 19) + cell(value, 13) + cell(extra, 13) + cell(b, 16) + value_b;
   // What is too long for a narrow screen moves closer to its name.
   for (size_t gap;
        row.size() > static_cast<size_t>(width) && (gap = row.rfind("  ")) != std::string::npos;)
@@ -56,11 +40,13 @@ std::string heading(const PlanResult& r, const Style& style) {
   out += "With   " + d.stack_name + "\n";
   if (r.searched) {
     std::string tried = fmt::format("Tried  {} ", count(r.search.tried));
-    tried += r.search.tried < r.search.possible
-                 ? fmt::format("of {} plans ({} can fit)", count(r.search.possible),
-                               r.search.tried > 0 ? "no other" : "none")
-                 : "plans";
-    tried += fmt::format(", {} fit in memory", count(r.search.fitting));
+    tried +=
+        r.search.tried < r.search.possible
+            ? fmt::format("of {} plans ({})", count(r.search.possible),
+                          r.search.tried > 0 ? "the rest need more memory than one that did not fit"
+                                             : "not even the most frugal fit")
+            : "plans";
+    if (r.search.tried > 0) tried += fmt::format(", {} fit", count(r.search.fitting));
     if (!d.plan_keys.empty()) {
       tried += fmt::format("; kept as stated: {}", fmt::join(d.plan_keys, ", "));
     }
@@ -110,14 +96,24 @@ std::string best_plan(const PlanResult& r, const Style& style) {
   return out;
 }
 
-std::string money_rows(const RunFigures& run, double pue, int width) {
+// A figure with its mark.
+std::string marked(const std::string& value, char mark) {
+  return fmt::format("{} {}", value, mark);
+}
+
+std::string money_rows(const PlanResult& r, int width) {
+  const RunFigures& run = r.run;
   const std::string price = run.price_known ? fmt::format("at {}/h {}", dollars(run.price_per_hour),
                                                           run.price_stated ? 's' : 'a')
                                             : "no price known";
-  std::string out = figure_row(width, "cost", run.price_known ? dollars(run.cost_usd.value) : "-",
-                               run.price_known ? dollars_range(run.cost_usd) : "", "price", price);
-  out += figure_row(width, "energy", energy(run.energy_kwh.value), energy_range(run.energy_kwh),
-                    "power", fmt::format("{}, PUE {:g}", watts(run.power_w), pue));
+  std::string out = figure_row(
+      width, "cost", run.price_known ? marked(dollars(run.cost_usd.value), cost_mark(run)) : "-",
+      run.price_known ? dollars_range(run.cost_usd) : "", "price", price);
+  out += figure_row(
+      width, "energy", marked(energy(run.energy_kwh.value), kPredicted),
+      energy_range(run.energy_kwh), "power",
+      fmt::format("{}, PUE {:g} {}", marked(watts(run.power_w), kPredicted),
+                  r.description.setting.cluster.pue, setting_mark(r.description, "cluster.pue")));
   return out;
 }
 
@@ -125,19 +121,32 @@ std::string figures(const PlanResult& r, int width) {
   const Prediction& p = r.prediction;
   const Setting& s = r.description.setting;
   const double n = static_cast<double>(accelerators_used(s));
+  const auto predicted = [](const std::string& value) { return marked(value, kPredicted); };
   std::string out =
-      figure_row(width, "MFU", percent(p.mfu), percent_range(mfu_range(p)), "TFLOPS per GPU",
-                 significant(p.model_flops.v / p.step.v / n / 1e12));
-  out += figure_row(width, "step time", seconds(p.step.v),
-                    seconds_range({p.step.v, p.low.v, p.high.v}),
-                    s.workload.model.kind == ModelKind::kDlrm ? "samples per s" : "tokens per s",
-                    scaled(p.tokens_per_s));
-  out += figure_row(width, "run", duration(r.run.time_s.value), duration_range(r.run.time_s),
-                    "GPU-hours", scaled(r.run.accelerator_hours.value));
-  out += money_rows(r.run, s.cluster.pue, width);
-  out += figure_row(width, "memory, worst rank", gibibytes(p.memory.reserved.v),
-                    "of " + gibibytes(p.memory.capacity.v), "headroom",
-                    gibibytes((p.memory.capacity - p.memory.reserved).v));
+      figure_row(width, "MFU", predicted(percent(p.mfu)), percent_range(mfu_range(p)),
+                 "TFLOPS per GPU", predicted(significant(p.model_flops.v / p.step.v / n / 1e12)));
+  out += figure_row(
+      width, "step time", predicted(seconds(p.step.v)),
+      seconds_range({p.step.v, p.low.v, p.high.v}),
+      s.workload.model.kind == ModelKind::kDlrm ? "samples per s" : "tokens per s",
+      fmt::format("{} {}", predicted(scaled(p.tokens_per_s)), scaled_range(tokens_range(p))));
+  out += figure_row(width, "run", predicted(duration(r.run.time_s.value)),
+                    duration_range(r.run.time_s), "GPU-hours",
+                    fmt::format("{} {}", predicted(scaled(r.run.accelerator_hours.value)),
+                                scaled_range(r.run.accelerator_hours)));
+  out += money_rows(r, width);
+  out += figure_row(
+      width, "memory, worst rank", predicted(gibibytes(p.memory.reserved.v)),
+      gibibytes_range(memory_range(p.memory)), "headroom",
+      fmt::format("{} of {}", predicted(gibibytes((p.memory.capacity - p.memory.reserved).v)),
+                  gibibytes(p.memory.capacity.v)));
+  if (p.experts_wait) {
+    out += wrap(
+               "                     slow end of the step: expert layers that wait for their "
+               "host (no CUDA graphs)",
+               width, 21) +
+           "\n";
+  }
   return out;
 }
 
@@ -154,7 +163,7 @@ std::string outlook_text(const PlanOutlook& outlook, const Style& style) {
   const Expectation& e = o.expected;
   std::string out =
       figure_row(style.width, "goodput", percent(e.goodput) + (outlook.stated ? " c" : " a"),
-                 "by closed form", "with failures", o.ends() ? outlook_money(o) : "does not end");
+                 "closed form", "with failures", o.ends() ? outlook_money(o) : "does not end");
   std::string why = std::isfinite(e.mtbf.v) ? fmt::format("a failure every {}", duration(e.mtbf.v))
                                             : std::string("nothing fails");
   if (e.interval.v > 0 && e.interval < e.time)
@@ -164,7 +173,7 @@ std::string outlook_text(const PlanOutlook& outlook, const Style& style) {
     why += fmt::format(", {} spare {}", count(o.spares), o.spares == 1 ? "node" : "nodes");
     if (o.ends() && o.spares_usd > 0) why += fmt::format(" ({} more)", dollars(o.spares_usd));
   }
-  why += fmt::format("; run: {}", outlook.operations_name);
+  why += fmt::format("; run: {} {}", outlook.operations_name, outlook.stated ? 'c' : 'a');
   return out + wrap("                     " + why, style.width, 21) + "\n";
 }
 
@@ -212,12 +221,14 @@ std::string levers_text(const PlanResult& r, const Style& style) {
   const size_t width = static_cast<size_t>(style.width);
   const std::string title = "What would move it most";
   std::string out =
-      "\n" + title + right("time per token   MFU *    memory", width - title.size()) + "\n";
+      "\n" + title + right("time per token   MFU *    memory   ", width - title.size());
+  out = trimmed_lines(out) + "\n";
   for (const WhatIf& w : r.levers) {
     const std::string name = "  " + w.label;
     const double mfu = r.prediction.mfu / (1 + w.step_change);
     const std::string tail = right(signed_percent(w.step_change), 9) + right(percent(mfu), 9) +
-                             right(gibibytes(w.prediction.memory.reserved.v), 10);
+                             right(gibibytes(w.prediction.memory.reserved.v), 10) + "  " +
+                             kPredicted;
     out += with_tail(name, tail, style.width);
     if (w.other_plan)
       out += wrap("      " + layout(w.plan, w.prediction.dp), style.width, 6) + "\n";
@@ -244,8 +255,8 @@ std::string runner_up_text(const PlanResult& r, const PlanOutlook& outlook, cons
   if (!r.runner_up) return "";
   const Prediction& p = r.runner_up->prediction;
   const double slower = p.step / r.prediction.step - 1;
-  std::string text = fmt::format("Runner-up: {}; {} step time.", layout(r.runner_up->plan, p.dp),
-                                 signed_percent(slower));
+  std::string text = fmt::format("Runner-up: {}; step time {} {}.", layout(r.runner_up->plan, p.dp),
+                                 signed_percent(slower), kPredicted);
   return "\n" + wrap(text, style.width, 2) + "\n" +
          wrap("  It lost by: " + r.why_lost + "." + runner_up_outlook(r, outlook), style.width, 4) +
          "\n";
@@ -264,13 +275,12 @@ std::string assumptions(const PlanResult& r, const Style& style) {
 
 std::string legend(const PlanResult& r, const Style& style, const Stamp& stamp) {
   if (style.quiet) return "";
-  std::string out = "\n" +
-                    wrap(fmt::format("m measured  s vendor spec or stated  c calibrated model  a "
-                                     "assumed: {} {} (-v lists them)",
-                                     r.description.assumed.size(),
-                                     r.description.assumed.size() == 1 ? "setting" : "settings"),
-                         style.width) +
-                    "\n";
+  std::string out =
+      "\n" +
+      wrap(fmt::format("{}: {} {} (-v lists them)", kMarks, r.description.assumed.size(),
+                       r.description.assumed.size() == 1 ? "setting" : "settings"),
+           style.width) +
+      "\n";
   std::string ranges = "Ranges hold 90 % of runs.  ";
   if (!r.levers.empty()) ranges += fmt::format("{}  ", kSamePeak);
   out += wrap(ranges + footer(stamp), style.width) + "\n";
@@ -363,9 +373,9 @@ std::string memory_sum(const MemoryUse& m) {
   const auto gb = [](Bytes b) { return fmt::format("{:.1f}", b.v / kGiB.v); };
   return fmt::format(
       "weights {} + gradients {} + optimizer {} + activations {} + buffers {} + framework {} = {}; "
-      "{} reserved of {}",
+      "{} reserved of {}  {}",
       gb(m.weights), gb(m.gradients), gb(m.optimizer), gb(m.activations), gb(m.buffers),
-      gb(m.framework), gb(m.allocated), gb(m.reserved), gibibytes(m.capacity.v));
+      gb(m.framework), gb(m.allocated), gb(m.reserved), gibibytes(m.capacity.v), kPredicted);
 }
 
 std::string fixes_text(const PlanResult& r, const Style& style) {
@@ -375,8 +385,8 @@ std::string fixes_text(const PlanResult& r, const Style& style) {
     std::string name = "  " + (w.command.empty() ? w.label : w.command);
     if (!w.command.empty() && !w.label.empty()) name += "  (" + w.label + ")";
     const std::string tail = right(gibibytes(w.prediction.memory.reserved.v), 9) + ", " +
-                             percent(w.prediction.mfu) + " MFU";
-    out += with_tail(name, left(tail, 26), style.width);
+                             percent(w.prediction.mfu) + " MFU  " + kPredicted;
+    out += with_tail(name, left(tail, 29), style.width);
     if (w.other_plan)
       out += wrap("      " + layout(w.plan, w.prediction.dp), style.width, 6) + "\n";
   }
@@ -395,7 +405,7 @@ std::string missed_text(const PlanResult& r, const Style& style, const Stamp& st
   out += "  " + wrap(memory_sum(r.miss->memory), style.width - 4, 4) + "\n";
   out += fixes_text(r, style);
   out += assumptions(r, style);
-  if (!style.quiet) out += "\n" + footer(stamp) + "\n";
+  if (!style.quiet) out += fmt::format("\n{}\n{}\n", kMarks, footer(stamp));
   return out + "\n" + bold("Does not fit: " + over + " too much on every GPU.", style) + "\n";
 }
 
@@ -414,6 +424,7 @@ Json what_if_json(const WhatIf& w, const Setting& s) {
   j["label"] = w.label;
   j["command"] = w.command;
   j["step_change"] = w.step_change;
+  j["mark"] = std::string(1, kPredicted);
   j["result"] = candidate_json(w.plan, w.prediction, s);
   return j;
 }
@@ -467,83 +478,6 @@ void add_miss(Json& doc, const PlanResult& r) {
 }
 
 }  // namespace
-
-Json outlook_json(const std::optional<Outlook>& o, const PlanOutlook& of) {
-  if (!o) return nullptr;
-  const Expectation& e = o->expected;
-  const auto finite = [](double v) { return std::isfinite(v) ? Json(v) : Json(nullptr); };
-  Json j;
-  j["goodput"] = e.goodput;
-  j["slowdown"] = e.slowdown;
-  j["days"] = o->ends() ? Json(e.time.v / kSecondsPerDay) : Json(nullptr);
-  j["gpu_hours"] = o->ends() ? Json(o->gpu_hours) : Json(nullptr);
-  j["cost_usd"] = o->ends() && o->usd > 0 ? Json(o->usd) : Json(nullptr);
-  j["factors"] = {{"failures_and_saves", e.places}, {"missing_machines", e.machines},
-                  {"planned_stops", e.planned},     {"site_hours", e.hours},
-                  {"late_batches", e.input},        {"start_up", e.start}};
-  j["spare_nodes"] = o->spares;
-  j["spares_usd"] = o->ends() && o->spares_usd > 0 ? Json(o->spares_usd) : Json(nullptr);
-  j["mtbf_s"] = finite(e.mtbf.v);
-  j["checkpoint_interval_s"] = finite(e.interval.v);
-  j["run"] = of.operations_name;
-  j["mark"] = of.stated ? "c" : "a";
-  j["method"] = "closed form (docs/models/goodput.md); `assay simulate` has its ledger and ranges";
-  return j;
-}
-
-std::string workload_line(const Setting& s) {
-  const Workload& w = s.workload;
-  const std::string& name = w.model.name.empty() ? w.name : w.model.name;
-  const RunFigures run = run_figures(s, Prediction{});
-  if (w.model.kind == ModelKind::kDlrm) {
-    return fmt::format("{}, batch {}, {} samples", name, count(w.global_batch), scaled(run.tokens));
-  }
-  const double per_step = static_cast<double>(w.global_batch) * static_cast<double>(w.seq);
-  const std::string packed =
-      attended(w) < w.seq ? fmt::format(" of documents of {}", attended(w)) : "";
-  return fmt::format("{} {}, {} tokens, seq {}{}, batch {} ({} tokens per step)", name,
-                     task_name(w), scaled(run.tokens), w.seq, packed, count(w.global_batch),
-                     scaled(per_step));
-}
-
-std::string cluster_line(const Setting& s) {
-  const Cluster& c = s.cluster;
-  const int64_t used = accelerators_used(s);
-  std::string text = fmt::format("{}: ", c.name.empty() ? c.node.name : c.name);
-  const int64_t nodes = (used + c.node.accelerators - 1) / c.node.accelerators;
-  if (used % c.node.accelerators == 0) {
-    text += fmt::format("{} {} x {} {}", count(nodes), nodes == 1 ? "node" : "nodes",
-                        c.node.accelerators, c.accelerator.name);
-  } else {
-    text += fmt::format("{} {}", count(used), c.accelerator.name);
-  }
-  if (used < c.accelerators()) text += fmt::format(" (of {})", count(c.accelerators()));
-  if (c.accelerator.scaleup_bandwidth.v > 0 && c.node.accelerators > 1) {
-    text += fmt::format(
-        ", {} {}", c.accelerator.scaleup_link.empty() ? "scale-up" : c.accelerator.scaleup_link,
-        bandwidth(c.accelerator.scaleup_bandwidth.v));
-  }
-  if (nodes > 1 && c.node.nics > 0) {
-    text += fmt::format(", {} x {:.0f}G {}", c.node.nics, c.node.nic_bandwidth.v * 8e-9,
-                        enum_names(c.fabric.kind)[static_cast<size_t>(c.fabric.kind)]);
-    text += fmt::format(", {:g}:1", c.fabric.oversubscription);
-  }
-  return text;
-}
-
-std::string limit_sentence(const Prediction& p) {
-  double compute = p.ledger[Account::kUseful] / p.step;
-  for (int i = 1; i < kAccounts; ++i) {
-    const Account a = static_cast<Account>(i);
-    if (info(a).group == "kernels" || info(a).group == "clocks") compute += p.ledger[a] / p.step;
-  }
-  const Account largest = largest_loss(p.ledger);
-  const double share = p.ledger[largest] / p.step;
-  if (share < kLimitShareLeast) return "Compute-bound.";
-  const std::string limit = fmt::format("{} ({})", account_phrase(largest), percent(share));
-  if (compute >= 0.7) return fmt::format("Compute-bound; next limit: {}.", limit);
-  return fmt::format("Held back by {}.", limit);
-}
 
 std::string plan_text(const PlanResult& r, const Style& style, const Stamp& stamp,
                       const PlanOutlook& outlook) {

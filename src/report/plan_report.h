@@ -1,6 +1,7 @@
 // The screens and the document of `assay plan`.
 #pragma once
 
+#include "plan/compare.h"
 #include "plan/study.h"
 #include "report/screen.h"
 #include "sim/expect.h"
@@ -13,6 +14,7 @@ struct Outlook {
   double gpu_hours = 0, usd = 0;  // of the job until the tokens are done; usd zero: no price known
   int64_t spares = 0;             // nodes
   double spares_usd = 0;          // what they cost meanwhile
+  double usd_per_gpu_hour = 0;    // zero: no price known
 
   // Whether it ends within what anybody would wait for.
   bool ends() const { return expected.time.v < 100 * kSecondsPerYear; }
@@ -28,9 +30,17 @@ struct PlanOutlook {
 std::string plan_text(const PlanResult&, const Style&, const Stamp&, const PlanOutlook& = {});
 std::string plan_json(const PlanResult&, const Stamp&, const PlanOutlook& = {});
 
+// Lines of their own in the ledger of a step: so many accounts, and none that rounds to nothing.
+// The rest is `everything else`.
+constexpr size_t kLedgerLinesMost = 12;
+constexpr double kLedgerShareLeast = 0.0005;
+
 // The first two lines of several screens: what is trained, and on what.
 std::string workload_line(const Setting&);
 std::string cluster_line(const Setting&);
+
+// Why some changes are switched together, where any are: a line, or nothing.
+std::string together_note(const Attribution&);
 
 // What takes most of a step beside useful work, as the ledger of the screen has it:
 // `Compute-bound; next limit: memory-bound kernels (16.9 %).`

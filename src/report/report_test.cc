@@ -64,6 +64,21 @@ TEST(ResultFile, ReadsBackWhatWasWritten) {
   }
 }
 
+// Explained with another stack than it was computed with, a figure would be another one.
+TEST(ResultFile, ADescriptionWithoutASectionIsRefused) {
+  const PlanResult r = planned({"llama-2-7b", "h100-16"}, {});
+  const std::string text = plan_json(r, kStamp);
+  for (const std::string section : {"workload", "cluster", "stack"}) {
+    std::string cut = text;
+    const size_t description = cut.rfind("\"description\"");
+    cut.replace(cut.find("\"" + section + "\": {", description), section.size() + 2, "\"gone\"");
+    const auto again = read_result(cut, "x.json", catalog());
+    ASSERT_FALSE(again) << section;
+    EXPECT_NE(render(again.error()).find("`description." + section + "` is missing"),
+              std::string::npos);
+  }
+}
+
 TEST(ResultFile, HostileFilesAreRefused) {
   EXPECT_FALSE(is_result(""));
   EXPECT_FALSE(is_result("{}"));
@@ -119,7 +134,7 @@ TEST(Reports, NoLineIsWiderThanTheScreen) {
     expect_narrow(plan_text(a, style, kStamp, weeks), width);
     expect_narrow(compare_text(two, style, kStamp, {weeks, weeks}), width);
     expect_narrow(compare_text(three, style, kStamp, {weeks, weeks, weeks}), width);
-    expect_narrow(scale_text(scaled, setting, style, kStamp), width);
+    expect_narrow(scale_text(scaled, a.description, style, kStamp), width);
     for (const char* figure : {"mfu", "cost", "kernels.matmul"}) {
       expect_narrow(explain_text(explain_figure(a, figure, catalog()), figure, "", style, kStamp),
                     width);
@@ -145,6 +160,62 @@ TEST(CatalogReport, ShowsWhatCommandsTake) {
   EXPECT_EQ(shown("accelerators", "gaudi"), "gaudi1-32gb  (accelerators)");
   EXPECT_EQ(shown("stacks", "gaudi"), "gaudi  (stacks)");
   EXPECT_EQ(shown("nodes", "gpt-neox"), "");
+}
+
+// A link that slows every ring is not hidden behind its nominal speed.
+TEST(PlanReport, SlowLinksStandBesideTheFabric) {
+  const PlanResult r = planned({"llama-2-7b", "h100-128"}, {"cluster.fabric.degraded_links=0.01",
+                                                            "cluster.fabric.degraded_speed=0.1"});
+  EXPECT_TRUE(
+      cluster_line(r.description.setting).ends_with("1:1, 1 % of links at 10 % of their speed"));
+  const PlanResult healthy = planned({"llama-2-7b", "h100-128"}, {});
+  EXPECT_TRUE(cluster_line(healthy.description.setting).ends_with("1:1"));
+}
+
+// The headline, levers and runner-up say where they come from, and the range of what has one.
+TEST(PlanReport, FiguresCarryMarksAndRanges) {
+  const PlanResult r = planned({"llama-3.1-70b", "h100-128"}, {});
+  const std::string text = plan_text(r, Style{}, kStamp);
+  for (const std::string& part :
+       {percent(r.prediction.mfu) + " c", seconds(r.prediction.step.v) + " c",
+        scaled(r.prediction.tokens_per_s) + " c " + scaled_range(tokens_range(r.prediction)),
+        duration(r.run.time_s.value) + " c", dollars(r.run.cost_usd.value) + " a",
+        energy(r.run.energy_kwh.value) + " c", gibibytes(r.prediction.memory.reserved.v) + " c",
+        gibibytes_range(memory_range(r.prediction.memory)), std::string("PUE 1.25 a")}) {
+    EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
+  }
+  const size_t second = text.find("Runner-up:");
+  EXPECT_NE(text.find(" c.\n  It lost by", second), std::string::npos);
+  const std::string json = plan_json(r, kStamp);
+  for (const char* key : {"tokens_per_s_range", "reserved_range", "\"mark\": \"c\"", "\"marks\""})
+    EXPECT_NE(json.find(key), std::string::npos) << key;
+}
+
+TEST(PlanReport, SaysWhatMakesAFarSlowEnd) {
+  const PlanResult r =
+      planned({"deepseek-v3", "gb200-nvl72-2304"},
+              {"plan.tp=2", "plan.pp=4", "plan.ep=64", "plan.etp=1", "plan.micro_batch=1"});
+  ASSERT_TRUE(r.prediction.experts_wait);
+  const std::string said = "expert layers that wait for their host";
+  EXPECT_NE(plan_text(r, Style{}, kStamp).find(said), std::string::npos);
+  const PlanResult dense = planned({"llama-2-7b", "h100-16"}, {});
+  EXPECT_EQ(plan_text(dense, Style{}, kStamp).find(said), std::string::npos);
+}
+
+TEST(ScaleReport, WhatCannotBeComparedIsNot) {
+  const PlanResult r = planned({"llama-3.1-70b", "h100-1024"}, {"workload.global_batch=1200"});
+  ScaleOptions options;
+  options.sizes = {8, 100};
+  const Description& d = r.description;
+  const ScaleResult scaled = scale(d.setting, d.plan, {}, options);
+  ScaleOutlook weeks;
+  weeks.best.resize(2);
+  weeks.best[1].why_not = "a run needs whole nodes";
+  const std::string text = scale_text(scaled, d, Style{}, kStamp, weeks);
+  EXPECT_EQ(text.find("(run: ;"), std::string::npos) << text;
+  EXPECT_NE(text.find("Over weeks: not estimated\n  100 GPUs: a run needs whole nodes\n"),
+            std::string::npos);
+  EXPECT_EQ(text.find("100 -> 100"), std::string::npos);
 }
 
 TEST(PlanReport, LedgerOfTheScreenSumsToTheStep) {

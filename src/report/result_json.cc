@@ -3,6 +3,9 @@
 #include "report/result_file.h"
 
 #include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
 
 #include "perf/range.h"
 #include "world/rules.h"
@@ -41,6 +44,7 @@ Json memory_json(const MemoryUse& m) {
   j["framework"] = m.framework.v;
   j["allocated"] = m.allocated.v;
   j["reserved"] = m.reserved.v;
+  j["reserved_range"] = range_json(memory_range(m));
   j["capacity"] = m.capacity.v;
   j["stage"] = m.stage;
   j["fits"] = m.fits();
@@ -61,6 +65,10 @@ Json run_json(const RunFigures& r) {
   j["energy_kwh"] = r.energy_kwh.value;
   j["energy_kwh_range"] = range_json(r.energy_kwh);
   j["power_w"] = r.power_w;
+  const std::string predicted(1, kPredicted), cost(1, cost_mark(r));
+  j["marks"] = {{"days", predicted},       {"gpu_hours", predicted},
+                {"cost_usd", cost},        {"price_usd_per_gpu_hour", r.price_stated ? "s" : "a"},
+                {"energy_kwh", predicted}, {"power_w", predicted}};
   return j;
 }
 
@@ -82,16 +90,43 @@ Json candidate_json(const Plan& plan, const Prediction& p, const Setting& s) {
   j["step_s"] = p.step.v;
   j["step_s_range"] = {p.low.v, p.high.v};
   j["tokens_per_s"] = p.tokens_per_s;
+  j["tokens_per_s_range"] = range_json(tokens_range(p));
   j["tflops_per_gpu"] =
       p.model_flops.v / p.step.v / static_cast<double>(accelerators_used(s)) / 1e12;
   j["power_w_per_gpu"] = p.power.v;
   j["dp"] = p.dp;
   j["microbatches"] = p.microbatches;
   j["extrapolated"] = p.extrapolated;
+  j["slow_end"] = p.experts_wait ? "expert layers that wait for the host" : "measured scatter";
   const double best = best_measured(s.kernels, plan.precision);
   j["best_measured_mfu"] = best > 0 ? Json(best) : Json();
   j["plan"] = plan_json_of(plan);
   j["memory_bytes"] = memory_json(p.memory);
+  j["mark"] = std::string(1, kPredicted);  // of all of these but the plan
+  return j;
+}
+
+Json outlook_json(const std::optional<Outlook>& o, const PlanOutlook& of) {
+  if (!o) return nullptr;
+  const Expectation& e = o->expected;
+  const auto finite = [](double v) { return std::isfinite(v) ? Json(v) : Json(nullptr); };
+  Json j;
+  j["goodput"] = e.goodput;
+  j["slowdown"] = e.slowdown;
+  j["days"] = o->ends() ? Json(e.time.v / kSecondsPerDay) : Json(nullptr);
+  j["gpu_hours"] = o->ends() ? Json(o->gpu_hours) : Json(nullptr);
+  j["cost_usd"] = o->ends() && o->usd > 0 ? Json(o->usd) : Json(nullptr);
+  j["factors"] = {{"failures_and_saves", e.places}, {"missing_machines", e.machines},
+                  {"planned_stops", e.planned},     {"site_hours", e.hours},
+                  {"late_batches", e.input},        {"start_up", e.start}};
+  j["spare_nodes"] = o->spares;
+  j["spares_usd"] = o->ends() && o->spares_usd > 0 ? Json(o->spares_usd) : Json(nullptr);
+  j["usd_per_gpu_hour"] = o->usd_per_gpu_hour > 0 ? Json(o->usd_per_gpu_hour) : Json(nullptr);
+  j["mtbf_s"] = finite(e.mtbf.v);
+  j["checkpoint_interval_s"] = finite(e.interval.v);
+  j["run"] = of.operations_name;
+  j["mark"] = of.stated ? "c" : "a";
+  j["method"] = "closed form (docs/models/goodput.md); `assay simulate` has its ledger and ranges";
   return j;
 }
 
@@ -102,6 +137,11 @@ Json change_json(const Change& c) {
   j["after"] = c.after;
   j["mfu"] = c.mfu ? Json(*c.mfu) : Json(nullptr);
   j["step_s"] = c.step_s ? Json(*c.step_s) : Json(nullptr);
+  j["mark"] = std::string(1, kPredicted);
+  Json with = Json::array();
+  for (const Switched& s : c.with)
+    with.push_back({{"setting", s.path}, {"before", s.before}, {"after", s.after}});
+  j["with"] = std::move(with);
   return j;
 }
 
@@ -253,6 +293,14 @@ tl::expected<Description, Diagnostics> read_result(const std::string& text, cons
                                : problem("this result holds no plan", file,
                                          "write one with `assay plan ... -o result.json`"));
   }
+  // A section that is not there would be explained with the usual one, and nobody would know.
+  for (const char* section : {"workload", "cluster", "stack"}) {
+    if (member(*held.description, section) != nullptr) continue;
+    problems.push_back(problem(fmt::format("`description.{}` is missing", section), file,
+                               "the file was cut or edited; write it again with -o")
+                           .front());
+  }
+  if (!problems.empty()) return tl::unexpected(std::move(problems));
   Description d;
   const FieldReader reader(*held.description, "description", file, problems);
   reader("workload", d.setting.workload, kAny, "");

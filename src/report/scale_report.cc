@@ -17,14 +17,20 @@ constexpr int64_t kBatchShown = 8;        // times the batch that is there: no m
 
 std::string ratio(double r) { return r > 0 ? fmt::format("{:.2f}x", r) : "-"; }
 
-std::string binding_text(const ScalePoint& p) {
-  if (p.binds_growth < 0.005) return "-";
-  return fmt::format("{} {}", account_name(p.binds), points(p.binds_growth));
+std::string growth_text(const ScalePoint& p) {
+  if (p.growth < 0.005) return "";
+  return fmt::format("{} {}", account_name(p.grew), points(p.growth));
 }
 
-std::string points_table(const std::vector<ScalePoint>& all, const Style& style) {
-  std::vector<std::vector<std::string>> rows{{"GPUs", "step", "MFU", "speed-up", "efficiency",
-                                              "doubling", "$/M tokens", "what grew (points)"}};
+// A price makes dollars as sure as it is.
+char dollars_mark(const Description& d) { return cost_mark(run_figures(d, Prediction{})); }
+
+std::string points_table(const std::vector<ScalePoint>& all, const Description& d,
+                         const Style& style) {
+  const std::string c(1, kPredicted);
+  std::vector<std::vector<std::string>> rows{
+      {"GPUs", "step", "MFU", "speed-up", "efficiency", "doubling", "$/M tokens", "what binds"},
+      {"s", c, c, c, c, c, std::string(1, dollars_mark(d)), c}};
   std::string notes;
   int64_t before = 0;  // the size that fits before this one
   for (const ScalePoint& p : all) {
@@ -41,7 +47,8 @@ std::string points_table(const std::vector<ScalePoint>& all, const Style& style)
     rows.push_back({count(p.accelerators), seconds(p.prediction.step.v), percent(p.prediction.mfu),
                     ratio(p.speedup), percent(p.efficiency),
                     p.accelerators == 2 * before ? ratio(p.marginal) : "-",
-                    p.usd_per_mtoken > 0 ? significant(p.usd_per_mtoken) : "-", binding_text(p)});
+                    p.usd_per_mtoken > 0 ? significant(p.usd_per_mtoken) : "-",
+                    fmt::format("{} {}", account_name(p.binds), percent(p.binds_share))});
     before = p.accelerators;
   }
   if (style.width < 96) {  // the price goes first
@@ -63,14 +70,16 @@ std::string plans_list(const std::vector<ScalePoint>& all, const Style& style) {
 }
 
 std::string curve(const std::vector<ScalePoint>& all, const Style& style) {
-  std::string out = "Efficiency, of ideal scaling\n";
-  const int columns = std::min(60, style.width - 30);
+  const int columns = std::min(50, style.width - 50);
+  const std::string title = left("Efficiency, of ideal scaling", static_cast<size_t>(columns) + 21);
+  std::string out = title + "what grew (points)\n";
   for (const ScalePoint& p : all) {
     if (!p.fits) continue;
-    out += fmt::format("  {}  {} {}\n", right(count(p.accelerators), 7),
-                       bar(p.efficiency, columns, style), percent(p.efficiency));
+    out += fmt::format("  {}  {} {}  {}\n", right(count(p.accelerators), 7),
+                       bar(p.efficiency, columns, style), left(percent(p.efficiency), 7),
+                       growth_text(p));
   }
-  return out;
+  return trimmed_lines(out);
 }
 
 const ScalePoint* last_fitting(const std::vector<ScalePoint>& all) {
@@ -83,13 +92,13 @@ const ScalePoint* last_fitting(const std::vector<ScalePoint>& all) {
 std::string wrong_choice_text(const ScaleResult& r) {
   const Attribution& wrong = r.wrong_choice;
   if (wrong.changes.empty()) return "";
-  std::string out =
-      "\nWhat the fixed plan gets wrong at the last size (switching one setting at a time)\n";
+  std::string out = "\nWhat the fixed plan gets wrong at the last size (switching one at a time)\n";
   const auto row = [&out](const std::string& name, const std::string& values, double step_s,
                           double mfu) {
-    out += left(name, 30) + left(values, 26);
-    out += step_s == 0 ? right("none", 22)
-                       : right(seconds(step_s), 10) + right("MFU " + points(mfu), 12);
+    out += left(name, 30) + left(values, 25);
+    out += step_s == 0
+               ? right("none", 22)
+               : right(seconds(step_s), 10) + right("MFU " + points(mfu), 12) + "  " + kPredicted;
     out += "\n";
   };
   int64_t shown = 0, more = 0;
@@ -98,13 +107,15 @@ std::string wrong_choice_text(const ScaleResult& r) {
     if (!c.step_s || std::abs(*c.step_s) < 1e-6) continue;  // what costs no time
     if (shown < kWrongChoicesMost) {
       ++shown, row("  ~ " + c.path, c.before + " -> " + c.after, *c.step_s, *c.mfu);
+      for (const Switched& w : c.with)
+        out += fmt::format("  + {}{} -> {}\n", left(w.path, 26), w.before, w.after);
     } else {
       ++more, more_s += *c.step_s, more_mfu += *c.mfu;
     }
   }
   if (more > 0) row(fmt::format("    {} more", count(more)), "", more_s, more_mfu);
   row("    interaction", "", wrong.interaction_step_s, wrong.interaction_mfu);
-  return out;
+  return out + together_note(wrong);
 }
 
 // A single node has no fabric of its own; what joins more of them is an assumption.
@@ -169,6 +180,11 @@ std::string verdict(const ScaleResult& r) {
   const ScalePoint* first = first_fitting(main);
   const ScalePoint* last = last_fitting(main);
   if (!first) return "No plan at any of these sizes.";
+  if (first == last && r.fixed.empty()) {
+    return fmt::format(
+        "{} GPUs: {} MFU; no other of these sizes fits, so that nothing is compared.",
+        count(first->accelerators), percent(first->prediction.mfu));
+  }
   std::string text = fmt::format("{} -> {} GPUs: {:.2f}x", count(first->accelerators),
                                  count(last->accelerators), last->speedup);
   if (r.fixed.empty()) {
@@ -197,10 +213,15 @@ double delivered(const ScalePoint& p, const PlanOutlook& o) {
   return p.prediction.tokens_per_s * o.best->expected.goodput / o.best->expected.slowdown;
 }
 
-std::string outlook_table(const ScaleResult& r, const ScaleOutlook& outlook, const Style& style) {
+std::string outlook_table(const ScaleResult& r, const Description& d, const ScaleOutlook& outlook,
+                          const Style& style) {
   if (outlook.best.empty()) return "";
   std::vector<std::vector<std::string>> rows{
       {"GPUs", "goodput", "speed-up", "efficiency", "doubling", "days", "cost"}};
+  const bool stated = outlook.best.front().stated;
+  rows.push_back(std::vector<std::string>(rows[0].size(), stated ? "c" : "a"));
+  rows.back().front() = "s";
+  if (dollars_mark(d) == 'a') rows.back().back() = "a";
   double first = 0, previous = 0, first_gpus = 0, previous_gpus = 0;
   std::string name, notes;
   for (size_t i = 0; i < r.best.size(); ++i) {
@@ -223,12 +244,12 @@ std::string outlook_table(const ScaleResult& r, const ScaleOutlook& outlook, con
                     best.ends() && best.usd > 0 ? dollars(best.usd + best.spares_usd) : "-"});
     previous = now, previous_gpus = gpus;
   }
-  if (rows.size() < 2 && notes.empty()) return "";
+  if (rows.size() < 3) return notes.empty() ? "" : "\nOver weeks: not estimated\n" + notes;
   return fmt::format("\nOver weeks, with failures and spares (run: {}; closed forms)\n", name) +
          table(rows) + notes;
 }
 
-Json point_json(const ScalePoint& p, const Setting& s) {
+Json point_json(const ScalePoint& p, const Description& d) {
   Json j;
   j["accelerators"] = p.accelerators;
   j["fits"] = p.fits;
@@ -241,10 +262,14 @@ Json point_json(const ScalePoint& p, const Setting& s) {
   j["efficiency"] = p.efficiency;
   j["marginal"] = p.marginal > 0 ? Json(p.marginal) : Json(nullptr);
   j["usd_per_million_tokens"] = p.usd_per_mtoken > 0 ? Json(p.usd_per_mtoken) : Json(nullptr);
-  j["binds"] = {{"account", info(p.binds).key}, {"growth", p.binds_growth}};
-  Setting sized = s;
-  sized.accelerators = p.accelerators;
-  j["result"] = candidate_json(p.plan, p.prediction, sized);
+  // `binds` is older than what its name says: the account that grew most.
+  j["binds"] = {{"account", info(p.grew).key}, {"growth", p.growth}};
+  j["largest"] = {{"account", info(p.binds).key}, {"share", p.binds_share}};
+  j["mark"] = std::string(1, kPredicted);
+  Description here = d;
+  here.setting = sized(d.setting, p.accelerators);
+  j["result"] = candidate_json(p.plan, p.prediction, here.setting);
+  j["run"] = run_json(run_figures(here, p.prediction));
   j["ledger"] = ledger_json(p.prediction.ledger, p.prediction.step);
   return j;
 }
@@ -268,8 +293,9 @@ void relate_outlook(const ScaleResult& r, ScaleOutlook& outlook) {
   }
 }
 
-std::string scale_text(const ScaleResult& r, const Setting& s, const Style& style,
+std::string scale_text(const ScaleResult& r, const Description& d, const Style& style,
                        const Stamp& stamp, const ScaleOutlook& outlook) {
+  const Setting& s = d.setting;
   std::string out = wrap("Scale  " + workload_line(s), style.width, 7) + "\n";
   out += wrap("On     " + cluster_line(s), style.width, 7) + "\n";
   out += "With   " + s.stack.name + "; the batch stays the same at every size\n";
@@ -282,17 +308,17 @@ std::string scale_text(const ScaleResult& r, const Setting& s, const Style& styl
     const ScalePoint* first = first_fitting(r.fixed);
     std::string kept = "One plan kept, only data parallelism grows";
     if (first) kept += ": " + layout(first->plan, first->prediction.dp);
-    out += "\n" + wrap(kept, style.width, 2) + "\n" + points_table(r.fixed, style);
-    out += "\nThe best plan at each size\n" + points_table(r.best, style);
+    out += "\n" + wrap(kept, style.width, 2) + "\n" + points_table(r.fixed, d, style);
+    out += "\nThe best plan at each size\n" + points_table(r.best, d, style);
   } else {
-    out += "\n" + points_table(r.best, style);
+    out += "\n" + points_table(r.best, d, style);
   }
-  out += outlook_table(r, outlook, style);
+  out += outlook_table(r, d, outlook, style);
   out += "\n" + curve(r.fixed.empty() ? r.best : r.fixed, style);
   out += "\nBest plans\n" + plans_list(r.best, style);
   out += wrong_choice_text(r) + "\n" +
          wrap(break_even_text(r) + weeks_text(r, outlook), style.width) + "\n";
-  if (!style.quiet) out += footer(stamp) + "\n";
+  if (!style.quiet) out += fmt::format("{}\n{}\n", kMarks, footer(stamp));
   return out + "\n" + bold(wrap(verdict(r), style.width), style) + "\n";
 }
 
@@ -306,11 +332,11 @@ std::string scale_json(const ScaleResult& r, const Description& d, const Stamp& 
   doc["beyond_cluster"] = r.beyond_cluster;
   Json best = Json::array(), fixed = Json::array(), wrong = Json::array();
   for (size_t i = 0; i < r.best.size(); ++i) {
-    best.push_back(point_json(r.best[i], s));
+    best.push_back(point_json(r.best[i], d));
     if (i < outlook.best.size())
       best.back()["over_weeks"] = outlook_json(outlook.best[i].best, outlook.best[i]);
   }
-  for (const ScalePoint& p : r.fixed) fixed.push_back(point_json(p, s));
+  for (const ScalePoint& p : r.fixed) fixed.push_back(point_json(p, d));
   for (const Change& c : r.wrong_choice.changes) wrong.push_back(change_json(c));
   doc["best"] = std::move(best);
   doc["fixed"] = std::move(fixed);

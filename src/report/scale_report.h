@@ -16,7 +16,7 @@ struct ScaleOutlook {
 // Fills in the break-even. REQUIRES: as many of `best` as the result has.
 void relate_outlook(const ScaleResult&, ScaleOutlook&);
 
-std::string scale_text(const ScaleResult&, const Setting&, const Style&, const Stamp&,
+std::string scale_text(const ScaleResult&, const Description&, const Style&, const Stamp&,
                        const ScaleOutlook& = {});
 std::string scale_json(const ScaleResult&, const Description&, const Stamp&,
                        const ScaleOutlook& = {});

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace assay {
@@ -28,6 +29,10 @@ struct Stamp {
   std::string saved;           // the file of -o
 };
 std::string footer(const Stamp&);
+
+// Every figure carries the mark of where it comes from; this says what they mean.
+constexpr std::string_view kMarks =
+    "m measured  s vendor spec or stated  c calibrated model  a assumed";
 
 // A bar for `share` of `columns`. Anything above nothing shows at least a dot.
 std::string bar(double share, int columns, const Style&);

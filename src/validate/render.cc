@@ -135,12 +135,12 @@ std::string group_json(const GroupStats& g) {
   return fmt::format(
       R"({{"kind":"{}","name":{},"rows":{},"usable":{},"predicted":{},"sources":{},)"
       R"("median_error":{},"mean_error":{},"p90_error":{},"bias":{},"coverage":{},)"
-      R"("range_width":{},"memory_rows":{},"memory_median_error":{},)"
+      R"("range_width":{},"memory_rows":{},"memory_median_error":{},"memory_p90_error":{},)"
       R"("sweeps":{},"regret_max":{},"regret_mean":{},"oom_rows":{},"oom_called_fitting":{}}})",
       g.kind, quoted(g.name), g.rows, g.usable, g.predicted, g.sources, number(g.median),
       number(g.mean), number(g.p90), number(g.bias), number(g.coverage), number(g.range_width),
-      g.memory_rows, number(g.memory_median), g.sweeps, number(g.regret_max), number(g.regret_mean),
-      g.oom_rows, g.oom_called_fitting);
+      g.memory_rows, number(g.memory_median), number(g.memory_p90), g.sweeps, number(g.regret_max),
+      number(g.regret_mean), g.oom_rows, g.oom_called_fitting);
 }
 
 }  // namespace

@@ -95,7 +95,10 @@ GroupStats stats_of(const std::string& kind, const std::string& name,
   if (!weighty.empty()) set_errors(weighty, out);
   if (!widths.empty()) out.range_width = score_median(widths);
   out.memory_rows = static_cast<int64_t>(memory.size());
-  if (!memory.empty()) out.memory_median = score_median(memory);
+  if (!memory.empty()) {
+    out.memory_median = score_median(memory);
+    out.memory_p90 = score_quantile(memory, 0.9);
+  }
   const std::vector<double> regret = regrets(rows);
   out.sweeps = static_cast<int64_t>(regret.size());
   if (!regret.empty()) {

@@ -46,7 +46,7 @@ struct GroupStats {
   std::optional<double> median, mean, p90, bias;  // of |error|; bias is the median error
   std::optional<double> coverage, range_width;
   int64_t memory_rows = 0;
-  std::optional<double> memory_median;
+  std::optional<double> memory_median, memory_p90;  // of |error| of peak memory
   int64_t sweeps = 0;  // groups of rows that differ only in their plan
   std::optional<double> regret_max, regret_mean;
   int64_t oom_rows = 0, oom_called_fitting = 0;

@@ -1,0 +1,153 @@
+// Where memory comes from: its terms, and what each holds.
+#include <cmath>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "perf/explain_parts.h"
+#include "perf/memory.h"
+
+namespace assay {
+namespace {
+
+// A term of the memory and what it holds; parts that are not there are not shown.
+struct MemoryPart {
+  const char* name;
+  std::string what;
+  Bytes bytes;
+};
+struct MemoryTerm {
+  const char* name;
+  Bytes all;
+  std::vector<MemoryPart> parts;
+};
+
+std::vector<MemoryTerm> memory_terms(const Subject& u) {
+  const MemoryUse& m = u.r.memory;
+  const MemoryParts& p = m.parts;
+  const StateBytes each = state_bytes(u.s, u.p);
+  // From which stage of sharding on that state is split, and among how many.
+  const auto held = [&](double bytes, int64_t from) {
+    const bool split = u.p.zero >= from && u.l.shard > 1;
+    return fmt::format("{:.3g} bytes per parameter{}", bytes,
+                       split ? fmt::format(" over {} ranks", u.l.shard) : "");
+  };
+  const int64_t weights_from = p.whole_weights.v > 0 ? 2 : 3;
+  const std::string saved = fmt::format(
+      "of micro-batch {}, {} in flight at most, for the backward pass", u.p.micro_batch, u.l.pp);
+  const char* copies = u.s.stack.saved_quantised
+                           ? "8 bits, and their transposes"
+                           : "16 bits, kept by autocast for the backward pass";
+  const char* gathered =
+      u.s.stack.gathered_limit > 0 ? "as many as are kept alive" : "the one that runs and the next";
+  return {{"weights",
+           m.weights,
+           {{"held", held(each.weight, weights_from), m.weights - p.whole_weights},
+            {"gathered", "16 bits of every shard's, for the step", p.whole_weights}}},
+          {"gradients",
+           m.gradients,
+           {{"held", held(each.gradient, 2), m.gradients - p.whole_gradients},
+            {"unsharded", "added up over micro-batches", p.whole_gradients}}},
+          {"optimizer",
+           m.optimizer,
+           {{"states", held(each.optimizer, 1), m.optimizer - p.adapters},
+            {"adapters", "weights, gradients and states", p.adapters}}},
+          {"activations",
+           m.activations,
+           {{"saved", saved, m.activations - p.working},
+            {"working", "of what runs at that moment", p.working}}},
+          {"buffers",
+           m.buffers,
+           {{"gathered layers", gathered, p.gathered},
+            {"unsharded gradients", "of a layer, until they are reduced", p.reduced},
+            {"weight copies", copies, p.copies},
+            {"placeholder gradients", "16 bits, one of each shape", p.placeholders},
+            {"optimizer's scratch", "while it steps", p.scratch}}},
+          {"framework", m.framework, {{"workspaces", "workspaces", m.framework}}}};
+}
+
+Derivation term_figure(const MemoryTerm& t) {
+  Derivation d = leaf(t.name, t.all.v, "B", "none", 'c', "");
+  for (const MemoryPart& part : t.parts) {
+    if (std::abs(part.bytes.v) <= 1e-9 * t.all.v) continue;
+    d.inputs.push_back(leaf(part.name, part.bytes.v, "B", part.what, 'c', ""));
+  }
+  if (d.inputs.empty()) return d;
+  d.equation = "sum of its parts";
+  // What is alone is said beside its term.
+  const Derivation& first = d.inputs.front();
+  if (d.inputs.size() > 1) return d;
+  const bool plain = first.name == t.parts.front().name && t.name != std::string("buffers");
+  d.equation = plain ? first.equation : fmt::format("{}: {}", first.name, first.equation);
+  d.inputs.clear();
+  return d;
+}
+
+Derivation allocated_figure(const Subject& u) {
+  Derivation d = leaf("allocated", u.r.memory.allocated.v, "B", "sum of the parts", 'c',
+                      "docs/models/memory.md");
+  for (const MemoryTerm& t : memory_terms(u)) d.inputs.push_back(term_figure(t));
+  return d;
+}
+
+}  // namespace
+
+// What the screen shows is reserved memory: fit is judged on that.
+Derivation memory_figure(const Subject& u) {
+  constexpr const char* kMoments[] = {"at the loss", "in the backward pass",
+                                      "at the end of the backward pass", "in the optimizer's step"};
+  const MemoryUse& m = u.r.memory;
+  Derivation d = leaf(
+      "memory", m.reserved.v, "B",
+      fmt::format("allocated x fragmentation + outside the allocator, of {:.1f} GiB usable; worst "
+                  "rank, stage {} of {}, {}",
+                  m.capacity / kGiB, m.stage + 1, u.l.pp,
+                  kMoments[static_cast<size_t>(m.parts.moment)]),
+      'c', "docs/models/memory.md");
+  const Stack& st = u.s.stack;
+  const bool gathered = u.p.zero == 3 && u.l.shard > 1;
+  const double fragmentation = gathered ? st.fragmentation_gathered : st.fragmentation;
+  const Bytes outside = u.l.ranks > 1 ? st.outside_memory : Bytes(0);  // communicators
+  d.inputs = {allocated_figure(u),
+              given("fragmentation", fragmentation, "",
+                    gathered ? "stack.fragmentation_gathered" : "stack.fragmentation"),
+              u.l.ranks > 1 ? given("outside the allocator", outside.v, "B", "stack.outside_memory")
+                            : leaf("outside the allocator", 0, "B", "one rank has no communicators",
+                                   'c', "")};
+  const Bytes rest = m.reserved - m.allocated * fragmentation - outside;
+  if (std::abs(rest.v) > 1e-6 * m.reserved.v)
+    d.inputs.push_back(leaf(rest.v > 0 ? "cached or kept apart" : "given back when full", rest.v,
+                            "B", "", 'c', d.source));
+  d.inputs.push_back(given("nominal memory", u.s.cluster.accelerator.memory.v / 1e9, "GB nominal",
+                           "cluster.accelerator.memory"));
+  return d;
+}
+
+Derivation headroom_figure(const Subject& u) {
+  Derivation d = leaf("headroom", (u.r.memory.capacity - u.r.memory.reserved).v, "B",
+                      "usable - reserved", 'c', "docs/models/memory.md");
+  d.inputs = {
+      leaf("usable", u.r.memory.capacity.v, "B", "nominal memory less what driver and context hold",
+           's', "docs/models/memory.md"),
+      memory_figure(u)};
+  return d;
+}
+
+const std::vector<std::string>& memory_figures() {
+  static const std::vector<std::string> names{"weights", "gradients", "optimizer", "activations",
+                                              "buffers", "framework", "allocated", "reserved"};
+  return names;
+}
+
+Derivation memory_part(const Subject& u, const std::string& name) {
+  if (name == "allocated") return allocated_figure(u);
+  for (const MemoryTerm& t : memory_terms(u)) {
+    if (t.name != name) continue;
+    Derivation d = term_figure(t);
+    d.source = "docs/models/memory.md";
+    return d;
+  }
+  return memory_figure(u);  // what is reserved
+}
+
+}  // namespace assay

@@ -1,0 +1,69 @@
+#include <algorithm>
+
+#include <gtest/gtest.h>
+
+#include "perf/predict.h"
+#include "world/catalog.h"
+
+namespace assay {
+namespace {
+
+Setting job(const char* model, const char* cluster) {
+  const Catalog& known = catalog();
+  Setting s;
+  s.workload.model = *find_model(known, model);
+  s.workload.seq = 4096, s.workload.global_batch = 1024;
+  s.cluster = *find_cluster(known, cluster);
+  s.stack = *find_stack(known, "megatron-core");
+  s.accelerators = s.cluster.accelerators();
+  resolve(s, known);
+  return s;
+}
+
+const Derivation* input(const Derivation& d, const std::string& name) {
+  const auto found = std::find_if(d.inputs.begin(), d.inputs.end(),
+                                  [&name](const Derivation& i) { return i.name == name; });
+  return found == d.inputs.end() ? nullptr : &*found;
+}
+
+// A figure that a slow link made cannot be recomputed without it.
+TEST(Explain, ASlowLinkIsAnInputOfWhatPassesIt) {
+  Setting s = job("llama-3.1-8b", "h100-128");
+  Plan p = s.stack.defaults;
+  p.tp = 8, p.micro_batch = 1;
+  EXPECT_EQ(input(Predictor(s).explain(p, "comm.gradients"), "their speed, of nominal"), nullptr);
+  s.cluster.fabric.degraded_links = 0.01, s.cluster.fabric.degraded_speed = 0.1;
+  const Derivation d = Predictor(s).explain(p, "comm.gradients");
+  const Derivation* speed = input(d, "their speed, of nominal");
+  ASSERT_NE(speed, nullptr);
+  EXPECT_DOUBLE_EQ(speed->value, 10);
+  EXPECT_EQ(speed->path, "cluster.fabric.degraded_speed");
+  ASSERT_NE(input(d, "slow links, of all"), nullptr);
+  EXPECT_NE(input(d, "on the wire")->equation.find("10 % of its slowest link"), std::string::npos);
+}
+
+// A slow end that no scatter of runs explains has a reason of its own.
+TEST(Explain, TheSlowEndOfExpertsIsDerived) {
+  Setting s = job("deepseek-v3", "gb200-nvl72-2304");
+  s.workload.global_batch = 1152;
+  Plan p = s.stack.defaults;
+  p.tp = 2, p.pp = 4, p.ep = 64, p.etp = 1, p.micro_batch = 1;
+  Predictor predictor(s);
+  const Prediction r = predictor.predict(p);
+  ASSERT_TRUE(r.experts_wait);
+  const Derivation step = predictor.explain(p, "step_time");
+  const Derivation* slow = input(step, "slow end");
+  ASSERT_NE(slow, nullptr);
+  EXPECT_DOUBLE_EQ(slow->value, r.high.v);
+  const double host = input(*slow, "host time of a layer and pass")->value *
+                      input(*slow, "expert layers of a stage")->value *
+                      input(*slow, "micro-batches")->value * 2 /
+                      input(*slow, "speed of the host")->value;
+  EXPECT_NEAR(host / r.high.v, 1, 1e-9);
+  p.cuda_graphs = true;
+  EXPECT_FALSE(predictor.predict(p).experts_wait);
+  EXPECT_EQ(input(predictor.explain(p, "step_time"), "slow end"), nullptr);
+}
+
+}  // namespace
+}  // namespace assay
