@@ -31,7 +31,7 @@ TEST(Words, KernelsForTheLoss) {
     return std::pair(stack.loss_traffic, stack.logits_bytes);
   };
   const auto plain = loss("unfused head and cross-entropy");
-  EXPECT_GT(plain.first, 40);
+  EXPECT_GT(plain.first, 30);
   for (const char* fused : {"Liger fused head and cross-entropy", "fused LM head",
                             "fused linear "
                             "cross entropy",

@@ -40,7 +40,9 @@ bool repair(const Impossible& problem, const Setting& s, Plan& p) {
     return true;
   }
   if ((problem.setting == "plan.pp" || problem.setting == "plan.vpp") && p.vpp > 1) {
-    p.vpp = p.pp > 1 ? std::max<int64_t>(1, m.layers / p.pp) : 1;
+    // As many chunks as there are layers for; fewer were wrong by their rounds, so none.
+    const int64_t most = p.pp > 1 ? std::max<int64_t>(1, m.layers / p.pp) : 1;
+    p.vpp = most < p.vpp ? most : 1;
     if (p.vpp == 1 && p.schedule == Schedule::kInterleaved) p.schedule = Schedule::kOneFOneB;
     return true;
   }
