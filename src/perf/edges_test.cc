@@ -53,8 +53,11 @@ TEST(Edges, NoModelHasANegativeAccount) {
     for (const int64_t seq : {512, 8192, 65536}) {
       Setting s = edge_setting(m.name.c_str(), "h100-1024", 64);
       s.workload.seq = seq;
-      for (const Task task : {Task::kPretrain, Task::kLora}) {
+      for (const auto& [task, optimizer] : {std::pair(Task::kPretrain, Optimizer::kAdam),
+                                            {Task::kPretrain, Optimizer::kMuon},
+                                            {Task::kLora, Optimizer::kAdam}}) {
         s.workload.task = task;
+        s.workload.optimizer = optimizer;
         const Prediction r = Predictor(s).predict(split(s, 1, 1));
         for (size_t i = 0; i < kAccounts; ++i) {
           const Account a = static_cast<Account>(i);

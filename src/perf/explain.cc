@@ -297,6 +297,9 @@ const char* account_equation(const Subject& u, Account a) {
     case Account::kBubble:
       if (u.l.vpp > 1)
         return "(stages x (mean + to the next) - slowest - to the next) / chunks of a stage";
+      if (u.p.schedule == Schedule::kZeroBubble && u.l.microbatches < u.l.pp)
+        return "(2 x stages x (mean + to the next) - (micro-batches + 1) x (slowest + to the "
+               "next)) / 3";
       return u.p.schedule == Schedule::kZeroBubble
                  ? "(stages x (mean + to the next) - slowest - to the next) / 3"
                  : "stages x (mean + to the next) - slowest - to the next";

@@ -38,11 +38,15 @@ Verdict heads_divided(const Setting& s, const Plan& p) {
 
 Verdict mixer_heads_divided(const Setting& s, const Plan& p) {
   const Mixer& x = s.workload.model.mixer;
-  if (x.layers == 0 || x.heads % p.tp == 0) return std::nullopt;
-  return Impossible{
-      "plan.tp",
-      fmt::format("tp {} does not divide {} heads of the recurrent mixer", p.tp, x.heads),
-      divisors(x.heads, 64)};
+  const int64_t shares = mixer_shares(x);
+  if (x.layers == 0 || shares % (p.tp * p.cp) == 0) return std::nullopt;
+  const bool by_context = shares % p.tp == 0;
+  return Impossible{by_context ? "plan.cp" : "plan.tp",
+                    fmt::format("{} does not divide the {} heads of the recurrent mixer",
+                                by_context ? fmt::format("tp {} x cp {}", p.tp, p.cp)
+                                           : fmt::format("tp {}", p.tp),
+                                shares),
+                    divisors(by_context ? shares / p.tp : shares, 64)};
 }
 
 int64_t key_value_heads(const Model& m) { return m.kv_heads > 0 ? m.kv_heads : m.heads; }

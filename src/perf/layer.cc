@@ -346,7 +346,7 @@ void apply_recompute(const Stack& st, const Plan& p, LayerCost& c, Bytes input) 
   if (p.recompute == Recompute::kFull) {
     c.again = c.forward * f;
     if (p.early_stop || p.compiled) skip_closing(c, f);  // a compiler drops what nobody needs
-    c.working = c.saved * (f > 0 ? 1.0 : 0.0);
+    c.working = std::max(c.saved, c.largest_saved) * (f > 0 ? 1.0 : 0.0);
     c.saved = c.saved * (1 - f) + input * f;
   } else if (p.recompute == Recompute::kSelective) {
     c.again.matmul =
@@ -457,23 +457,28 @@ namespace {
 // two of them. Stages are taken to hold them in the same mixture.
 LayerCost hybrid_layer(Rank& r, bool experts) {
   const Model& m = r.s.workload.model;
-  const double layers = static_cast<double>(m.layers);
-  const bool alone = m.ffn == 0 && !experts;
-  const double attention = static_cast<double>(attention_layers(m)) / layers;
-  const double mixers = static_cast<double>(m.mixer.layers) / layers;
-  const double mlps = alone ? 0 : static_cast<double>(mlp_layers(m)) / layers;
+  const BlockShares shares = block_shares(m);
   LayerCost c;
   const auto add = [&](const char* name, double share, void (*block)(const Rank&, LayerCost&)) {
-    if (share <= 0) return;
-    r.layer = name;
     LayerCost one;
+    if (share <= 0) return one;
+    r.layer = name;
     block(r, one);
     add_share(c, one, share);
+    return one;
   };
-  add("attention", attention, attention_block);
-  add("mixer", mixers, mixer_block);
-  add(experts ? "moe" : "mlp", mlps, experts ? expert_mlp : dense_mlp);
-  const double part = (attention + mixers + mlps) / 2;
+  const LayerCost attention = add("attention", shares.attention, attention_block);
+  const LayerCost mixer = add("mixer", shares.mixer, mixer_block);
+  const LayerCost mlps = add(experts ? "moe" : "mlp", shares.mlp, experts ? expert_mlp : dense_mlp);
+  // An MLP stands beside a mixer in its layer, or is a layer of its own.
+  const auto largest = [&](auto of) {
+    const auto first = std::max(of(attention), of(mixer));
+    return m.mlp_layers > 0 ? std::max(first, of(mlps)) : first + of(mlps);
+  };
+  c.largest_parameters =
+      largest([](const LayerCost& x) { return x.parameters + x.expert_parameters; });
+  c.largest_saved = largest([](const LayerCost& x) { return x.saved; });
+  const double part = (shares.attention + shares.mixer + shares.mlp) / 2;
   finish_launches(r, c, way_through(r.s, experts), part);
   return c;
 }

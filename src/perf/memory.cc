@@ -14,6 +14,7 @@
 
 #include "perf/pipeline.h"
 #include "perf/rank.h"
+#include "world/model_size.h"
 
 namespace assay {
 namespace {
@@ -54,10 +55,14 @@ double adapter_bytes(const Setting& s, const Layout& l) {
   const double h = static_cast<double>(m.hidden);
   const double q = head_dim(m) * static_cast<double>(m.heads);
   const double kv = 2 * head_dim(m) * static_cast<double>(m.kv_heads > 0 ? m.kv_heads : m.heads);
-  double widths = 4 * h + (2 * q + kv) / static_cast<double>(l.tp);
+  const BlockShares shares = block_shares(m);
+  const double tp = static_cast<double>(l.tp);
+  double widths = (4 * h + (2 * q + kv) / tp) * shares.attention;
+  if (shares.mixer > 0) {
+    widths += (2 * h + (mixer_inputs(m.mixer) + value_width(m.mixer)) / tp) * shares.mixer;
+  }
   if (s.workload.lora_mlp && m.ffn > 0) {
-    const double f = static_cast<double>(m.ffn) / static_cast<double>(l.tp);
-    widths += (m.gated_mlp ? 3 : 2) * (h + f);
+    widths += (m.gated_mlp ? 3 : 2) * (h + static_cast<double>(m.ffn) / tp) * shares.mlp;
   }
   return static_cast<double>(s.workload.lora_rank) * widths * kAdapterBytes;
 }
@@ -81,10 +86,12 @@ Costs costs_of(const Setting& s, const Plan& p, const Layout& l, const Microbatc
   k.gathered = k.reduced = k.ends = 0;
   if (p.zero == 3 && l.shard > 1) {
     const double experts = outside ? 0 : c.moe.expert_parameters;
-    const double layer = std::max(c.dense.parameters, c.moe.parameters + experts);
+    const double mean = std::max(c.dense.parameters, c.moe.parameters + experts);
+    const double layer =
+        outside ? mean : std::max({mean, c.dense.largest_parameters, c.moe.largest_parameters});
     const double most = st.gathered_limit > 0 ? st.gathered_limit : kGatheredLayers * layer;
     const double all =
-        layer * static_cast<double>(layer_count(s.workload.model)) / static_cast<double>(l.pp);
+        mean * static_cast<double>(layer_count(s.workload.model)) / static_cast<double>(l.pp);
     k.gathered = std::min(all, most) * gathered_bytes(s, p);
     if (k.gradient > 0) {
       k.reduced = std::min(layer, most) * (st.weight_comm_bytes + st.gradient_comm_bytes);
@@ -268,7 +275,9 @@ StateBytes state_bytes(const Setting& s, const Plan& p) {
       optimizer_state(s.workload, fp16 ? st.optimizer_bytes_fp16 : st.optimizer_bytes);
   k.optimizer = state * (1 - p.offload_optimizer);
   if (s.workload.task == Task::kLora) {
-    const double frozen = quantised(p.precision) ? kFrozenBytesQuantised : kFrozenBytes;
+    const double frozen = quantised(p.precision)          ? kFrozenBytesQuantised
+                          : single_precision(p.precision) ? 2 * kFrozenBytes
+                                                          : kFrozenBytes;
     k.weight = std::min(k.weight, frozen);
     // Embedding and head are not packed; where layers read 32 bits, they are held in as many.
     k.end_weight = stored_packed(s, p) ? std::max(kFrozenBytes, st.residual_bytes) : k.weight;

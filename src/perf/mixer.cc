@@ -214,7 +214,8 @@ void mixer_block(const Rank& r, LayerCost& c) {
     linear(r, c, r.tokens, v, real(x.rank), 1, r.p.precision);
   }
   linear(r, c, r.tokens, h, v, 1, r.p.precision, true);
-  c.parameters += mixer_weights(m) / tp + h;
+  const double repeated = has_keys ? keys - key_width(x) / tp : 0;  // keys and queries each
+  c.parameters += mixer_weights(m) / tp + 2 * h * repeated + h;
   tensor_region(r, c);
   exchange_sequence(r, c, inputs, v);
   scan(r, c);

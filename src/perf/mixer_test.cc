@@ -124,6 +124,19 @@ TEST(Hybrid, Orders) {
   EXPECT_GT(per_token(dense), 3 * per_token(mixed));
 }
 
+// Heads lie on ranks whole, also where sequences are exchanged for them.
+TEST(Hybrid, HeadsAreNotSplit) {
+  const Setting s = hybrid("nemotron-3-nano-30b-a3b");  // 64 heads
+  Plan p = plain(16);
+  EXPECT_FALSE(Predictor(s).impossible(plain(8)));
+  Setting wide = s;
+  wide.accelerators = 128;
+  p.tp = 8, p.cp = 16;
+  const auto problem = Predictor(wide).impossible(p);
+  ASSERT_TRUE(problem);
+  EXPECT_EQ(problem->setting, "plan.cp");
+}
+
 // A hybrid without recurrent layers' share is the transformer it came from.
 TEST(Hybrid, SharesAddUp) {
   const Setting plain_model = hybrid("llama-3.1-8b");

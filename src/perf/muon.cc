@@ -11,6 +11,7 @@
 
 #include "perf/matmul.h"
 #include "perf/rank.h"
+#include "world/model_size.h"
 
 namespace assay {
 namespace {
@@ -40,11 +41,17 @@ std::vector<Matrices> attention_matrices(const Model& m, double tp) {
   }
   const double groups = m.kv_heads > 0 ? static_cast<double>(m.kv_heads) : heads;
   const double q = heads * head_dim(m) / tp, kv = groups * head_dim(m) / std::min(tp, groups);
-  return {{1, q, h}, {1, h, q}, {2, kv, h}};
+  return {{m.gated_attention ? 2.0 : 1.0, q, h}, {1, h, q}, {2, kv, h}};
 }
 
-std::vector<Matrices> mlp_matrices(const Model& m, double width) {
+// Of a recurrent mixer: in and out; what goes through a low rank is small beside them.
+std::vector<Matrices> mixer_matrices(const Model& m, double tp) {
   const double h = static_cast<double>(m.hidden);
+  return {{1, mixer_inputs(m.mixer) / tp, h}, {1, h, value_width(m.mixer) / tp}};
+}
+
+// From `h` to `width` and back.
+std::vector<Matrices> mlp_matrices(const Model& m, double h, double width) {
   return {{m.gated_mlp ? 2.0 : 1.0, width, h}, {1, h, width}};
 }
 
@@ -84,17 +91,25 @@ Seconds muon_time(const Setting& s, const Plan& p, const Layout& l, const StageC
   const Model& m = s.workload.model;
   const double tp = static_cast<double>(l.tp), experts_of = static_cast<double>(l.ep);
   const double layers = content.dense_layers + content.moe_layers;
+  const BlockShares shares = block_shares(m);
   Work shared, experts;
-  add_work(s, p, attention_matrices(m, tp), 1, layers, shared);
-  const auto cut = [&](int64_t width, int64_t by) {
-    return mlp_matrices(m, static_cast<double>(width) / static_cast<double>(by));
+  if (shares.attention > 0) {
+    add_work(s, p, attention_matrices(m, tp), 1, layers * shares.attention, shared);
+  }
+  if (shares.mixer > 0) {
+    add_work(s, p, mixer_matrices(m, tp), 1, layers * shares.mixer, shared);
+  }
+  const auto cut = [&](int64_t from, int64_t width, int64_t by) {
+    return mlp_matrices(m, static_cast<double>(from),
+                        static_cast<double>(width) / static_cast<double>(by));
   };
-  add_work(s, p, cut(m.ffn, l.tp), 1, m.ffn > 0 ? content.dense_layers : 0, shared);
+  const double dense = content.dense_layers * shares.mlp, routed = content.moe_layers * shares.mlp;
+  add_work(s, p, cut(m.hidden, m.ffn, l.tp), 1, m.ffn > 0 ? dense : 0, shared);
   if (m.experts > 0) {
-    add_work(s, p, cut(m.shared_expert_ffn, l.tp), 1,
-             m.shared_expert_ffn > 0 ? content.moe_layers : 0, shared);
-    add_work(s, p, cut(m.expert_ffn, l.etp), static_cast<double>(m.experts) / experts_of,
-             content.moe_layers, experts);
+    add_work(s, p, cut(m.hidden, m.shared_expert_ffn, l.tp), 1,
+             m.shared_expert_ffn > 0 ? routed : 0, shared);
+    add_work(s, p, cut(expert_width(m), m.expert_ffn, l.etp),
+             static_cast<double>(m.experts) / experts_of, routed, experts);
   }
   if (p.zero < 1) return shared.all + experts.all;
   const double shard = static_cast<double>(l.shard);

@@ -79,24 +79,24 @@ struct Predictor::State {
   std::vector<Slot> slots = std::vector<Slot>(kFirstSlots);
   size_t evictions = 0;
 
-  const MicrobatchCost& plain(const Plan& p, const Layout& l) {
+  const MicrobatchCost& plain(const Setting& s, const Plan& p, const Layout& l) {
     const CostKey key = cost_key(p, l);
     Slot& slot = slots[hash(key) % slots.size()];
     if (!slot.full || !(slot.key == key)) {
       if (slot.full && ++evictions > slots.size() && slots.size() < kMostSlots) {
         slots = std::vector<Slot>(slots.size() * 4);
         evictions = 0;
-        return plain(p, l);
+        return plain(s, p, l);
       }
-      slot.plain = plain_cost(setting, p, l, links);
+      slot.plain = plain_cost(s, p, l, links);
       slot.key = key;
       slot.full = true;
     }
     return slot.plain;
   }
 
-  MicrobatchCost cost(const Plan& p, const Layout& l) {
-    return with_recompute(setting.stack, p, plain(p, l));
+  MicrobatchCost cost(const Setting& s, const Plan& p, const Layout& l) {
+    return with_recompute(s.stack, p, plain(s, p, l));
   }
 };
 
@@ -127,13 +127,13 @@ const Setting& Predictor::setting_for(const Plan& p) const {
 MemoryUse Predictor::memory(const Plan& p) {
   const Setting& s = setting_for(p);
   const Layout l = make_layout(s, p);
-  return memory_use(s, p, l, state_->cost(p, l));
+  return memory_use(s, p, l, state_->cost(s, p, l));
 }
 
 Prediction Predictor::predict(const Plan& p) {
   const Setting& s = setting_for(p);
   const Layout l = make_layout(s, p);
-  const MicrobatchCost c = state_->cost(p, l);
+  const MicrobatchCost c = state_->cost(s, p, l);
   const Step step = assemble_step(s, p, l, state_->links, c);
   Prediction r;
   r.ledger = step.ledger;

@@ -262,7 +262,7 @@ std::optional<Attempt> padded_widths(const Setting& s, const Candidate& now) {
     const Model& m = s.workload.model;
     if (m.*w.value == 0) continue;
     int64_t step = kPaddedTo * now.plan.tp;
-    if (w.value == &Model::hidden && m.head_dim == 0) step = std::lcm(step, m.heads);
+    if (w.value == &Model::hidden && m.head_dim == 0 && m.heads > 0) step = std::lcm(step, m.heads);
     const int64_t width = m.*w.value, padded = (width + step - 1) / step * step;
     if (static_cast<double>(padded - width) > kPaddingMost * static_cast<double>(width)) continue;
     Attempt one{"", "", s, now.plan, {}, false};

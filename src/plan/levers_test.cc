@@ -160,6 +160,8 @@ TEST(Advice, SaysWhenTheBatchBinds) {
   EXPECT_LT(equal->step_change, -0.02);
 }
 
+TEST(Levers, ModelsWithoutAttention) { expect_kept({{"mamba2-2.7b", "h100-64"}, {}, 8}); }
+
 TEST(Advice, OffersNoAcceleratorWithoutTheFormat) {
   const PlanResult r = planned({{"llama-3.1-8b", "rtx4090-8"}, {"workload.task=sft"}, 4});
   EXPECT_EQ(with_command(r.fixes, "v100"), nullptr);

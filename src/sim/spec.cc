@@ -298,7 +298,7 @@ StatePath Maker::state_path() const {
   const double copies = std::max(1.0, data / shard);
   // Experts are spread over more ranks than the rest of the model.
   const double expert = static_cast<double>(moe_layers(m) * m.experts) *
-                        static_cast<double>(m.hidden * m.expert_ffn) * (m.gated_mlp ? 3 : 2);
+                        static_cast<double>(expert_width(m) * m.expert_ffn) * (m.gated_mlp ? 3 : 2);
   const double experts = std::min(1.0, expert / std::max(1.0, parameters(m)));
   const double spread =
       static_cast<double>(plan.ep * std::max<int64_t>(1, plan.etp)) / static_cast<double>(plan.tp);

@@ -245,7 +245,8 @@ class ConfigReader : public ConfigValues {
     model_.q_lora_rank = whole({"q_lora_rank"});
     model_.qk_nope_head_dim = needed({"qk_nope_head_dim"});
     model_.qk_rope_head_dim = needed({"qk_rope_head_dim"});
-    const bool stated = find("v_head_dim") || model_.hidden % model_.heads != 0;
+    const bool follows = model_.heads > 0 && model_.hidden % model_.heads == 0;
+    const bool stated = find("v_head_dim") || !follows;
     model_.v_head_dim = stated ? needed({"v_head_dim"}) : model_.hidden / model_.heads;
     model_.kv_heads = 0;
     model_.head_dim = 0;
@@ -274,7 +275,7 @@ class ConfigReader : public ConfigValues {
     model_.dense_layers =
         std::max(model_.dense_layers, static_cast<int64_t>(items("mlp_only_layers").size()));
     const int64_t every = whole({"decoder_sparse_step", "moe_layer_freq", "moe_layer_frequency",
-                                 "interleave_moe_layer_step"});
+                                 "interleave_moe_layer_step", "expert_layer_period"});
     model_.moe_every = std::max<int64_t>(1, every);
     model_.expert_hidden = whole({"moe_latent_size", "routed_expert_hidden_size"});
     if (type.starts_with("llama4")) {

@@ -193,6 +193,10 @@ TEST(HfConfig, RecurrentMixers) {
     EXPECT_EQ(m->mixer.heads, c.heads) << c.what;
     EXPECT_EQ(m->mixer.state, c.state) << c.what;
   }
+  std::string longer = cases[0].text;
+  longer.replace(longer.find("M-M*M-M-"), 8, "M-M*");
+  EXPECT_NE(render(read_hf_config(longer, "c.json").error()).find("has 4 layers of 8"),
+            std::string::npos);
   const auto granite = read_hf_config(cases[3].text, "c.json");
   EXPECT_EQ(granite->mixer.head_dim, 64);  // 2 x 2048 / 64
   EXPECT_EQ(granite->ffn, 8192);

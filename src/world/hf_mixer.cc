@@ -1,6 +1,8 @@
 // Recurrent mixers in config.json files: each family has names of its own for the same shapes.
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "world/hf_values.h"
 
 namespace assay {
@@ -14,16 +16,27 @@ int64_t inside(const ConfigValues& c, const char* map, const char* key) {
   return stated >= 1 && stated <= 1e6 ? static_cast<int64_t>(stated) : 0;
 }
 
+// The key that lists kinds of layers.
+const char* listing_key(const ConfigValues& c) {
+  for (const char* key : {"layers_block_type", "layer_types", "attn_type_list"}) {
+    if (!c.items(key).empty()) return key;
+  }
+  return "layer_types";
+}
+
 // Kinds of the layers, one word each, where they are listed; MiniMax numbers them, 1 for softmax.
 std::vector<std::string> kinds(const ConfigValues& c) {
   std::vector<std::string> out;
-  for (const char* key : {"layers_block_type", "layer_types", "attn_type_list"}) {
-    for (const Value& kind : c.items(key)) {
-      out.push_back(kind.quoted ? kind.text : kind.text == "1" ? "attention" : "linear_attention");
-    }
-    if (!out.empty()) return out;
+  for (const Value& kind : c.items(listing_key(c))) {
+    out.push_back(kind.quoted ? kind.text : kind.text == "1" ? "attention" : "linear_attention");
   }
   return out;
+}
+
+void check_length(ConfigValues& c, const char* key, int64_t listed, int64_t layers) {
+  if (listed == layers) return;
+  c.problem(c.find(key)->at, fmt::format("`{}` has {} layers of {}", key, listed, layers),
+            "write one for each of num_hidden_layers");
 }
 
 // Qwen3-Next, Qwen3.5, OLMo Hybrid.
@@ -157,8 +170,10 @@ void count_mixer_layers(ConfigValues& c, Model& m) {
       c.find("hybrid_override_pattern") != nullptr ? c.find("hybrid_override_pattern")->text : "";
   if (!pattern.empty()) {
     b = by_letters(pattern);
+    check_length(c, "hybrid_override_pattern", b.mixers + b.attention + b.mlps, all);
   } else if (const std::vector<std::string> words = kinds(c); !words.empty()) {
     b = by_words(words);
+    check_length(c, listing_key(c), static_cast<int64_t>(words.size()), all);
   } else if (const int64_t period = c.whole({"full_attention_interval", "attn_layer_period"})) {
     attention_in(all / period);
   } else if (const Value* linear = c.find("linear_attn_config"); linear != nullptr) {
@@ -172,6 +187,8 @@ void count_mixer_layers(ConfigValues& c, Model& m) {
   m.mixer.layers = b.mixers;
   if (b.mixers + b.attention != all) m.attention_layers = b.attention;
   m.mlp_layers = b.mlps;
+  // Blocks that are layers of their own, and none of them an MLP.
+  if (!pattern.empty() && b.mlps == 0) m.ffn = 0;
 }
 
 }  // namespace assay

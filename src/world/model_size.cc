@@ -122,10 +122,19 @@ int64_t kv_head_count(const Model& m) { return m.kv_heads > 0 ? m.kv_heads : m.h
 
 int64_t attention_layers(const Model& m) {
   if (m.attention_layers > 0) return m.attention_layers;
-  return m.layers - std::min(m.layers, m.mixer.layers);
+  // Where blocks are layers of their own, what is neither mixer nor MLP.
+  return std::max<int64_t>(0, m.layers - m.mixer.layers - m.mlp_layers);
 }
 
 int64_t mlp_layers(const Model& m) { return m.mlp_layers > 0 ? m.mlp_layers : m.layers; }
+
+BlockShares block_shares(const Model& m) {
+  if (m.mixer.layers == 0) return {};
+  const double layers = real(m.layers);
+  const bool alone = m.ffn == 0 && m.experts == 0;  // mixers without an MLP
+  return {real(attention_layers(m)) / layers, real(m.mixer.layers) / layers,
+          alone ? 0 : real(mlp_layers(m)) / layers};
+}
 
 int64_t moe_layers(const Model& m) {
   if (m.experts <= 0) return 0;
@@ -171,10 +180,14 @@ double mixer_flops(const Mixer& x) {
 
 double predicted_ahead(const Model& m) { return real(m.mtp_layers) / (m.mlp_layers > 0 ? 2 : 1); }
 
+int64_t mixer_shares(const Mixer& x) {
+  return x.kind == MixerKind::kConvolution ? x.heads * x.head_dim : x.heads;
+}
+
 bool splits_heads(const Model& m, int64_t tp) {
   const bool attention = attention_layers(m) > 0, mixers = m.mixer.layers > 0;
   if (m.kind == ModelKind::kDlrm || (!mixers && m.heads <= 0)) return tp == 1;
-  return (!attention || m.heads % tp == 0) && (!mixers || m.mixer.heads % tp == 0);
+  return (!attention || m.heads % tp == 0) && (!mixers || mixer_shares(m.mixer) % tp == 0);
 }
 
 int64_t expert_width(const Model& m) { return m.expert_hidden > 0 ? m.expert_hidden : m.hidden; }

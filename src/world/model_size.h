@@ -34,6 +34,13 @@ int64_t attention_layers(const Model&);
 int64_t mlp_layers(const Model&);
 int64_t moe_layers(const Model&);
 
+// What a layer of the model has of each block in the mean: one attention and one MLP, but in
+// hybrids.
+struct BlockShares {
+  double attention = 1, mixer = 0, mlp = 1;
+};
+BlockShares block_shares(const Model&);
+
 // Widths of a recurrent mixer: of its values, and of its keys before heads share them.
 double value_width(const Mixer&);
 double key_width(const Mixer&);
@@ -47,6 +54,9 @@ double mixer_flops(const Mixer&);
 // Tokens that multi-token prediction looks ahead beyond the next: one for each of its layers, or
 // for two where attention and MLP are layers of their own.
 double predicted_ahead(const Model&);
+
+// Into how many parts ranks can split a mixer: its heads; a convolution is split anywhere.
+int64_t mixer_shares(const Mixer&);
 
 // Whether `tp` ranks can share the heads of attention and of a mixer; a model without any is not
 // split.

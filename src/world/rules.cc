@@ -208,6 +208,8 @@ void check_mixer(const Model& m, ModelCheck& check) {
   if (x.kind == MixerKind::kMamba || x.kind == MixerKind::kKda) check.need(x.rank, "mixer.rank");
   check.refuse(x.groups > 0 && x.heads % x.groups != 0,
                fmt::format("{} key heads do not divide {} value heads", x.groups, x.heads));
+  check.refuse(m.mlp_layers > 0 && (m.dense_layers > 0 || m.moe_every > 1),
+               "mlp_layers beside dense_layers or moe_every is not modelled");
   check.refuse(m.encoder_layers > 0, "an encoder-decoder with a recurrent mixer is not modelled");
 }
 

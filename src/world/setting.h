@@ -25,10 +25,12 @@ inline Bandwidth streaming(const Setting& s) {
 }
 
 // What a stack holds and sends per parameter when it trains in 32 bits: no second copy of the
-// weights, and every word four bytes.
+// weights, and every word four bytes. Weights that are packed below 16 bits stay so.
 inline void hold_in_single(Stack& s) {
-  constexpr double kWord = 4, kMoments = 8;
-  s.weight_bytes = s.weight_comm_bytes = s.gradient_comm_bytes = kWord;
+  constexpr double kWord = 4, kMoments = 8, kPacked = 1.5;
+  s.gradient_comm_bytes = kWord;
+  if (s.weight_bytes >= kPacked) s.weight_bytes = s.weight_comm_bytes = kWord;
+  if (!s.saved_quantised) s.weight_copies = 0;
   if (s.gradient_bytes > 0) s.gradient_bytes = kWord;
   s.optimizer_bytes = kMoments;
 }
