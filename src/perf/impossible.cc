@@ -5,11 +5,9 @@
 
 #include <fmt/format.h>
 
-#include "world/model_size.h"
-#include "world/rules.h"
-
 #include "perf/memory.h"
 #include "perf/predict.h"
+#include "world/model_size.h"
 
 namespace assay {
 namespace {

@@ -29,11 +29,6 @@ class Assumptions {
 // Fills sequence, batch and tokens. REQUIRES: a model that check_model finds nothing wrong with.
 void complete_workload(Workload&, Assumptions&);
 
-// Whether tensor parallel ranks can hold equal parts of a sequence between the blocks, or need not.
-// Stacks of Megatron's kind check that they can; DTensor and XLA shard unevenly (Llama of 8,192
-// tokens ran over 3, 6 and 12 ranks under torchtitan, PaLM of 2,048 over 12 under JAX).
-bool shares_sequence(const Workload&, const Stack&, const Plan&);
-
 // The batch next to `usual` that so many accelerators can be given equal parts of: see rules.cc.
 int64_t divisible_batch(int64_t usual, const std::vector<int64_t>& accelerators);
 // The same for an assumed batch; a stated one stays.

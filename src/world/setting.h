@@ -35,4 +35,9 @@ inline void hold_in_single(Stack& s) {
   s.optimizer_bytes = kMoments;
 }
 
+// Whether tensor parallel ranks can hold equal parts of a sequence between the blocks, or need not.
+// Stacks of Megatron's kind check that they can; DTensor and XLA shard unevenly (Llama of 8,192
+// tokens ran over 3, 6 and 12 ranks under torchtitan, PaLM of 2,048 over 12 under JAX).
+bool shares_sequence(const Workload&, const Stack&, const Plan&);
+
 }  // namespace assay
