@@ -152,26 +152,27 @@ std::optional<Metric> evaluate(const Side& from, const Side& to, const std::vect
 }
 
 // Bundles that are switched as one; the first gives the change its name.
-using Unit = std::vector<size_t>;
+using Together = std::vector<size_t>;
 
-bool holds(const Unit& unit, size_t bundle) {
+bool holds(const Together& unit, size_t bundle) {
   return std::find(unit.begin(), unit.end(), bundle) != unit.end();
 }
 
 // `unit` alone switched first (all else as before), or last (all else as after).
 std::optional<Metric> switched(const Side& before, const Side& after,
-                               const std::vector<Bundle>& bundles, const Unit& unit, bool first) {
+                               const std::vector<Bundle>& bundles, const Together& unit,
+                               bool first) {
   return evaluate(before, after, bundles, [&](size_t i) { return holds(unit, i) == first; });
 }
 
 // The unit that leaves most room when it is switched together with units[i]; units.size() where
 // none leaves more than `full`.
 size_t partner(const Side& before, const Side& after, const std::vector<Bundle>& bundles,
-               const std::vector<Unit>& units, size_t i, bool first, double full) {
+               const std::vector<Together>& units, size_t i, bool first, double full) {
   size_t best = units.size();
   for (size_t j = 0; j < units.size(); ++j) {
     if (j == i) continue;
-    Unit both = units[j];
+    Together both = units[j];
     both.insert(both.end(), units[i].begin(), units[i].end());
     const std::optional<Metric> m = switched(before, after, bundles, both, first);
     if (m && m->full < full) full = m->full, best = j;
@@ -181,7 +182,7 @@ size_t partner(const Side& before, const Side& after, const std::vector<Bundle>&
 
 // Joins one unit that does not fit when it is switched alone with the one that helps it most.
 bool join_misfit(const Side& before, const Side& after, const std::vector<Bundle>& bundles,
-                 std::vector<Unit>& units) {
+                 std::vector<Together>& units) {
   for (size_t i = 0; i < units.size(); ++i) {
     for (const bool first : {true, false}) {
       const std::optional<Metric> alone = switched(before, after, bundles, units[i], first);
@@ -197,9 +198,9 @@ bool join_misfit(const Side& before, const Side& after, const std::vector<Bundle
   return false;
 }
 
-std::vector<Unit> units_of(const Side& before, const Side& after,
-                           const std::vector<Bundle>& bundles) {
-  std::vector<Unit> units;
+std::vector<Together> units_of(const Side& before, const Side& after,
+                               const std::vector<Bundle>& bundles) {
+  std::vector<Together> units;
   for (size_t i = 0; i < bundles.size(); ++i) units.push_back({i});
   // Where a side does not fit itself, what lies between says no more than it does.
   if (!fits(before) || !fits(after)) return units;
@@ -263,7 +264,7 @@ Attribution attribute(const Side& before, const Side& after) {
   const bool must_fit = fits(before) && fits(after);
   const std::optional<Metric> none = switched(before, after, bundles, {}, true);
   const std::optional<Metric> all = switched(before, after, bundles, {}, false);
-  for (const Unit& unit : units_of(before, after, bundles)) {
+  for (const Together& unit : units_of(before, after, bundles)) {
     Change change;
     static_cast<Switched&>(change) = bundles[unit[0]];
     for (size_t i = 1; i < unit.size(); ++i) change.with.push_back(bundles[unit[i]]);
