@@ -26,7 +26,8 @@ constexpr double kPaddingMost = 0.05;  // of the width
 constexpr int64_t kFewerMost = 16;     // layers that a head may be worth
 
 // One attempt: a change of the setting or the plan. With `search`, the best plan under the changed
-// setting counts (with `stated` kept), otherwise the same plan.
+// setting counts (with `stated` kept), otherwise the same plan. The search is the one that the
+// printed command makes, so that whoever follows it gets what was promised.
 struct Attempt {
   std::string label, command;
   Setting setting;
@@ -46,7 +47,6 @@ std::optional<WhatIf> carry_out(const Attempt& a,
   }
   SearchOptions options;
   options.keep = 1;
-  options.coarse = true;
   options.progress = progress;
   const SearchResult found = search(predictor, a.plan, a.stated, options);
   if (!found.found()) return std::nullopt;
@@ -279,6 +279,18 @@ std::optional<Attempt> padded_widths(const Setting& s, const Candidate& now) {
   return all;
 }
 
+// The same change with all else that was searched searched again, as its command will do.
+Attempt searched(Attempt a, std::set<std::string> stated) {
+  constexpr std::string_view kSet = "--set plan.";
+  for (size_t at = a.command.find(kSet); at != std::string::npos; at = a.command.find(kSet, at)) {
+    at += kSet.size();
+    stated.insert(a.command.substr(at, a.command.find('=', at) - at));
+  }
+  a.stated = std::move(stated);
+  a.search = true;
+  return a;
+}
+
 // The change of time per token: a lever may change the batch.
 double time_change(const Attempt& a, const Prediction& p, const Setting& s, const Prediction& now) {
   const double per_token =
@@ -402,10 +414,15 @@ void try_stack_fix(FixList& fixes, const std::set<std::string>& stated, const St
   }
 }
 
+// Shorter sequences, as many tokens a step.
 void try_workload_fixes(FixList& fixes, const Setting& s) {
+  int64_t batch = std::max<int64_t>(s.workload.global_batch, 1);
   for (int64_t seq = s.workload.seq / 2; seq >= 512; seq /= 2) {
-    Attempt shorter = fixes.start("", fmt::format("--set workload.seq={}", seq));
+    batch *= 2;
+    Attempt shorter = fixes.start(
+        "", fmt::format("--set workload.seq={} --set workload.global_batch={}", seq, batch));
     shorter.setting.workload.seq = seq;
+    shorter.setting.workload.global_batch = batch;
     if (fixes.attempt(shorter)) break;
   }
 }
@@ -477,16 +494,27 @@ std::vector<WhatIf> levers(const Setting& setting, const Candidate& now,
   add_searches(list, setting, now, stated);
   if (std::optional<Attempt> padded = padded_widths(setting, now))
     list.attempts.push_back(std::move(*padded));
-  // Searches take the time.
-  const double searches = static_cast<double>(std::count_if(
-      list.attempts.begin(), list.attempts.end(), [](const Attempt& a) { return a.search; }));
+  // What helps the plan as it is, if the plan was searched, helps by what the next search finds.
+  std::vector<Attempt> promising;
+  for (Attempt& a : list.attempts) {
+    const std::optional<WhatIf> same = a.search ? std::nullopt : carry_out(a);
+    const bool helps =
+        same && time_change(a, same->prediction, setting, now.prediction) < -kGainLeast;
+    if (!a.search && !helps) continue;
+    const bool as_is = a.search || fully_stated(setting, now.plan, stated);
+    promising.push_back(as_is ? std::move(a) : searched(std::move(a), stated));
+  }
   double before = 0;
-  const std::function<void(double)> show = [&](double f) { progress((before + f) / searches); };
+  const std::function<void(double)> show = [&](double f) {
+    progress((before + f) / static_cast<double>(promising.size()));
+  };
   std::vector<WhatIf> helpful;
-  for (const Attempt& a : list.attempts) {
+  for (const Attempt& a : promising) {
     std::optional<WhatIf> found = carry_out(a, progress ? show : nullptr);
-    before += a.search ? 1 : 0;
+    before += 1;
     if (!found) continue;
+    found->other_plan = a.search && layout(found->plan, found->prediction.dp) !=
+                                        layout(now.plan, now.prediction.dp);
     found->step_change = time_change(a, found->prediction, setting, now.prediction);
     if (found->step_change < -kGainLeast) helpful.push_back(std::move(*found));
   }

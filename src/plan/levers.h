@@ -12,7 +12,7 @@ struct WhatIf {
   std::string command;  // `--set plan.precision=fp8`; empty where no option says it
   Plan plan;
   Prediction prediction;
-  bool other_plan = false;  // `plan` is the best under the change, not the plan as it was
+  bool other_plan = false;  // a search found `plan` under the change, another than it was
   double step_change = 0;   // of the step time, -0.19 is 19 % faster; zero for a fix
 };
 

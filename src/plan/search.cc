@@ -161,7 +161,7 @@ Seconds cautious(const Prediction& p) {
 
 SearchResult search(Predictor& predictor, const Plan& base, const std::set<std::string>& stated,
                     const SearchOptions& options) {
-  const Space space(predictor.setting(), base, stated, options.coarse);
+  const Space space(predictor.setting(), base, stated);
   const std::vector<Shape> shapes = space.shapes();
   Walk walk(predictor, space, options);
   for (size_t i = 0; i < shapes.size(); ++i) {

@@ -39,7 +39,6 @@ struct Miss {
 
 struct SearchOptions {
   size_t keep = 10;
-  bool coarse = false;
   std::function<void(double)> progress;  // fraction done, now and then; may be empty
 };
 

@@ -29,7 +29,7 @@ struct Naive {
 
 Naive try_everything(Predictor& predictor, const Plan& base, const std::set<std::string>& stated) {
   Naive n;
-  const Space space(predictor.setting(), base, stated, false);
+  const Space space(predictor.setting(), base, stated);
   for (const Shape& shape : space.shapes()) {
     for (int64_t micro_batch : space.micro_batches(shape.dp)) {
       std::vector<RecomputeChoice> choices = space.by_memory();
@@ -200,7 +200,7 @@ TEST(Space, DivisorsAscend) {
 
 TEST(Space, EveryShapeUsesAllAccelerators) {
   const Description d = described({"mixtral-8x7b", "h100-64"}, {});
-  const Space space(d.setting, d.plan, d.plan_keys, false);
+  const Space space(d.setting, d.plan, d.plan_keys);
   const std::vector<Shape> shapes = space.shapes();
   ASSERT_FALSE(shapes.empty());
   for (const Shape& s : shapes) {

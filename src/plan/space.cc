@@ -10,6 +10,7 @@ namespace {
 
 constexpr int64_t kTensorMost = 64;            // the widest tensor parallelism anybody reports
 constexpr int64_t kContextTokensLeast = 1024;  // below this, context parallel only adds latency
+constexpr int kRecomputeSteps = 8;             // parts of the layers that full recompute may cover
 
 void keep_at_most(std::vector<int64_t>& values, int64_t most) {
   std::erase_if(values, [most](int64_t v) { return v > most; });
@@ -32,26 +33,25 @@ std::vector<int64_t> divisors(int64_t n) {
   return low;
 }
 
-Space::Space(const Setting& setting, const Plan& base, std::set<std::string> stated, bool coarse)
+Space::Space(const Setting& setting, const Plan& base, std::set<std::string> stated)
     : setting_(setting),
       base_(base),
       stated_(std::move(stated)),
       accelerators_(accelerators_used(setting)),
       batch_(std::max<int64_t>(setting.workload.global_batch, 1)) {
   if (free("dp")) base_.dp = 0;
-  fill_recompute(coarse);
+  fill_recompute();
 }
 
-void Space::fill_recompute(bool coarse) {
+void Space::fill_recompute() {
   const bool transformer = setting_.workload.model.kind == ModelKind::kTransformer;
   if (!free("recompute") || !transformer) {
     const Recompute kind = free("recompute") ? Recompute::kNone : base_.recompute;
     by_memory_ = {{kind, base_.recompute_layers}};
     return;
   }
-  const int steps = coarse ? 2 : 8;
-  for (int i = steps; i >= 1; --i) {
-    by_memory_.push_back({Recompute::kFull, static_cast<double>(i) / steps});
+  for (int i = kRecomputeSteps; i >= 1; --i) {
+    by_memory_.push_back({Recompute::kFull, static_cast<double>(i) / kRecomputeSteps});
   }
   if (!free("recompute_layers")) by_memory_ = {{Recompute::kFull, base_.recompute_layers}};
   by_memory_.push_back({Recompute::kNone, 1});

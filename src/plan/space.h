@@ -33,9 +33,8 @@ struct Shape {
 
 class Space {
  public:
-  // `base` holds stated values and defaults; `stated` the keys of `base` that must stay. A coarse
-  // space has fewer recompute fractions: for what-ifs that only need the neighbourhood of the best.
-  Space(const Setting&, const Plan& base, std::set<std::string> stated, bool coarse);
+  // `base` holds stated values and defaults; `stated` the keys of `base` that must stay.
+  Space(const Setting&, const Plan& base, std::set<std::string> stated);
 
   // Every shape, small degrees first; always the same order. Some thousands at most.
   std::vector<Shape> shapes() const;
@@ -53,7 +52,7 @@ class Space {
  private:
   bool free(const char* key) const { return stated_.count(key) == 0; }
   std::vector<int64_t> axis(const char* key, int64_t stated, std::vector<int64_t> values) const;
-  void fill_recompute(bool coarse);
+  void fill_recompute();
   std::vector<int64_t> tensor_axis() const;
   std::vector<int64_t> pipeline_axis(int64_t rest) const;
   std::vector<int64_t> context_axis(int64_t rest) const;

@@ -49,7 +49,7 @@ const std::vector<Plan>& space() {
   static const std::vector<Plan> all = [] {
     const Description& d = gpt3();
     const Predictor predictor(d.setting);
-    const Space space(d.setting, d.plan, d.plan_keys, false);
+    const Space space(d.setting, d.plan, d.plan_keys);
     std::vector<RecomputeChoice> choices = space.by_memory();
     choices.insert(choices.end(), space.others().begin(), space.others().end());
     std::vector<Plan> plans;
