@@ -225,6 +225,27 @@ TEST(Describe, MissingAndDoubleSections) {
   EXPECT_EQ(error(of({"llama-3.1-8b", "h100-8"}, {"cluster.node={}"})), "");
 }
 
+// `h100-4096` stands in no catalog: a cluster of that family, or nodes of that kind, of that size.
+TEST(Describe, ClustersOfAnySize) {
+  const Described grown = of({"llama-3.1-8b", "h100-4096"});
+  ASSERT_TRUE(grown) << error(grown);
+  EXPECT_EQ(grown->cluster_name, "h100-4096");
+  EXPECT_EQ(grown->setting.cluster.accelerators(), 4096);
+  EXPECT_EQ(grown->setting.cluster.fabric.name, "ndr-400-rail");
+  const Described larger = of({"llama-3.1-8b", "a100-32768"}, {"plan.tp=8"});
+  ASSERT_TRUE(larger) << error(larger);
+  EXPECT_EQ(larger->setting.cluster.accelerators(), 32768);
+  const Described part = of({"llama-3.1-8b", "h20-64"});
+  ASSERT_TRUE(part) << error(part);
+  EXPECT_EQ(part->setting.cluster.accelerator.name, "h20-sxm5-96gb");
+  EXPECT_EQ(part->setting.cluster.accelerators(), 64);
+  const Described odd = of({"llama-3.1-8b", "h100-12"});
+  EXPECT_EQ(error(odd), "`h100-12`: 12 is no whole number of nodes (8 each)");
+  EXPECT_EQ(help(odd), "`h100-16`, and `--gpus 12` where not all are used");
+  for (const char* none : {"h100-0", "h100-99999999999999999999", "-8", "gpt2-8"})
+    EXPECT_FALSE(of({"llama-3.1-8b", none})) << none;
+}
+
 TEST(Describe, UnknownNames) {
   const Described d = of({"lama-3.1-70b", "h100-1024"});
   EXPECT_EQ(error(d), "`lama-3.1-70b` is no file and no name of the catalog");

@@ -172,7 +172,8 @@ class Gatherer {
       find_readings<Site>(text, own, "site", readings);
       find_readings<Operations>(text, own, "run", readings);
     }
-    if (readings.empty()) return false;
+    if (readings.empty() && !sized_cluster(text)) return false;
+    if (readings.empty()) readings.push_back({"cluster", text});
     give(readings[0].section, name, readings[0].entry);
     for (const Reading& other : readings) {
       if (std::string_view(other.section) != readings[0].section)
@@ -200,8 +201,66 @@ class Gatherer {
     const Node* node = find_entry<Node>(catalog_, name.text);
     const Accelerator* accelerator = find_entry<Accelerator>(catalog_, name.text);
     if (node == nullptr && accelerator != nullptr) node = usual_node(accelerator->name, catalog_);
-    if (node == nullptr) return map_of("base", name);  // the reader says that there is none
-    return map_of("node", scalar_value(node->name, name.at));
+    if (node != nullptr) return map_of("node", scalar_value(node->name, name.at));
+    const std::optional<SizedCluster> sized = sized_cluster(name.text);
+    if (!sized) return map_of("base", name);  // the reader says that there is none
+    return of_size(*sized, name);
+  }
+
+  // `h100-4096`: a cluster, a node or an accelerator of the catalog, and how many accelerators.
+  struct SizedCluster {
+    const Cluster* base = nullptr;  // the smallest of that name that is as large, or the largest
+    const Node* node = nullptr;
+    int64_t accelerators = 0;
+  };
+
+  std::optional<SizedCluster> sized_cluster(const std::string& text) const {
+    const auto split = [](const std::string& name) -> std::pair<std::string, int64_t> {
+      const size_t dash = name.rfind('-');
+      const size_t digits = dash == std::string::npos ? 0 : name.size() - dash - 1;
+      constexpr size_t kDigitsMost = 7;
+      if (digits == 0 || digits > kDigitsMost) return {};
+      if (name.find_first_not_of("0123456789", dash + 1) != std::string::npos) return {};
+      return {normalised(name.substr(0, dash)), std::stoll(name.substr(dash + 1))};
+    };
+    const auto [family, count] = split(text);
+    if (family.empty() || count < 1) return std::nullopt;
+    SizedCluster found{nullptr, nullptr, count};
+    for (const Cluster& c : catalog_.clusters) {
+      if (split(c.name).first != family) continue;
+      const int64_t now = found.base == nullptr ? 0 : found.base->accelerators();
+      const bool better = now < count ? c.accelerators() > now
+                                      : c.accelerators() >= count && c.accelerators() < now;
+      if (better) found.base = &c;
+    }
+    if (found.base != nullptr) {
+      found.node = &found.base->node;
+      return found;
+    }
+    const std::string head = text.substr(0, text.rfind('-'));
+    found.node = find_entry<Node>(catalog_, head);
+    const Accelerator* accelerator = find_entry<Accelerator>(catalog_, head);
+    if (found.node == nullptr && accelerator != nullptr)
+      found.node = usual_node(accelerator->name, catalog_);
+    return found.node == nullptr ? std::nullopt : std::optional(found);
+  }
+
+  Value of_size(const SizedCluster& sized, const Value& name) {
+    const int64_t each = std::max<int64_t>(1, sized.node->accelerators);
+    const int64_t nodes = (sized.accelerators + each - 1) / each;
+    if (sized.accelerators % each != 0) {
+      const std::string head = name.text.substr(0, name.text.rfind('-'));
+      problem(name.at,
+              fmt::format("`{}`: {} is no whole number of nodes ({} each)", name.text,
+                          sized.accelerators, each),
+              fmt::format("`{}-{}`, and `--gpus {}` where not all are used", head, nodes * each,
+                          sized.accelerators));
+    }
+    Value map = sized.base != nullptr ? map_of("base", scalar_value(sized.base->name, name.at))
+                                      : map_of("node", scalar_value(sized.node->name, name.at));
+    map.entries.push_back(Entry{"nodes", name.at, scalar_value(fmt::format("{}", nodes), name.at)});
+    map.entries.push_back(Entry{"name", name.at, scalar_value(name.text, name.at)});
+    return map;
   }
 
   void unknown(const std::string& text) {
