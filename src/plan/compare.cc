@@ -17,6 +17,14 @@ struct Bundle : Switched {
   std::vector<size_t> members;  // indices into leaves()
 };
 
+// A network comes with the second node: neither can be switched without the other.
+bool network_is_new(const Side& a, const Side& b) {
+  const auto alone = [](const Side& s) {
+    return s.setting.cluster.fabric.kind == FabricKind::kNone;
+  };
+  return alone(a) != alone(b) && accelerators_used(a.setting) != accelerators_used(b.setting);
+}
+
 // The name of the bundle a differing leaf belongs to.
 std::string bundle_of(const std::string& path, const Side& a, const Side& b) {
   const bool other_gpu = a.setting.cluster.accelerator.name != b.setting.cluster.accelerator.name;
@@ -28,6 +36,7 @@ std::string bundle_of(const std::string& path, const Side& a, const Side& b) {
       a.setting.cluster.node.name != b.setting.cluster.node.name) {
     return "cluster.node";
   }
+  if (path.starts_with("cluster.fabric.") && network_is_new(a, b)) return "cluster.nodes";
   if (path.starts_with("cluster.fabric.") &&
       a.setting.cluster.fabric.name != b.setting.cluster.fabric.name) {
     return "cluster.fabric";
@@ -77,7 +86,10 @@ std::string bundle_text(const std::string& path, const Side& s, const Side& othe
   if (path == "cluster.fabric") return fabric_text(c.fabric, other.setting.cluster.fabric);
   if (path == "workload.model") return s.setting.workload.model.name;
   if (path == "stack") return s.setting.stack.name;
-  if (path == "cluster.nodes") return count(accelerators_used(s.setting)) + " GPUs";
+  if (path == "cluster.nodes") {
+    const std::string gpus = count(accelerators_used(s.setting)) + " GPUs";
+    return network_is_new(s, other) ? fmt::format("{}, {}", gpus, c.fabric.name) : gpus;
+  }
   ASSERT(path == "plan");
   return s.searched ? "the best for each" : "";
 }
@@ -142,7 +154,8 @@ std::optional<Metric> evaluate(const Side& from, const Side& to, const std::vect
     const std::string& path = bundles[i].path;
     if (path == "cluster.accelerator") mix.setting.kernels = to.setting.kernels;
     if (path == "cluster.accelerator") mix.setting.scaleup_params = to.setting.scaleup_params;
-    if (path == "cluster.fabric") mix.setting.fabric_params = to.setting.fabric_params;
+    if (path == "cluster.fabric" || (path == "cluster.nodes" && network_is_new(from, to)))
+      mix.setting.fabric_params = to.setting.fabric_params;
   }
   Predictor predictor(mix.setting);
   if (predictor.impossible(mix.plan)) return std::nullopt;

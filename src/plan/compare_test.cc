@@ -91,6 +91,16 @@ TEST(Compare, AnotherAcceleratorIsOneChange) {
   EXPECT_GT(c.speedup.value, 1);
 }
 
+TEST(Compare, ANetworkComesWithTheSecondNode) {
+  const Side a = side({"llama-2-7b", "b200-8"}, kPlain);
+  const Side b = side({"llama-2-7b", "b200-16"}, kPlain);
+  const Comparison c = compare({a, b});
+  ASSERT_EQ(c.difference.changes.size(), 1u);
+  EXPECT_EQ(c.difference.changes[0].path, "cluster.nodes");
+  EXPECT_EQ(c.difference.changes[0].before, "8 GPUs, single-node");
+  EXPECT_NEAR(c.difference.interaction_step_s, 0, 1e-9);
+}
+
 TEST(Compare, SeveralSidesComeBestLast) {
   const Comparison c =
       compare({side({"llama-2-7b", "b200-16"}, kPlain), side({"llama-2-7b", "h100-16"}, kPlain),
