@@ -409,7 +409,8 @@ LayerCost head_cost(const Rank& r) {
   const double eager =
       !m.causal && st.logits_bytes_masked > 0 ? st.logits_bytes_masked : st.logits_bytes;
   const double each = r.p.compiled ? std::min(eager, st.logits_bytes_compiled) : eager;
-  const double held = st.logits_whole ? asked * static_cast<double>(m.vocab) : logits;
+  const double chunks = static_cast<double>(st.loss_chunks);
+  const double held = (st.logits_whole ? asked * static_cast<double>(m.vocab) : logits) / chunks;
   c.working = Bytes(held * each + r.tokens * h * r.word);
   c.kept = Bytes(held * std::min(each, r.word));
   c.parameters = e * v + embedding_projection(m);

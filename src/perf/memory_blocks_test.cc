@@ -54,6 +54,26 @@ TEST(Memory, AFusedProjectionStaysBesideWhatIsRotated) {
   EXPECT_NEAR((held(s, p).activations - before).v, 32 * 4096 * q_and_k * 2, 1e6);
 }
 
+// Qwen3 14B on 8 GPUs under torchtitan of May 2026, eager, whole layers again (titan-q14b-b200 of
+// data/blind_runs.csv; reserved, GiB): head and loss run in eight parts.
+TEST(Memory, LossInPartsHoldsAPartOfTheLogits) {
+  struct Row {
+    int64_t tp, micro_batch, zero;  // zero 2: weights stay gathered
+    double gib;
+  };
+  for (const Row& r : {Row{1, 4, 3, 50.1}, Row{1, 8, 2, 84.5}, Row{2, 4, 3, 39.5}}) {
+    Setting s = on_h200("qwen3-14b", "torchtitan", 8, 8 / r.tp * r.micro_batch);
+    Plan p = s.stack.defaults;
+    p.tp = r.tp, p.zero = r.zero;
+    p.micro_batch = r.micro_batch;
+    p.recompute = Recompute::kFull;
+    p.early_stop = false;
+    EXPECT_NEAR(held(s, p).reserved / kGiB / r.gib, 1, 0.06) << r.tp << " " << r.micro_batch;
+    s.stack.loss_chunks = 1;
+    EXPECT_GT(held(s, p).reserved / kGiB / r.gib, 1.3);
+  }
+}
+
 // Experts that are spread over ranks and left out of FSDP are held whole, with all their states.
 TEST(Memory, ExpertsOutsideOfWhatIsSharded) {
   Setting s = on_h200("qwen3-30b-a3b", "pytorch-fsdp2", 64, 64);

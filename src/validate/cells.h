@@ -102,6 +102,7 @@ struct Remarks {
   std::optional<int64_t> experts_whole;     // replicated on every rank that holds them
   bool fused_norms = false;                 // a norm saves its input and its result only
   bool fused_loss = false;                  // logits are never held whole (Liger, chunked loss)
+  bool whole_loss = false;                  // they are, whatever the stack does by default
   bool loss_kernel = false;                 // nor read more than by one kernel and the matmuls
   bool fused_gelu = false;                  // GELU by tanh is one kernel
   std::optional<bool> permute_fused;        // routed tokens are put in order by fused kernels

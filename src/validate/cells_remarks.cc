@@ -213,6 +213,8 @@ void read_state_bytes(const std::string& words, Remarks& out) {
   out.fused_loss = out.loss_kernel ||
                    (!kept && affirms(words, {"chunked cross entropy", "chunked nll", "chunked loss",
                                              "loss in chunks", "tiled logits", "tiled loss"}));
+  out.whole_loss = !out.fused_loss &&
+                   (kept || affirms(words, {"plain cross entropy", "crossentropyloss"}));
 }
 
 void read_offloads(const std::string& words, Remarks& out) {

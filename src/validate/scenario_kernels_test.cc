@@ -246,6 +246,25 @@ TEST(Scenario, Fsdp2ExplainedAsZeroIsFsdp) {
   EXPECT_EQ(mapped(r).setting.stack.name, "deepspeed-zero");
 }
 
+// Head and loss in parts since May 2026, unless a run says otherwise.
+TEST(Scenario, TorchtitansLossInParts) {
+  TrainingRun r = base();
+  r.framework = "torchtitan (PyTorch 2.13)";
+  r.tp = r.pp = std::nullopt;
+  r.zero = "FSDP2";
+  const auto chunks = [&](const char* date, const char* notes) {
+    r.date = date, r.notes = notes;
+    return mapped(r).setting.stack.loss_chunks;
+  };
+  EXPECT_EQ(chunks("2026-04", ""), 1);
+  EXPECT_EQ(chunks("", ""), 1);
+  EXPECT_EQ(chunks("2026-05", ""), 8);
+  EXPECT_EQ(chunks("2026-08", "AdamW, chunked loss, c4"), 8);
+  EXPECT_EQ(chunks("2026-06", "graph trainer; plain cross-entropy"), 1);
+  r.framework = "prime-rl (FSDP2)";
+  EXPECT_EQ(chunks("2026-08", ""), 1);
+}
+
 TEST(Scenario, RecomputeThatSaysNothingIsAssumed) {
   TrainingRun r = base();
   const auto assumes_recompute = [&](const char* text) {

@@ -67,7 +67,9 @@ void hide_nothing(Setting& setting) {
 void apply_kernels(const Remarks& r, Stack& stack) {
   if (r.permute_fused) permute_by(*r.permute_fused, stack);
   if (r.fused_norms) stack.saved_hidden = std::min(stack.saved_hidden, kFusedNorms);
-  if (r.fused_loss) stack.logits_bytes = std::min(stack.logits_bytes, 0.5);
+  if (r.whole_loss) stack.loss_chunks = 1;
+  if (r.fused_loss && stack.loss_chunks == 1)
+    stack.logits_bytes = std::min(stack.logits_bytes, 0.5);
   if (r.loss_kernel && stack.loss_traffic > kLossKernel) {
     const double compiled = std::min(stack.loss_traffic * stack.loss_compiled, kLossKernel);
     stack.loss_traffic = kLossKernel;

@@ -171,12 +171,9 @@ const Stack* member(const Catalog& catalog, const Run& run, const std::string& w
     const bool by_name = known_sharding(words) == "3d";
     if (!stack) stack = named(catalog, by_name ? "megatron-lm" : "megatron-like");
   } else if (sharding == "fsdp") {
-    const bool second = says_any(words, {"fsdp2", "torchtitan", "torchtune", "fully shard"}) ||
+    const bool second = says_any(words, {"fsdp2", "torchtune", "fully shard"}) ||
                         says(plain_words(run.zero), "fsdp2");
-    const bool titan = says(words, "torchtitan");
-    stack = named(catalog, titan    ? "pytorch-fsdp2"
-                           : second ? "pytorch-fsdp2-plain"
-                                    : "pytorch-fsdp");
+    stack = named(catalog, second ? "pytorch-fsdp2-plain" : "pytorch-fsdp");
   }
   return stack ? stack : first_of(catalog, sharding);
 }
@@ -412,8 +409,11 @@ const Stack* as_run(const Stack* stack, const Run& run, const std::string& words
     if (!single && !(replicated && mixed)) return nullptr;  // a loop for one device, or its copies
     return mixed ? named(catalog, "pytorch-autocast") : stack;
   }
+  // torchtitan did not run its loss in parts before.
+  if (stack->name == "torchtitan" && !dated_from(run.date, "2026-05"))
+    stack = named(catalog, "pytorch-fsdp2");
   // DeepEP takes over most of what torchtitan does to routed tokens.
-  if (stack->name == "pytorch-fsdp2" &&
+  if ((stack->name == "pytorch-fsdp2" || stack->name == "torchtitan") &&
       affirms(clause_words(run.framework + " ; " + run.overlap_notes), {"deepep", "hybridep"})) {
     return named(catalog, "pytorch-fsdp2-deepep");
   }

@@ -155,7 +155,7 @@ TEST(Validate, RunsOfOtherSources) {
   EXPECT_LT(*all.median, 0.153);
   EXPECT_LT(*all.p90, 0.325);
   EXPECT_LT(std::abs(*all.bias), 0.057);
-  EXPECT_LT(*all.memory_median, 0.109);
+  EXPECT_LT(*all.memory_median, 0.104);
   for (const GroupStats& g : report.groups) {
     if (g.kind == "source" && g.name == "llm-foundry") {
       EXPECT_LT(*g.p90, 0.18);

@@ -166,6 +166,7 @@ struct Stack {
   double logits_bytes = 6;           // per logit at the peak
   double logits_bytes_compiled = 6;  // the same with a compiled loss
   double logits_bytes_masked = 0;    // the same of encoders; zero: as `logits_bytes`
+  int64_t loss_chunks = 1;           // parts of the sequence that head and loss run in, one by one
   double residual_bytes = 2;         // per element of a layer's input
   double weight_copies = 0;          // bytes per weight of copies: autocast's, or in 8 bits (see
                                      // saved_quantised)
@@ -218,6 +219,8 @@ void memory_fields(T& s, V& visit) {
   visit("logits_bytes", s.logits_bytes, kNotNegative, "bytes per logit at the peak");
   visit("logits_bytes_compiled", s.logits_bytes_compiled, kNotNegative, "with a compiled loss");
   visit("logits_bytes_masked", s.logits_bytes_masked, kNotNegative, "of encoders; 0: the same");
+  visit("loss_chunks", s.loss_chunks, Limits{1, 100000},
+        "parts that head and loss run in: so many times fewer logits are held at once");
   visit("residual_bytes", s.residual_bytes, Limits{1, 8}, "per element of a layer's input");
   visit("weight_copies", s.weight_copies, kNotNegative,
         "bytes per weight of its copies: autocast's, with saved_quantised those of 8-bit matmuls");
