@@ -2,6 +2,7 @@
 // groups that leave their scale-up domain.
 #include <gtest/gtest.h>
 
+#include "perf/layout.h"
 #include "perf/memory.h"
 #include "perf/predict.h"
 #include "perf/range.h"
@@ -27,6 +28,36 @@ Plan split(const Setting& s, int64_t tp, int64_t pp) {
   Plan p = s.stack.defaults;
   p.tp = tp, p.pp = pp, p.micro_batch = 1;
   return p;
+}
+
+// Six ranks on nodes of eight: every second group begins in one node and ends in the next.
+TEST(Edges, GroupsThatDoNotDivideANodeAreTorn) {
+  const auto together = [](const char* cluster, int64_t accelerators, int64_t tp) {
+    const Setting s = edge_setting("gpt-2", cluster, accelerators);
+    return make_layout(s, split(s, tp, 1)).tensor.per_domain;
+  };
+  EXPECT_EQ(together("h100-1024", 24, 4), 4);
+  EXPECT_EQ(together("h100-1024", 24, 6), 2);
+  EXPECT_EQ(together("h100-1024", 24, 3), 1);
+  EXPECT_EQ(together("h100-1024", 6, 6), 6);
+  EXPECT_EQ(together("h100-1024", 48, 12), 6);
+  // A rack is not filled: 64 of its 72.
+  EXPECT_EQ(together("gb200-nvl72-2304", 256, 64), 64);
+}
+
+// The embedding is gathered and reduced as the head is, unless the two are one matrix.
+TEST(Edges, ShardedEmbeddingsTravel) {
+  Setting s = edge_setting("llama-3.1-8b", "h100-1024", 64);
+  s.stack = *find_stack(catalog(), "pytorch-fsdp2");
+  s.stack.overlap_grad = s.stack.overlap_param = 0;
+  Plan p = s.stack.defaults;
+  p.micro_batch = 1;
+  s.workload.model.tied_embeddings = true;
+  const Prediction one = Predictor(s).predict(p);
+  s.workload.model.tied_embeddings = false;
+  const Prediction two = Predictor(s).predict(p);
+  EXPECT_GT(two.ledger[Account::kCommParam], one.ledger[Account::kCommParam] * 1.04);
+  EXPECT_GT(two.ledger[Account::kCommGrad], one.ledger[Account::kCommGrad] * 1.04);
 }
 
 // Colder than what the constants were fitted at: less is lost to the cap, and nothing is negative.

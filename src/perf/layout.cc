@@ -1,16 +1,24 @@
 #include "perf/layout.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace assay {
 namespace {
 
 // A group of `ranks` members that sit `stride` ranks apart. `node` accelerators share NICs,
-// `domain` accelerators share scale-up links.
+// `domain` accelerators share scale-up links. Groups lie side by side: where they are shorter than
+// a node that is a domain of its own and do not divide it (six ranks on nodes of eight), some begin
+// in one and end in the next, and those set the pace. Theirs starts at a multiple of the two
+// lengths' common divisor. Of a rack that is one domain, a job takes as many nodes as its groups
+// fill.
 Group strided(int64_t ranks, int64_t stride, int64_t domain, int64_t node) {
   Group g;
   g.ranks = std::max<int64_t>(1, ranks);
-  g.per_domain = std::clamp<int64_t>(domain / std::max<int64_t>(1, stride), 1, g.ranks);
+  const int64_t length = g.ranks * std::max<int64_t>(1, stride);
+  const bool torn = domain <= node && length < domain && domain % length != 0;
+  const int64_t together = torn ? std::gcd(length, domain) : domain;
+  g.per_domain = std::clamp<int64_t>(together / std::max<int64_t>(1, stride), 1, g.ranks);
   while (g.ranks % g.per_domain != 0) --g.per_domain;
   // Every rank of a node belongs to one such group; those of a node use its NICs at once.
   const int64_t members_per_node =

@@ -303,15 +303,8 @@ StageContent stage_content(const Model& m, const Stages& s, int64_t stage) {
   const int64_t count = stage_layers(s, stage);
   c.first = stage == 0;
   c.last = stage == s.pp - 1;
-  int64_t moe = 0;
-  if (m.experts > 0) {
-    // Expert layers among the first n: every moe_every-th one after the leading dense layers.
-    const auto before = [&](int64_t n) {
-      return n <= m.dense_layers ? 0 : (n - m.dense_layers + m.moe_every - 1) / m.moe_every;
-    };
-    const int64_t begin = stage_begin(s, stage);
-    moe = before(begin + count) - before(begin);
-  }
+  const int64_t begin = stage_begin(s, stage);
+  const int64_t moe = moe_layers_among(m, begin + count) - moe_layers_among(m, begin);
   c.moe_layers = static_cast<double>(moe);
   c.dense_layers = static_cast<double>(count - moe);
   return c;

@@ -528,7 +528,7 @@ TEST(Memory, GradientsAreZeroAtTheLossUnlessTheyStay) {
 
 // Layer by layer, what the closed form counts.
 bool is_moe_layer(const Model& m, int64_t i) {
-  return m.experts > 0 && i >= m.dense_layers && (i - m.dense_layers) % m.moe_every == 0;
+  return m.experts > 0 && i >= m.dense_layers && (i - m.dense_layers + 1) % m.moe_every == 0;
 }
 
 TEST(Memory, ExpertLayersOfAStageAreCountedInClosedForm) {

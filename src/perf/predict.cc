@@ -102,6 +102,11 @@ struct Predictor::State {
 
 Predictor::Predictor(const Setting& s) : state_(std::make_unique<State>()) {
   state_->setting = s;
+  Stack& stack = state_->setting.stack;
+  if (stack.launch_blocking) {  // the time for a launch adds to its kernel's
+    state_->setting.kernels.kernel_floor += stack.launch;
+    stack.launch_blocking = false;
+  }
   if (state_->setting.accelerators == 0) state_->setting.accelerators = s.cluster.accelerators();
   state_->links = links_of(s);
   state_->tokens =

@@ -180,6 +180,9 @@ Traffic sharded_traffic(const Setting& s, const Plan& p, const Layout& l, const 
   add(c.dense, content.dense_layers, layer_bytes, block);
   add(c.moe, content.moe_layers, layer_bytes, block);
   if (content.last) add(c.head, 1, st.weight_comm_bytes, 1);
+  // The embedding's weights are the head's where the two are tied and sit together.
+  const bool shared = s.workload.model.tied_embeddings && content.last;
+  if (content.first && !shared) add(c.embedding, 1, st.weight_comm_bytes, 1);
   const double m = static_cast<double>(l.microbatches);
   const double g_share = p.overlap_param ? st.overlap_param : 0;
   const double r_share = p.overlap_grad ? st.overlap_grad : 0;

@@ -142,6 +142,13 @@ double time_for(const Setting& tokens_of, const Setting& s, const Prediction& p)
   return p.step.v * tokens_per_step(tokens_of.workload) / tokens_per_step(s.workload);
 }
 
+// What follows from a leaf is switched with it.
+void copy_derived(const std::string& leaf, const Setting& from, Setting& to) {
+  if (leaf == "cluster.accelerator.architecture") to.kernels = from.kernels;
+  if (leaf == "cluster.accelerator.scaleup_link") to.scaleup_params = from.scaleup_params;
+  if (leaf == "cluster.fabric.kind") to.fabric_params = from.fabric_params;
+}
+
 // `from` with the bundles of `to` switched on for which `take` says so.
 template <class Take>
 std::optional<Metric> evaluate(const Side& from, const Side& to, const std::vector<Bundle>& bundles,
@@ -150,12 +157,10 @@ std::optional<Metric> evaluate(const Side& from, const Side& to, const std::vect
   const Mix other(to);
   for (size_t i = 0; i < bundles.size(); ++i) {
     if (!take(i)) continue;
-    for (size_t m : bundles[i].members) mix.all[m].copy_from(other.all[m]);
-    const std::string& path = bundles[i].path;
-    if (path == "cluster.accelerator") mix.setting.kernels = to.setting.kernels;
-    if (path == "cluster.accelerator") mix.setting.scaleup_params = to.setting.scaleup_params;
-    if (path == "cluster.fabric" || (path == "cluster.nodes" && network_is_new(from, to)))
-      mix.setting.fabric_params = to.setting.fabric_params;
+    for (size_t m : bundles[i].members) {
+      mix.all[m].copy_from(other.all[m]);
+      copy_derived(mix.all[m].path, to.setting, mix.setting);
+    }
   }
   Predictor predictor(mix.setting);
   if (predictor.impossible(mix.plan)) return std::nullopt;

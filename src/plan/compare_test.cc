@@ -101,6 +101,19 @@ TEST(Compare, ANetworkComesWithTheSecondNode) {
   EXPECT_NEAR(c.difference.interaction_step_s, 0, 1e-9);
 }
 
+// The protocols of a network and the kernels of an architecture follow from one word each.
+TEST(Compare, WhatFollowsFromASettingIsSwitchedWithIt) {
+  const Side a = side({"llama-2-7b", "h100-16"}, kPlain);
+  for (const char* other : {"cluster.fabric.kind=tcp", "cluster.accelerator.architecture=ampere"}) {
+    const Side b = side({"llama-2-7b", "h100-16"}, with({other}));
+    const Comparison c = compare({a, b});
+    ASSERT_EQ(c.difference.changes.size(), 1u) << other;
+    ASSERT_TRUE(c.difference.changes[0].step_s) << other;
+    EXPECT_NEAR(*c.difference.changes[0].step_s, (b.prediction.step - a.prediction.step).v, 1e-9);
+    EXPECT_NEAR(c.difference.interaction_step_s, 0, 1e-9);
+  }
+}
+
 TEST(Compare, SeveralSidesComeBestLast) {
   const Comparison c =
       compare({side({"llama-2-7b", "b200-16"}, kPlain), side({"llama-2-7b", "h100-16"}, kPlain),

@@ -405,7 +405,7 @@ void try_stack_fix(FixList& fixes, const std::set<std::string>& stated, const St
                    const Catalog& known) {
   if (!has_pipelines(stack) || !stated.empty()) return;
   for (const Stack& other : known.stacks) {
-    if (other.sharding != "fsdp" || other.library != stack.library) continue;
+    if (other.sharding != Sharding::kFsdp || other.library != stack.library) continue;
     Attempt attempt = fixes.start("weights sharded by another stack", "--set stack=" + other.name);
     attempt.setting.stack = other;
     attempt.plan = open_plan(attempt.setting, attempt.plan);

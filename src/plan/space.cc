@@ -18,9 +18,11 @@ void keep_at_most(std::vector<int64_t>& values, int64_t most) {
 
 }  // namespace
 
-bool has_pipelines(const Stack& s) { return s.sharding == "3d" || s.sharding.empty(); }
-bool has_tensor_parallel(const Stack& s) { return s.sharding != "zero"; }
-bool shards_weights(const Stack& s) { return s.sharding == "fsdp" || s.sharding == "jax"; }
+bool has_pipelines(const Stack& s) { return s.sharding == Sharding::k3d; }
+bool has_tensor_parallel(const Stack& s) { return s.sharding != Sharding::kZero; }
+bool shards_weights(const Stack& s) {
+  return s.sharding == Sharding::kFsdp || s.sharding == Sharding::kJax;
+}
 
 std::vector<int64_t> divisors(int64_t n) {
   std::vector<int64_t> low, high;
@@ -137,7 +139,7 @@ std::vector<Plan> Space::sharding_plans(const Plan& plan, int64_t dp) const {
   if (has_pipelines(setting_.stack)) stages = {0, 1};
   // FSDP may keep gathered weights until the backward pass; JAX's stacks shard them or do not.
   if (shards_weights(setting_.stack)) stages = {3};
-  if (setting_.stack.sharding == "fsdp") stages = {2, 3};
+  if (setting_.stack.sharding == Sharding::kFsdp) stages = {2, 3};
   std::vector<Plan> plans;
   for (int64_t zero : axis("zero", base_.zero, stages)) {
     std::vector<int64_t> groups{0};

@@ -51,7 +51,9 @@ std::string summary(const Model& m) {
   }
   return text;
 }
-std::string summary(const Stack& s) { return s.sharding + " sharding"; }
+std::string summary(const Stack& s) {
+  return fmt::format("{} sharding", enum_names(s.sharding)[static_cast<size_t>(s.sharding)]);
+}
 std::string summary(const Kernels& k) {
   return fmt::format("kernels: memory streams at {} of its data sheet",
                      percent(k.memory_efficiency));

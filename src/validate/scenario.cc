@@ -69,7 +69,7 @@ void apply_precision(const Run& run, Scenario& s) {
         "precision {}", enum_names(Precision{})[static_cast<size_t>(s.plan.precision)]));
   }
   const Accelerator& device = s.setting.cluster.accelerator;
-  if (s.plan.precision == Precision::kFp32 && s.setting.stack.sharding == "3d" &&
+  if (s.plan.precision == Precision::kFp32 && s.setting.stack.sharding == Sharding::k3d &&
       squeezed(device.vendor) == "nvidia" && device.tf32.v > 0) {
     s.plan.precision = Precision::kTf32;
     s.assumed.push_back("tf32 for fp32, as NVIDIA's containers set it");
@@ -96,7 +96,7 @@ void apply_sharding(const Run& run, bool resembles, Scenario& s) {
     // Megatron-FSDP fetches and reduces under the computation, and its guide reduces in 16 bits
     // (NVIDIA/Megatron-LM, docs/discussions/megatron-fsdp-user-guide). Gaudi's is taken as alike.
     const std::string& library = s.setting.stack.library;
-    const bool megatron = s.setting.stack.sharding == "3d" && library != "neuron";
+    const bool megatron = s.setting.stack.sharding == Sharding::k3d && library != "neuron";
     if (s.plan.zero == 3 && megatron) {
       s.plan.overlap_grad = s.plan.overlap_param = true;
       s.setting.stack.gradient_comm_bytes = std::min(2.0, s.setting.stack.gradient_comm_bytes);
@@ -105,11 +105,11 @@ void apply_sharding(const Run& run, bool resembles, Scenario& s) {
     // Of a framework that only resembles its stack, nothing says that it shards.
     if (resembles && s.plan.zero == 1) s.plan.zero = 0;
     // DeepSpeed refuses a pipeline together with sharded gradients or weights.
-    if (s.plan.pp > 1 && s.setting.stack.sharding == "zero")
+    if (s.plan.pp > 1 && s.setting.stack.sharding == Sharding::kZero)
       s.plan.zero = std::min<int64_t>(s.plan.zero, 1);
     s.assumed.push_back(fmt::format("ZeRO-{}", s.plan.zero));
   }
-  if (s.plan.zero == 3 && s.setting.stack.sharding == "fsdp" &&
+  if (s.plan.zero == 3 && s.setting.stack.sharding == Sharding::kFsdp &&
       (keeps_gathered(run.overlap_notes) || keeps_gathered(run.notes))) {
     s.plan.zero = 2;
   }
@@ -170,7 +170,7 @@ tl::expected<void, Refusal> apply_degrees(const Run& run, Scenario& s) {
   p.ep = std::max<int64_t>(1, run.ep.value_or(1));
   p.vpp = run.vpp.value_or(1);
   const bool unstated = !run.tp && !run.pp;
-  const bool three_d = s.setting.stack.sharding == "3d";
+  const bool three_d = s.setting.stack.sharding == Sharding::k3d;
   if (unstated && run.dp && n % (*run.dp * p.cp) == 0 && *run.dp * p.cp < n) {
     split_model_parallel(n / (*run.dp * p.cp), s, p);
     s.assumed.push_back(fmt::format("tp {} pp {} from dp {}", p.tp, p.pp, *run.dp));
@@ -257,7 +257,8 @@ tl::expected<void, Refusal> apply_batch(const Run& run, const Remarks& remarks, 
   }
   const int64_t per_rank = w.global_batch / p.dp;
   if (!micro) {
-    const bool whole = s.setting.stack.sharding != "3d";  // these run a rank's batch in one piece
+    const bool whole =
+        s.setting.stack.sharding != Sharding::k3d;  // these run a rank's batch in one piece
     micro = run.grad_accum ? per_rank / accumulate : whole && p.pp == 1 ? per_rank : 1;
     const auto each = static_cast<int64_t>(s.setting.stack.stage_microbatches);
     if (!run.grad_accum && p.pp > 1 && each > 0) micro = per_rank / (each * p.pp * p.vpp);
@@ -266,8 +267,8 @@ tl::expected<void, Refusal> apply_batch(const Run& run, const Remarks& remarks, 
   }
   // JAX frameworks count a batch per device and run a rank's share, of all the devices that hold
   // one sequence group, in one piece.
-  const bool per_device = s.setting.stack.sharding == "jax" && p.pp == 1 && !run.grad_accum &&
-                          p.tp * p.cp > 1 && *micro * p.tp * p.cp == per_rank;
+  const bool per_device = s.setting.stack.sharding == Sharding::kJax && p.pp == 1 &&
+                          !run.grad_accum && p.tp * p.cp > 1 && *micro * p.tp * p.cp == per_rank;
   if (per_device) {
     s.assumed.push_back(fmt::format("batch {} of a device, so {} of a rank", *micro, per_rank));
     micro = per_rank;
@@ -292,7 +293,7 @@ constexpr double kFar = 1.25;
 void fit_recompute(const Run& run, Scenario& s) {
   if (s.recompute_stated || s.plan.recompute == Recompute::kFull || !run.measured_s()) return;
   if (run.ran_out_of_memory() || s.setting.workload.model.experts > 0) return;
-  if (s.setting.stack.sharding == "3d" || !run.micro_batch) return;
+  if (s.setting.stack.sharding == Sharding::k3d || !run.micro_batch) return;
   Predictor predictor(s.setting);
   Plan plan = s.plan;
   if (predictor.impossible(plan)) return;
@@ -312,7 +313,7 @@ void fit_recompute(const Run& run, Scenario& s) {
 // were sharded.
 void fit_sharding(const Run& run, Scenario& s) {
   if (read_sharding(run.zero).zero || read_sharding(run.framework, true).zero) return;
-  if (s.plan.zero > 0 || s.plan.dp == 1 || s.setting.stack.sharding != "fsdp") return;
+  if (s.plan.zero > 0 || s.plan.dp == 1 || s.setting.stack.sharding != Sharding::kFsdp) return;
   if (!run.measured_s() || run.ran_out_of_memory() || !run.micro_batch) return;
   if (s.setting.workload.model.experts > 0) return;
   Predictor predictor(s.setting);
@@ -409,7 +410,8 @@ void run_code(const Stack& code, Stack& engine) {
 void cast_by_engine(const Run& run, const Catalog& catalog, Stack& stack) {
   const std::string words = clause_words(run.framework + " ; " + run.precision);
   const Stack* engine = find_stack(catalog, "megatron-core");
-  if (!engine || stack.sharding != "fsdp" || !affirms(words, {"transformer engine", "te"})) return;
+  if (!engine || stack.sharding != Sharding::kFsdp || !affirms(words, {"transformer engine", "te"}))
+    return;
   stack.quantize_traffic = engine->quantize_traffic;
   stack.quantize_blocks = engine->quantize_blocks;
 }
@@ -475,7 +477,7 @@ tl::expected<Scenario, Refusal> to_scenario(const Run& run, const Catalog& catal
   cast_by_engine(run, catalog, s.setting.stack);
   // A submission to MLPerf brings its vendor's kernels, whatever its framework is called.
   if (says(plain_words(run.date), "mlperf")) s.setting.stack.casts_tuned = true;
-  const bool eager3d = stack.stack->sharding == "3d" && stack.stack->kernels_forward > 0;
+  const bool eager3d = stack.stack->sharding == Sharding::k3d && stack.stack->kernels_forward > 0;
   const std::string precision = clause_words(run.precision);
   // Transformer Engine's `fp8_autocast` casts inside its own kernels.
   if (eager3d && affirms(precision, {"autocast"}) && precision.find("fp8") == std::string::npos) {
@@ -490,7 +492,7 @@ tl::expected<Scenario, Refusal> to_scenario(const Run& run, const Catalog& catal
   if (const auto done = apply_batch(run, remarks, s); !done) return tl::unexpected(done.error());
   apply_precision(run, s);
   apply_recompute(run, s);
-  apply_sharding(run, !stack.assumed.empty() && stack.stack->sharding == "3d", s);
+  apply_sharding(run, !stack.assumed.empty() && stack.stack->sharding == Sharding::k3d, s);
   apply_attention(run, s);
   apply_documents(run, s);
   apply_remarks(remarks, s);

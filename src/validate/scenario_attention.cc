@@ -36,7 +36,7 @@ bool operator_prefers_vendor(const Run& run, int year, const Setting& s) {
 // and context parallel knew nothing else: NeMo 24.03 from 4,096 to a million tokens agrees (9
 // runs).
 bool engine_prefers_flash(const Run& run, const Setting& s) {
-  if (s.kernels.operator_since == 0 || s.stack.sharding != "3d") return false;
+  if (s.kernels.operator_since == 0 || s.stack.sharding != Sharding::k3d) return false;
   return dated_from(run.date, "2024-01") && !dated_from(run.date, "2024-07");
 }
 

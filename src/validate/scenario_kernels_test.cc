@@ -390,7 +390,7 @@ TEST(Scenario, CoresOfAChipAndLimitsWithoutWatts) {
   r.notes = "";
   r.zero = "Fully-sharded ZeRO 3";
   r.tp = 1;
-  EXPECT_EQ(mapped(r).setting.stack.sharding, "fsdp");
+  EXPECT_EQ(mapped(r).setting.stack.sharding, Sharding::kFsdp);
 }
 
 // A bridge joins two cards that otherwise talk over PCIe.

@@ -14,7 +14,7 @@ void set_if(T& to, const std::optional<U>& stated) {
 // A buffer of gradients that is reduced as it is has the precision of the reduction; from 16 bits
 // the optimizer casts its shard to 32.
 void reduce_gradients_in(double bytes, Stack& stack) {
-  if (stack.sharding == "3d" && stack.gradient_bytes == stack.gradient_comm_bytes) {
+  if (stack.sharding == Sharding::k3d && stack.gradient_bytes == stack.gradient_comm_bytes) {
     stack.gradient_bytes = bytes;
     stack.optimizer_bytes = bytes < 4 ? 16 : 12;
   }
@@ -52,11 +52,9 @@ void permute_by(bool fused, Stack& stack) {
   set(stack.permute_backward, 1, plain.permute_backward);
 }
 
-// The host waits for every kernel it started, those of collectives too: nothing is hidden, and its
-// time for a launch adds to the kernel's.
-void hide_nothing(Setting& setting) {
-  Stack& stack = setting.stack;
-  setting.kernels.kernel_floor += stack.launch;
+// The host waits for every kernel it started, those of collectives too: nothing is hidden.
+void hide_nothing(Stack& stack) {
+  stack.launch_blocking = true;
   for (double* share :
        {&stack.overlap_grad, &stack.overlap_param, &stack.overlap_tp, &stack.overlap_tp_backward,
         &stack.overlap_context, &stack.overlap_pipeline, &stack.overlap_expert}) {
@@ -131,11 +129,13 @@ void apply_remarks(const Remarks& r, Scenario& s) {
   set_if(stack.experts_whole, r.experts_whole);
   if (!r.expert_dedup.value_or(!plain_dispatch(s))) stack.expert_dedup = false;
   apply_kernels(r, stack);
-  if (r.launch_blocking) hide_nothing(s.setting);
+  if (r.launch_blocking) hide_nothing(stack);
   if (r.fused_gelu) s.setting.workload.model.tanh_gelu = false;
   if (r.power_cap_w) s.setting.cluster.accelerator.tdp = Watts(*r.power_cap_w);
   if (!r.multi_token_prediction.value_or(stack.predicts_ahead)) {
-    s.setting.workload.model.mtp_layers = 0;
+    int64_t& heads = s.setting.workload.model.mtp_layers;
+    if (heads > 0 && !r.multi_token_prediction) s.assumed.emplace_back("no multi-token prediction");
+    heads = 0;
   }
   set_if(s.setting.workload.model.parallel_block, r.parallel_block);
   set_if(s.setting.workload.lora_rank, r.lora_rank);

@@ -44,7 +44,7 @@ bool known_by_a_word(const std::string& framework, const Stack& stack) {
                        "home grown", "bespoke", "self written", "internal"})) {
     return true;
   }
-  return stack.sharding == "jax" && says(words, "jax") &&
+  return stack.sharding == Sharding::kJax && says(words, "jax") &&
          !says_any(words, {"maxtext", "pax", "paxml", "praxis", "t5x", "levanter", "saxml",
                            "toolbox", "rosetta", "easydel", "easylm", "alpa", "axlearn", "midgpt",
                            "lingvo", "pathways"});

@@ -14,78 +14,78 @@ namespace {
 // Frameworks that no stack lists, by how they shard when their users say nothing more.
 struct KnownName {
   std::string_view words;
-  std::string_view sharding;
+  Sharding sharding;
 };
 constexpr std::array kKnownNames = {
-    KnownName{"jax", "jax"},
-    KnownName{"pax", "jax"},
-    KnownName{"paxml", "jax"},
-    KnownName{"flax", "jax"},
-    KnownName{"t5x", "jax"},
-    KnownName{"levanter", "jax"},
-    KnownName{"xla", "jax"},
-    KnownName{"easydel", "jax"},
-    KnownName{"easylm", "jax"},
-    KnownName{"alpa", "jax"},
-    KnownName{"mesh tensorflow", "jax"},
-    KnownName{"midgpt", "jax"},
-    KnownName{"axlearn", "jax"},
-    KnownName{"gspmd", "jax"},
-    KnownName{"trax", "jax"},
-    KnownName{"bignlp", "3d"},
-    KnownName{"axonn", "3d"},
-    KnownName{"vescale", "3d"},
-    KnownName{"nnscaler", "3d"},
-    KnownName{"galvatron", "3d"},
-    KnownName{"patrickstar", "zero"},
-    KnownName{"tencentpretrain", "zero"},
-    KnownName{"zero bubble", "3d"},
-    KnownName{"megatron", "3d"},
-    KnownName{"mcore", "3d"},
-    KnownName{"nemo", "3d"},
-    KnownName{"gpt neox", "3d"},
-    KnownName{"neox", "3d"},
-    KnownName{"nanotron", "3d"},
-    KnownName{"picotron", "3d"},
-    KnownName{"primus", "3d"},
-    KnownName{"colossalai", "3d"},
-    KnownName{"colossal ai", "3d"},
-    KnownName{"internevo", "3d"},
-    KnownName{"internlm", "3d"},
-    KnownName{"mindspeed", "3d"},
-    KnownName{"mindspore", "3d"},
-    KnownName{"mindformers", "3d"},
-    KnownName{"ascendspeed", "3d"},
-    KnownName{"merak", "3d"},
-    KnownName{"varuna", "3d"},
-    KnownName{"pipedream", "3d"},
-    KnownName{"gpipe", "3d"},
-    KnownName{"lingvo", "jax"},
-    KnownName{"oneflow", "3d"},
-    KnownName{"paddle", "3d"},
-    KnownName{"paddlenlp", "3d"},
-    KnownName{"deepspeed", "zero"},
-    KnownName{"optimum habana", "zero"},
-    KnownName{"bmtrain", "zero"},
-    KnownName{"fairscale", "fsdp"},
-    KnownName{"torchtune", "fsdp"},
-    KnownName{"torchtitan", "fsdp"},
-    KnownName{"axolotl", "fsdp"},
-    KnownName{"llama factory", "fsdp"},
-    KnownName{"llamafactory", "fsdp"},
-    KnownName{"composer", "fsdp"},
-    KnownName{"llm foundry", "fsdp"},
-    KnownName{"litgpt", "fsdp"},
-    KnownName{"lightning", "fsdp"},
-    KnownName{"accelerate", "fsdp"},
-    KnownName{"trl", "fsdp"},
-    KnownName{"transformers", "fsdp"},
-    KnownName{"unsloth", "fsdp"},
-    KnownName{"olmo", "fsdp"},
-    KnownName{"metaseq", "fsdp"},
-    KnownName{"veomni", "fsdp"},
-    KnownName{"fsdp", "fsdp"},
-    KnownName{"fsdp2", "fsdp"},
+    KnownName{"jax", Sharding::kJax},
+    KnownName{"pax", Sharding::kJax},
+    KnownName{"paxml", Sharding::kJax},
+    KnownName{"flax", Sharding::kJax},
+    KnownName{"t5x", Sharding::kJax},
+    KnownName{"levanter", Sharding::kJax},
+    KnownName{"xla", Sharding::kJax},
+    KnownName{"easydel", Sharding::kJax},
+    KnownName{"easylm", Sharding::kJax},
+    KnownName{"alpa", Sharding::kJax},
+    KnownName{"mesh tensorflow", Sharding::kJax},
+    KnownName{"midgpt", Sharding::kJax},
+    KnownName{"axlearn", Sharding::kJax},
+    KnownName{"gspmd", Sharding::kJax},
+    KnownName{"trax", Sharding::kJax},
+    KnownName{"bignlp", Sharding::k3d},
+    KnownName{"axonn", Sharding::k3d},
+    KnownName{"vescale", Sharding::k3d},
+    KnownName{"nnscaler", Sharding::k3d},
+    KnownName{"galvatron", Sharding::k3d},
+    KnownName{"patrickstar", Sharding::kZero},
+    KnownName{"tencentpretrain", Sharding::kZero},
+    KnownName{"zero bubble", Sharding::k3d},
+    KnownName{"megatron", Sharding::k3d},
+    KnownName{"mcore", Sharding::k3d},
+    KnownName{"nemo", Sharding::k3d},
+    KnownName{"gpt neox", Sharding::k3d},
+    KnownName{"neox", Sharding::k3d},
+    KnownName{"nanotron", Sharding::k3d},
+    KnownName{"picotron", Sharding::k3d},
+    KnownName{"primus", Sharding::k3d},
+    KnownName{"colossalai", Sharding::k3d},
+    KnownName{"colossal ai", Sharding::k3d},
+    KnownName{"internevo", Sharding::k3d},
+    KnownName{"internlm", Sharding::k3d},
+    KnownName{"mindspeed", Sharding::k3d},
+    KnownName{"mindspore", Sharding::k3d},
+    KnownName{"mindformers", Sharding::k3d},
+    KnownName{"ascendspeed", Sharding::k3d},
+    KnownName{"merak", Sharding::k3d},
+    KnownName{"varuna", Sharding::k3d},
+    KnownName{"pipedream", Sharding::k3d},
+    KnownName{"gpipe", Sharding::k3d},
+    KnownName{"lingvo", Sharding::kJax},
+    KnownName{"oneflow", Sharding::k3d},
+    KnownName{"paddle", Sharding::k3d},
+    KnownName{"paddlenlp", Sharding::k3d},
+    KnownName{"deepspeed", Sharding::kZero},
+    KnownName{"optimum habana", Sharding::kZero},
+    KnownName{"bmtrain", Sharding::kZero},
+    KnownName{"fairscale", Sharding::kFsdp},
+    KnownName{"torchtune", Sharding::kFsdp},
+    KnownName{"torchtitan", Sharding::kFsdp},
+    KnownName{"axolotl", Sharding::kFsdp},
+    KnownName{"llama factory", Sharding::kFsdp},
+    KnownName{"llamafactory", Sharding::kFsdp},
+    KnownName{"composer", Sharding::kFsdp},
+    KnownName{"llm foundry", Sharding::kFsdp},
+    KnownName{"litgpt", Sharding::kFsdp},
+    KnownName{"lightning", Sharding::kFsdp},
+    KnownName{"accelerate", Sharding::kFsdp},
+    KnownName{"trl", Sharding::kFsdp},
+    KnownName{"transformers", Sharding::kFsdp},
+    KnownName{"unsloth", Sharding::kFsdp},
+    KnownName{"olmo", Sharding::kFsdp},
+    KnownName{"metaseq", Sharding::kFsdp},
+    KnownName{"veomni", Sharding::kFsdp},
+    KnownName{"fsdp", Sharding::kFsdp},
+    KnownName{"fsdp2", Sharding::kFsdp},
 };
 
 const Stack* named(const Catalog& catalog, std::string_view name) {
@@ -117,60 +117,62 @@ const Stack* as_of(const Catalog& catalog, const Stack* stack, int year) {
   return best;
 }
 
-const Stack* first_of(const Catalog& catalog, std::string_view sharding) {
+const Stack* first_of(const Catalog& catalog, Sharding sharding) {
   for (const Stack& s : catalog.stacks) {
     if (s.sharding == sharding) return &s;
   }
   return nullptr;
 }
 
-std::string_view known_sharding(const std::string& words) {
+std::optional<Sharding> known_sharding(const std::string& words) {
   for (const KnownName& k : kKnownNames) {
     if (says(words, k.words)) return k.sharding;
   }
-  return {};
+  return std::nullopt;
 }
 
 struct Family {
-  std::string_view sharding;
+  Sharding sharding;
   std::string why;
 };
 
 // How a run of an unknown framework shards: by its name, its hardware, or its columns.
 Family family_of(const Run& run, const std::string& words, const ShardingCell& sharding) {
   const bool three_d = run.tp.value_or(1) > 1 || run.pp.value_or(1) > 1 || run.vpp.value_or(1) > 1;
-  const std::string_view by_name = known_sharding(words);
-  if (by_name == "jax") return {"jax", "its name"};
-  if (sharding.zero == 3 && run.pp.value_or(1) == 1 && by_name != "3d") {
+  const std::optional<Sharding> by_name = known_sharding(words);
+  if (by_name == Sharding::kJax) return {Sharding::kJax, "its name"};
+  if (sharding.zero == 3 && run.pp.value_or(1) == 1 && by_name != Sharding::k3d) {
     // `FSDP2 (ZeRO-3)` says which of the two it is and explains it.
     const std::string cell = plain_words(run.zero);
-    const bool zero = by_name == "zero" || says(cell, "zero");
-    return {zero && !says_any(cell, {"fsdp", "fsdp2"}) ? "zero" : "fsdp", "its sharding"};
+    const bool zero = by_name == Sharding::kZero || says(cell, "zero");
+    const bool engine = zero && !says_any(cell, {"fsdp", "fsdp2"});
+    return {engine ? Sharding::kZero : Sharding::kFsdp, "its sharding"};
   }
-  if (sharding.zero == 2 && !three_d) return {"zero", "its sharding"};
-  if (sharding.distributed_optimizer) return {"3d", "its distributed optimizer"};
-  if (run.pp.value_or(1) > 1 || (three_d && by_name.empty())) return {"3d", "its parallel degrees"};
-  if (by_name == "3d" && sharding.zero == 3) return {"fsdp", "its sharding"};
-  if (!by_name.empty()) return {by_name, "its name"};
-  if (run.sharding_group.value_or(0) > 1) return {"fsdp", "its sharding group"};
+  if (sharding.zero == 2 && !three_d) return {Sharding::kZero, "its sharding"};
+  if (sharding.distributed_optimizer) return {Sharding::k3d, "its distributed optimizer"};
+  if (run.pp.value_or(1) > 1 || (three_d && !by_name))
+    return {Sharding::k3d, "its parallel degrees"};
+  if (by_name == Sharding::k3d && sharding.zero == 3) return {Sharding::kFsdp, "its sharding"};
+  if (by_name) return {*by_name, "its name"};
+  if (run.sharding_group.value_or(0) > 1) return {Sharding::kFsdp, "its sharding group"};
   // MLPerf's submissions without a name are by vendors, who run a Megatron of their own.
   if (trimmed_cell(words).empty() && says(plain_words(run.notes), "mlperf")) {
-    return {"3d", "MLPerf's usual stack"};
+    return {Sharding::k3d, "MLPerf's usual stack"};
   }
-  return {"fsdp", "nothing stated"};
+  return {Sharding::kFsdp, "nothing stated"};
 }
 
 // The member of a family that suits the run: recent or old, one device or many.
 const Stack* member(const Catalog& catalog, const Run& run, const std::string& words,
-                    std::string_view sharding) {
+                    Sharding sharding) {
   const int year = year_of(run.date);
   const Stack* stack = nullptr;
-  if (sharding == "3d") {
+  if (sharding == Sharding::k3d) {
     stack = year > 0 && year <= 2021 ? early_megatron(catalog) : nullptr;
     // Nobody else's defaults are NeMo's recipes, which overlap and interleave all they can.
-    const bool by_name = known_sharding(words) == "3d";
+    const bool by_name = known_sharding(words) == Sharding::k3d;
     if (!stack) stack = named(catalog, by_name ? "megatron-lm" : "megatron-like");
-  } else if (sharding == "fsdp") {
+  } else if (sharding == Sharding::kFsdp) {
     const bool second = says_any(words, {"fsdp2", "torchtune", "fully shard"}) ||
                         says(plain_words(run.zero), "fsdp2");
     stack = named(catalog, second ? "pytorch-fsdp2-plain" : "pytorch-fsdp");
@@ -182,9 +184,9 @@ const Stack* member(const Catalog& catalog, const Run& run, const std::string& w
 const Stack* jax_stack(const Catalog& catalog, const Accelerator& accelerator) {
   const bool tpu = squeezed(accelerator.vendor) == "google";
   for (const Stack& s : catalog.stacks) {
-    if (s.sharding == "jax" && (s.library == "xla") == tpu) return &s;
+    if (s.sharding == Sharding::kJax && (s.library == "xla") == tpu) return &s;
   }
-  return first_of(catalog, "jax");
+  return first_of(catalog, Sharding::kJax);
 }
 
 // Whether DeepSpeed's engine shards: it is named, or the stage is given as ZeRO where the framework
@@ -195,7 +197,8 @@ bool on_deepspeed(const std::string& words, const std::string& zero_words, const
     return false;
   }
   if (says(words, "deepspeed") || says(zero_words, "deepspeed")) return true;
-  return stack && stack->sharding == "fsdp" && says_any(zero_words, {"zero", "zero2", "zero3"});
+  return stack && stack->sharding == Sharding::kFsdp &&
+         says_any(zero_words, {"zero", "zero2", "zero3"});
 }
 
 // Front ends to Hugging Face's model code, the most particular first: a text that names one often
@@ -225,7 +228,7 @@ const Stack* front_end(const std::string& words, const Catalog& catalog) {
 const Stack* hardware_stack(const std::string& words, const Catalog& catalog,
                             const Accelerator& accelerator) {
   const std::string vendor = squeezed(accelerator.vendor);
-  if (vendor == "google") return first_of(catalog, "jax");
+  if (vendor == "google") return first_of(catalog, Sharding::kJax);
   if (vendor == "aws") return find_stack(catalog, "neuron");
   // Intel's Max and Arc are GPUs and run PyTorch's own engines.
   if (vendor == "intel" && accelerator.architecture.starts_with("gaudi")) {
@@ -508,8 +511,7 @@ StackChoice choose_stack(const Run& run, const Accelerator& accelerator, const C
   StackChoice out;
   // A name that is nothing but asides is taken as it stands.
   std::string words = framework_words(run.framework);
-  if (!by_alias(words, catalog) && known_sharding(words).empty())
-    words = plain_words(run.framework);
+  if (!by_alias(words, catalog) && !known_sharding(words)) words = plain_words(run.framework);
   ShardingCell sharding = read_sharding(run.zero);
   if (!sharding.zero) sharding = read_sharding(run.framework, true);
   const bool single = run.accelerators.value_or(1) == 1;
@@ -517,16 +519,16 @@ StackChoice choose_stack(const Run& run, const Accelerator& accelerator, const C
   const Stack* stack = by_alias(words, catalog);
 
   // JAX and what runs on it: other names beside it are those of kernel libraries.
-  if (stack && known_sharding(words) == "jax") stack = jax_stack(catalog, accelerator);
+  if (stack && known_sharding(words) == Sharding::kJax) stack = jax_stack(catalog, accelerator);
   const Stack* eager = named(catalog, "pytorch-eager");
   stack = as_run(stack, run, words, single, accelerator, hybrid, catalog);
   // `4D: TP, CP, PP, FSDP` says how weights are sharded; FSDP's first version has no pipelines.
   if (stack && stack->name == "pytorch-fsdp" && run.pp.value_or(1) > 1) stack = nullptr;
 
   // DeepSpeed shards weights and gradients with its own engine, whatever model code runs on it.
-  const Stack* zero = first_of(catalog, "zero");
+  const Stack* zero = first_of(catalog, Sharding::kZero);
   const bool sharded =
-      sharding.zero == 3 || (sharding.zero == 2 && (!stack || stack->sharding != "3d"));
+      sharding.zero == 3 || (sharding.zero == 2 && (!stack || stack->sharding != Sharding::k3d));
   const bool engine = !single || says(words, "deepspeed");
   if (zero && engine && sharded && run.pp.value_or(1) == 1 &&
       on_deepspeed(words, plain_words(run.zero), stack)) {
@@ -539,7 +541,7 @@ StackChoice choose_stack(const Run& run, const Accelerator& accelerator, const C
   const bool before = year > 0 ? year <= 2021 : accelerator.bf16.v <= 0;
   if (old && stack && (stack->name == "megatron-core" || stack->name == "megatron-lm") && before)
     stack = old;
-  if (stack && stack->sharding == "jax") stack = jax_stack(catalog, accelerator);
+  if (stack && stack->sharding == Sharding::kJax) stack = jax_stack(catalog, accelerator);
   stack = as_of(catalog, stack, year);
 
   const Stack* native = hardware_stack(words, catalog, accelerator);
@@ -553,14 +555,15 @@ StackChoice choose_stack(const Run& run, const Accelerator& accelerator, const C
     return out;
   }
   // One accelerator runs plain PyTorch, unless the framework is known to bring its own kernels.
-  if (single && eager && known_sharding(words) != "3d") {
+  if (single && eager && known_sharding(words) != Sharding::k3d) {
     out.stack = eager;
     out.assumed = fmt::format("stack {} (one accelerator)", eager->name);
     return out;
   }
   const Family family = family_of(run, words, sharding);
-  const Stack* nearest = family.sharding == "jax" ? jax_stack(catalog, accelerator)
-                                                  : member(catalog, run, words, family.sharding);
+  const Stack* nearest = family.sharding == Sharding::kJax
+                             ? jax_stack(catalog, accelerator)
+                             : member(catalog, run, words, family.sharding);
   out.stack = as_of(catalog, nearest, year);
   if (!out.stack && !catalog.stacks.empty()) out.stack = &catalog.stacks.front();
   if (out.stack) out.assumed = fmt::format("stack {} by {}", out.stack->name, family.why);

@@ -136,10 +136,12 @@ BlockShares block_shares(const Model& m) {
           alone ? 0 : real(mlp_layers(m)) / layers};
 }
 
-int64_t moe_layers(const Model& m) {
+int64_t moe_layers_among(const Model& m, int64_t first) {
   if (m.experts <= 0) return 0;
-  return std::max<int64_t>(0, mlp_layers(m) - m.dense_layers) / std::max<int64_t>(1, m.moe_every);
+  return std::max<int64_t>(0, first - m.dense_layers) / std::max<int64_t>(1, m.moe_every);
 }
+
+int64_t moe_layers(const Model& m) { return moe_layers_among(m, mlp_layers(m)); }
 
 double value_width(const Mixer& x) { return real(x.heads) * real(x.head_dim); }
 

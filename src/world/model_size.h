@@ -33,6 +33,8 @@ Bytes input_bytes(const Workload&);
 int64_t attention_layers(const Model&);
 int64_t mlp_layers(const Model&);
 int64_t moe_layers(const Model&);
+// Of the first so many layers: every moe_every-th behind the dense ones, the last of its period.
+int64_t moe_layers_among(const Model&, int64_t first);
 
 // What a layer of the model has of each block in the mean: one attention and one MLP, but in
 // hybrids.

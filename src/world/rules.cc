@@ -277,7 +277,7 @@ void fit_batch(Workload& w, const std::vector<int64_t>& accelerators,
 }
 
 bool shares_sequence(const Workload& w, const Stack& stack, const Plan& p) {
-  const bool even = stack.sharding == "3d" || stack.sharding.empty();
+  const bool even = stack.sharding == Sharding::k3d;
   const bool split = p.sequence_parallel && p.tp > 1 && w.model.kind == ModelKind::kTransformer;
   return !split || !even || w.seq % (p.tp * p.cp) == 0;
 }

@@ -18,12 +18,20 @@ constexpr std::array<std::string_view, 5> enum_names(AttentionKernel) {
   return {"unfused", "portable", "vendor", "early", "operator"};
 }
 
+// How its programs lay a model out: all degrees by hand, as PyTorch's or DeepSpeed's engine shards
+// weights, or by XLA's compiler. What the search tries follows from it, and which stack stands for
+// a framework that nobody has heard of.
+enum class Sharding { k3d, kFsdp, kZero, kJax };
+constexpr std::array<std::string_view, 4> enum_names(Sharding) {
+  return {"3d", "fsdp", "zero", "jax"};
+}
+
 struct Stack {
   std::string name;
   std::vector<std::string> aliases;  // words in a framework's name that select this stack
-  std::string sharding;              // 3d, fsdp, zero, jax: for frameworks nobody has heard of
-  std::string library = "nccl";      // communication library
-  Plan defaults;                     // what it does where nothing is stated
+  Sharding sharding = Sharding::k3d;
+  std::string library = "nccl";  // communication library
+  Plan defaults;                 // what it does where nothing is stated
 
   // Kernels.
   AttentionKernel attention = AttentionKernel::kPortable;
@@ -51,7 +59,8 @@ struct Stack {
   // Micro-batches per stage of a pipeline by default; zero: as many as there are sequences.
   double stage_microbatches = 0;
 
-  bool predicts_ahead = false;  // its recipes train multi-token prediction where a model has it
+  bool launch_blocking = false;  // the host waits for each kernel (CUDA_LAUNCH_BLOCKING=1)
+  bool predicts_ahead = false;   // its recipes train multi-token prediction where a model has it
 
   // Selective recompute: the shares of a layer's forward that run again.
   double selective_matmul = 0;
@@ -310,7 +319,8 @@ template <class T, class V>
   requires std::is_same_v<std::remove_const_t<T>, Stack>
 void fields(T& s, V&& visit) {
   visit("aliases", s.aliases, kAny, "words that select this stack");
-  visit("sharding", s.sharding, kAny, "3d, fsdp, zero or jax");
+  visit("sharding", s.sharding, kAny,
+        "how it lays out a model: all degrees, or as an engine shards");
   visit("library", s.library, kAny, "communication library");
   visit("defaults", s.defaults, kAny, "plan settings where nothing is stated");
   visit("attention", s.attention, kAny, "attention kernel");
@@ -338,6 +348,7 @@ void fields(T& s, V&& visit) {
   visit("chunk_layers", s.chunk_layers, kNotNegative, "layers per interleaved chunk by default");
   visit("stage_microbatches", s.stage_microbatches, kNotNegative,
         "micro-batches per pipeline stage by default; zero: as many as sequences");
+  visit("launch_blocking", s.launch_blocking, kAny, "the host waits for every kernel it starts");
   visit("predicts_ahead", s.predicts_ahead, kAny,
         "runs that do not say so train multi-token prediction where the model has it");
   visit("selective_matmul", s.selective_matmul, kFraction, "matmuls run again by selective");
