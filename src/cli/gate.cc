@@ -44,7 +44,7 @@ const std::vector<std::string>& gate_figure_names() {
 }
 
 GateFigures gate_figures(const Prediction& p, const RunFigures& r, const PlanOutlook& outlook) {
-  GateFigures f{p.mfu, p.step.v, p.tokens_per_s, p.memory.reserved.v / 1e9, {}, {}, {}, {}, {},
+  GateFigures f{p.mfu, p.step.v, p.tokens_per_s, p.memory.reserved / kGiB, {}, {}, {}, {}, {},
                 {},    {}};
   f.days = r.time_s.value / kSecondsPerDay;
   f.gpu_hours = r.accelerator_hours.value;

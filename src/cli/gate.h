@@ -21,8 +21,8 @@ struct Gate {
   double limit = 0;
 };
 
-// What gates ask for, in the units of JSON: shares, seconds, days, dollars, kWh, GB. A figure that
-// is not known here has no value.
+// What gates ask for, in the units of screens: shares, seconds, days, dollars, kWh, GiB. A figure
+// that is not known here has no value.
 struct GateFigures {
   double mfu = 0, step_time = 0, tokens_per_s = 0, memory = 0;
   std::optional<double> days, gpu_hours, cost, energy;

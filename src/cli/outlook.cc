@@ -40,8 +40,8 @@ std::optional<Outlook> outlook_of(const Known& known, const Candidate& c, std::s
   const double usd_per_hour = run_money(*known.plan, *parts, o.expected.time).usd_per_gpu_hour;
   o.usd_per_gpu_hour = usd_per_hour;
   o.gpu_hours = static_cast<double>(made.spec.gpus) * hours;
-  o.usd = o.gpu_hours * usd_per_hour;
   o.spares_usd = static_cast<double>(o.spares * made.spec.gpus_per_node) * hours * usd_per_hour;
+  o.usd = o.gpu_hours * usd_per_hour + o.spares_usd;
   return o;
 }
 

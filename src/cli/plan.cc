@@ -62,7 +62,8 @@ Command plan_command() {
       "best plan for a workload on a cluster: fit, MFU, days, dollars, and why",
       "Inputs are catalog names (`assay catalog list`) or YAML files with the sections workload, "
       "cluster, stack, plan, in any order; a Hugging Face config.json stands for a model.\n"
-      "Without a plan, the whole space is searched: tp, pp, vpp, cp, ep, ZeRO stage, sharding "
+      "Without a plan, the whole space is searched: tp, pp, vpp, cp, ep, ZeRO stage (of those that "
+      "the stack's programs have), sharding "
       "group, "
       "micro-batch, sequence parallel, recompute. Where only some of tp, pp and micro_batch are "
       "stated (in a file or with --set plan.tp=8), they stay and the others are searched. With all "
@@ -79,8 +80,9 @@ Command plan_command() {
        {"site", 0, "S", "where it runs, a catalog name or a file", ""},
        {"run", 0, "R", "how it is operated, a catalog name or a file", ""},
        {"fail-if", 0, "COND", "exit 1 when COND holds, e.g. 'mfu < 0.40' (repeatable)",
-        "Figures: mfu, step_time, tokens_per_s, days, gpu_hours, cost, energy, memory; over weeks "
-        "goodput, days_with_failures, cost_with_failures."},
+        "Figures: mfu (a share: 0.4), step_time (s), tokens_per_s, days, gpu_hours, cost ($), "
+        "energy (kWh), memory (GiB, worst rank); over weeks goodput (a share), days_with_failures, "
+        "cost_with_failures ($)."},
        {"no-what-ifs", 0, "", "skip levers and fixes: only the search", ""}},
       {"assay plan llama-3.1-70b examples/h100-128.yaml",
        "assay plan examples/llama-70b.yaml examples/h100-128.yaml --set plan.tp=8 -o plan.json",

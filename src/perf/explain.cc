@@ -171,14 +171,18 @@ Inputs data_inputs(const Subject& u, bool gradients) {
   const Collective kind = !gradients ? Collective::kAllGather
                           : whole    ? Collective::kAllReduce
                                      : Collective::kReduceScatter;
-  Inputs inputs{wire_figure(u, kind, most.dense + (sharded ? most.expert : 0), bytes, group,
+  Inputs inputs{wire_figure(u, kind, most.dense, bytes, group,
                             !gradients ? "all-gather"
                             : whole    ? "all-reduce"
                                        : "reduce-scatter")};
+  if (most.expert > 0) {
+    inputs.push_back(wire_figure(u, kind, most.expert, bytes,
+                                 sharded ? u.l.shard_expert : u.l.data_expert, "experts"));
+  }
   const bool every = gradients ? u.p.zero >= 2 && !adds_up_whole(st, u.p, u.l) : sharded;
-  if (every) inputs[0].equation += ", in every micro-batch";
-  if (!sharded && most.expert > 0) {
-    inputs.push_back(wire_figure(u, kind, most.expert, bytes, u.l.data_expert, "experts"));
+  for (Derivation& wire : inputs) {
+    if (every && gradients) wire.equation += ", in every micro-batch";
+    if (every && !gradients) wire.equation += ", in both passes of every micro-batch";
   }
   inputs.push_back(given("bytes per parameter", bytes, "",
                          gradients ? "stack.gradient_comm_bytes" : "stack.weight_comm_bytes"));
@@ -427,15 +431,21 @@ Derivation slow_end_figure(const Subject& u) {
 Derivation step_figure(const Subject& u) {
   Derivation d = leaf("step time", u.r.step.v, "s", "sum of the ledger's accounts", 'c',
                       "docs/models/step.md");
+  Seconds small{0};
   for (int i = 0; i < kAccounts; ++i) {
     const Account a = static_cast<Account>(i);
-    if (u.r.ledger[a].v <= 1e-4 * u.r.step.v) continue;
+    if (u.r.ledger[a].v <= 1e-4 * u.r.step.v) {
+      small += u.r.ledger[a];
+      continue;
+    }
     Derivation part = account_figure(u, a);
     part.inputs.clear();
     d.inputs.push_back(std::move(part));
   }
   std::stable_sort(d.inputs.begin(), d.inputs.end(),
                    [](const Derivation& x, const Derivation& y) { return x.value > y.value; });
+  if (small.v > 0)
+    d.inputs.push_back(timed("other accounts", small, "each below a ten-thousandth"));
   if (u.r.experts_wait) d.inputs.push_back(slow_end_figure(u));
   return d;
 }

@@ -63,7 +63,7 @@ Seconds bubble_time(Schedule schedule, int64_t pp, int64_t vpp, int64_t microbat
 double live_microbatches(Schedule schedule, int64_t pp, int64_t vpp, int64_t microbatches,
                          int64_t i) {
   const double m = static_cast<double>(microbatches);
-  if (schedule == Schedule::kGpipe) return m;
+  if (schedule == Schedule::kGpipe && pp > 1) return m;
   if (vpp == 1) return std::min(m, static_cast<double>(pp - i));
   // Interleaved: chunks of 1/vpp of a stage; warm-up runs (pp - i - 1) x 2 + (vpp - 1) x pp of
   // them.

@@ -122,8 +122,11 @@ Derivation sequence_figure(const Workload& w) {
   return leaf("sequence", static_cast<double>(w.seq), "", 'a', "workload.seq", "workload.seq");
 }
 
-Derivation tokens_per_step_figure(const Workload& w) {
-  Derivation per_step = leaf("tokens per step", tokens_per_step(w), "tokens", 's', "");
+Derivation tokens_per_step_figure(const Description& d) {
+  const Workload& w = d.setting.workload;
+  const bool assumed = is_assumed(d, "workload.global_batch") || is_assumed(d, "workload.seq");
+  Derivation per_step =
+      leaf("tokens per step", tokens_per_step(w), "tokens", assumed ? 'a' : 's', "");
   per_step.equation = "batch x sequence";
   per_step.inputs = {batch_figure(w), sequence_figure(w)};
   return per_step;
@@ -133,7 +136,7 @@ Derivation days_figure(const Description& d, const RunFigures& r, Derivation ste
   Derivation days = leaf("days", r.time_s.value / kSecondsPerDay, "days", 'c', "");
   days.equation = r.steps > 1 ? "tokens / tokens per step x step time"
                               : "one step: the tokens are less than one step's";
-  days.inputs = {tokens_figure(d, r), tokens_per_step_figure(d.setting.workload), std::move(step)};
+  days.inputs = {tokens_figure(d, r), tokens_per_step_figure(d), std::move(step)};
   return days;
 }
 
@@ -175,7 +178,7 @@ Derivation explain_run(const Description& d, const Prediction& p, const std::str
   if (figure == "tokens") return tokens_figure(d, r);
   if (figure == "seq") return sequence_figure(s.workload);
   if (figure == "batch") return batch_figure(s.workload);
-  if (figure == "tokens_per_step") return tokens_per_step_figure(s.workload);
+  if (figure == "tokens_per_step") return tokens_per_step_figure(d);
   if (figure == "pue") return leaf("PUE", s.cluster.pue, "", 'a', "cluster.pue", "cluster.pue");
   Derivation days = days_figure(d, r, std::move(step));
   if (figure == "days") return days;

@@ -18,12 +18,22 @@ void keep_at_most(std::vector<int64_t>& values, int64_t most) {
 
 }  // namespace
 
-bool has_pipelines(const Stack& s) { return s.sharding == Sharding::k3d; }
-bool has_tensor_parallel(const Stack& s) { return s.sharding != Sharding::kZero; }
-bool shards_weights(const Stack& s) {
-  return s.sharding == Sharding::kFsdp || s.sharding == Sharding::kJax;
+std::vector<int64_t> zero_stages(const Stack& stack) {
+  switch (stack.sharding) {
+    case Sharding::k3d:
+      return {0, 1};
+    case Sharding::kFsdp:
+      return {2, 3};  // gathered weights may be kept until the backward pass
+    case Sharding::kZero:
+      return {1, 2, 3};
+    case Sharding::kJax:
+      return {3};
+  }
+  return {};
 }
 
+bool has_pipelines(const Stack& s) { return s.sharding == Sharding::k3d; }
+bool has_tensor_parallel(const Stack& s) { return s.sharding != Sharding::kZero; }
 std::vector<int64_t> divisors(int64_t n) {
   std::vector<int64_t> low, high;
   for (int64_t d = 1; d * d <= n; ++d) {
@@ -52,10 +62,15 @@ void Space::fill_recompute() {
     by_memory_ = {{kind, base_.recompute_layers}};
     return;
   }
+  // So many layers run again, whole or in part, is what was asked for; none at all was not.
+  if (!free("recompute_layers") && base_.recompute_layers > 0) {
+    by_memory_ = {{Recompute::kFull, base_.recompute_layers}};
+    others_ = {{Recompute::kSelective, base_.recompute_layers}};
+    return;
+  }
   for (int i = kRecomputeSteps; i >= 1; --i) {
     by_memory_.push_back({Recompute::kFull, static_cast<double>(i) / kRecomputeSteps});
   }
-  if (!free("recompute_layers")) by_memory_ = {{Recompute::kFull, base_.recompute_layers}};
   by_memory_.push_back({Recompute::kNone, 1});
   others_ = {{Recompute::kSelective, 1}};
 }
@@ -135,13 +150,8 @@ std::vector<Plan> Space::pipeline_plans(const Plan& plan) const {
 }
 
 std::vector<Plan> Space::sharding_plans(const Plan& plan, int64_t dp) const {
-  std::vector<int64_t> stages{1, 2, 3};
-  if (has_pipelines(setting_.stack)) stages = {0, 1};
-  // FSDP may keep gathered weights until the backward pass; JAX's stacks shard them or do not.
-  if (shards_weights(setting_.stack)) stages = {3};
-  if (setting_.stack.sharding == Sharding::kFsdp) stages = {2, 3};
   std::vector<Plan> plans;
-  for (int64_t zero : axis("zero", base_.zero, stages)) {
+  for (int64_t zero : axis("zero", base_.zero, zero_stages(setting_.stack))) {
     std::vector<int64_t> groups{0};
     if (zero == 3) {
       for (int64_t g : divisors(dp)) {

@@ -31,6 +31,9 @@ struct Shape {
   int64_t dp = 1;
 };
 
+// The ZeRO stages that a stack's programs have, which a search tries.
+std::vector<int64_t> zero_stages(const Stack&);
+
 class Space {
  public:
   // `base` holds stated values and defaults; `stated` the keys of `base` that must stay.

@@ -133,9 +133,13 @@ std::string layout(const Plan& p, int64_t dp, const std::string& gap) {
   std::string pipeline = fmt::format("PP {}", p.pp);
   if (p.vpp > 1) pipeline += fmt::format(" (interleaved x{})", p.vpp);
   if (p.pp > 1 && p.vpp <= 1 && p.schedule == Schedule::kZeroBubble) pipeline += " (zero-bubble)";
+  if (p.pp > 1 && p.vpp <= 1 && p.schedule == Schedule::kGpipe) pipeline += " (gpipe)";
   std::vector<std::string> items{fmt::format("TP {}", p.tp)};
   if (p.pp > 1 || p.zero < 3) items.push_back(pipeline);
-  if (p.cp > 1) items.push_back(fmt::format("CP {}", p.cp));
+  if (p.cp > 1) {
+    const bool all = p.context == ContextKind::kAllToAll;
+    items.push_back(fmt::format("CP {}{}", p.cp, all ? " (all-to-all)" : ""));
+  }
   if (p.ep > 1) items.push_back(fmt::format("EP {}", p.ep));
   if (p.ep > 1 && p.etp > 0 && p.etp != p.tp) items.push_back(fmt::format("ETP {}", p.etp));
   items.push_back(fmt::format("{} {}", p.zero >= 3 ? "FSDP" : "DP", dp));
@@ -152,10 +156,16 @@ std::string policy(const Plan& p, int64_t dp) {
   }
   if (p.tp > 1 && p.sequence_parallel) items.push_back("sequence parallel");
   if (p.overlap_grad && dp * p.cp > 1) items.push_back("overlapped gradient reduction");
+  if (p.zero >= 3 && !p.overlap_param) items.push_back("gathers not overlapped");
   if (p.overlap_tp && p.tp > 1) items.push_back("overlapped tensor traffic");
+  if (p.overlap_expert && p.ep > 1) items.push_back("overlapped expert traffic");
+  if (p.expert_skew > 1) items.push_back(fmt::format("busiest experts x{:g}", p.expert_skew));
+  if (p.expert_capacity > 0)
+    items.push_back(fmt::format("expert capacity {:g}", p.expert_capacity));
   if (p.compiled) items.push_back("compiled");
   if (p.cuda_graphs) items.push_back("CUDA graphs");
   if (!p.flash_attention) items.push_back("unfused attention");
+  if (p.offload_parameters > 0) items.push_back("weights on the host");
   if (p.offload_optimizer > 0) items.push_back("optimizer on the host");
   if (p.offload_activations > 0) items.push_back("activations parked on the host");
   return fmt::format("{}", fmt::join(items, ", "));

@@ -30,7 +30,7 @@ char weeks_mark(const Json& weeks);
 // What a run over weeks makes of a plan, `over_weeks` of it. `result` holds its `run`. A cost is
 // with what spares cost where the screen counts them in.
 std::optional<DocumentFigure> outlook_figure(const Json& weeks, const Json& result,
-                                             const std::string& name, bool with_spares = false);
+                                             const std::string& name);
 
 // A figure of an `assay.plan/1` document, and the names of all.
 std::optional<DocumentFigure> plan_figure(const Json& doc, const std::string& name);

@@ -79,11 +79,17 @@ Derivation days_of(const Json& weeks, const Json& result) {
   return d;
 }
 
+// Of the job alone: the spares' part of the cost is stated beside it.
+double job_cost(const Json& weeks) {
+  const Json& spares = at(weeks, {"spares_usd"});
+  return number(weeks, {"cost_usd"}) - (spares.is_number() ? spares.get<double>() : 0);
+}
+
 Derivation price_of(const Json& weeks, const Json& result) {
   const double hours = number(weeks, {"gpu_hours"});
   const double price = at(weeks, {"usd_per_gpu_hour"}).is_number()
                            ? number(weeks, {"usd_per_gpu_hour"})
-                       : hours > 0 ? number(weeks, {"cost_usd"}) / hours
+                       : hours > 0 ? job_cost(weeks) / hours
                                    : 0;
   const bool stated = text_at(result, {"run", "marks", "price_usd_per_gpu_hour"}) == "s";
   return figure("price", price, "$/h", "", stated ? 's' : 'a', "cluster.price");
@@ -98,20 +104,20 @@ Derivation spares_cost_of(const Json& weeks) {
   return d;
 }
 
-Derivation cost_of(const Json& weeks, const Json& result, bool with_spares) {
+Derivation cost_of(const Json& weeks, const Json& result) {
   Derivation price = price_of(weeks, result);
   const char mark = price.mark == 'a' ? 'a' : weeks_mark(weeks);
-  Derivation job = figure("cost of the job", number(weeks, {"cost_usd"}), "$",
+  Derivation job = figure("cost of the job", job_cost(weeks), "$",
                           "accelerators of the job x hours x price; spares aside", mark,
                           "docs/models/economics.md");
   Derivation hours = figure("GPU-hours", number(weeks, {"gpu_hours"}), "h",
                             "accelerators x days x 24", weeks_mark(weeks), kGoodputPage);
   hours.inputs = {days_of(weeks, result)};
   job.inputs = {std::move(hours), std::move(price)};
-  if (!with_spares || !at(weeks, {"spares_usd"}).is_number()) return job;
+  if (!at(weeks, {"spares_usd"}).is_number()) return job;
   Derivation all =
-      figure("cost", job.value + number(weeks, {"spares_usd"}), "$",
-             "of the job, and of its spares meanwhile", mark, "docs/models/economics.md");
+      figure("cost", number(weeks, {"cost_usd"}), "$", "of the job, and of its spares meanwhile",
+             mark, "docs/models/economics.md");
   all.inputs = {std::move(job), spares_cost_of(weeks)};
   return all;
 }
@@ -236,7 +242,7 @@ const Json* what_if(const Json& list, const std::string& asked) {
 }  // namespace
 
 std::optional<DocumentFigure> outlook_figure(const Json& weeks, const Json& result,
-                                             const std::string& name, bool with_spares) {
+                                             const std::string& name) {
   if (!weeks.is_object()) return std::nullopt;
   const auto known = [](Derivation d) {
     return std::optional<DocumentFigure>(DocumentFigure{std::move(d), ""});
@@ -263,7 +269,7 @@ std::optional<DocumentFigure> outlook_figure(const Json& weeks, const Json& resu
   if (name == "days_with_failures" && at(weeks, {"days"}).is_number())
     return known(days_of(weeks, result));
   if (name == "cost_with_failures" && at(weeks, {"cost_usd"}).is_number())
-    return known(cost_of(weeks, result, with_spares));
+    return known(cost_of(weeks, result));
   return std::nullopt;
 }
 

@@ -308,7 +308,7 @@ std::optional<DocumentFigure> scale_figure(const Json& doc, const std::string& n
   // The screen's days and dollars are those over weeks, spares included.
   const std::string over_weeks =
       name == "days" || name == "cost" ? name + std::string(kWithFailures) : name;
-  if (auto weeks = outlook_figure(at(*p, {"over_weeks"}), *p, over_weeks, true)) return weeks;
+  if (auto weeks = outlook_figure(at(*p, {"over_weeks"}), *p, over_weeks)) return weeks;
   const Json& list = at(doc, {which.ends_with("-kept") ? "fixed" : "best"});
   if (name == "binds") return binds_figure(*p);
   if (name == "grew") return grew_figure(list, *p);

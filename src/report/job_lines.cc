@@ -85,7 +85,8 @@ std::string limit_sentence(const Prediction& p) {
   const double share = p.ledger[largest] / p.step;
   if (share < kLimitShareLeast) return "Compute-bound.";
   const std::string limit = fmt::format("{} ({})", account_phrase(largest), percent(share));
-  if (compute >= 0.7) return fmt::format("Compute-bound; next limit: {}.", limit);
+  const bool worked = p.ledger[Account::kUseful] / p.step >= share;  // more than the largest loss
+  if (compute >= 0.7 && worked) return fmt::format("Compute-bound; next limit: {}.", limit);
   return fmt::format("Held back by {}.", limit);
 }
 

@@ -7,6 +7,7 @@
 
 #include "perf/memory.h"
 #include "perf/range.h"
+#include "plan/space.h"
 #include "report/measured.h"
 #include "report/result_json.h"
 
@@ -171,7 +172,7 @@ std::string outlook_text(const PlanOutlook& outlook, const Style& style) {
   if (e.slowdown > 1.0005) why += fmt::format(", steps {} slower", percent(e.slowdown - 1));
   if (o.spares > 0) {
     why += fmt::format(", {} spare {}", count(o.spares), o.spares == 1 ? "node" : "nodes");
-    if (o.ends() && o.spares_usd > 0) why += fmt::format(" ({} more)", dollars(o.spares_usd));
+    if (o.ends() && o.spares_usd > 0) why += fmt::format(" ({} of it)", dollars(o.spares_usd));
   }
   why += fmt::format("; run: {} {}", outlook.operations_name, outlook.stated ? 'c' : 'a');
   return out + wrap("                     " + why, style.width, 21) + "\n";
@@ -287,6 +288,12 @@ std::string legend(const PlanResult& r, const Style& style, const Stamp& stamp) 
   return out;
 }
 
+// More of the peak than any published run on this architecture made.
+bool above_record(const PlanResult& r) {
+  const double best = best_measured(r.description.setting.kernels, r.plan.precision);
+  return best > 0 && r.prediction.mfu > best;
+}
+
 std::string verdict(const PlanResult& r, const PlanOutlook& outlook) {
   if (r.measured && r.measured->step_s > 0) {
     const double step = r.prediction.step.v, measured = r.measured->step_s;
@@ -294,36 +301,55 @@ std::string verdict(const PlanResult& r, const PlanOutlook& outlook) {
                        seconds(step), seconds(measured), signed_percent(step / measured - 1),
                        limit_sentence(r.prediction));
   }
+  const std::string record =
+      above_record(r)
+          ? fmt::format(" (no published run passed {})",
+                        percent(best_measured(r.description.setting.kernels, r.plan.precision)))
+          : std::string();
   std::string text =
-      fmt::format("{} MFU, {}", percent(r.prediction.mfu), duration(r.run.time_s.value));
+      fmt::format("{} MFU{}, {}", percent(r.prediction.mfu), record, duration(r.run.time_s.value));
   if (r.run.price_known) text += ", " + dollars(r.run.cost_usd.value);
   if (outlook.best && outlook.best->ends())
     text += fmt::format("; with failures {}", outlook_money(*outlook.best));
   return text + ". " + limit_sentence(r.prediction);
 }
 
-std::string host_text(const PlanResult& r, const Style& style) {
+// What should make a reader careful with the figures. A search finds the place where a model is
+// most wrong, so a promise beyond every run is told.
+std::vector<std::string> cautions(const PlanResult& r) {
   const Setting& s = r.description.setting;
-  if (host_holds(s, r.plan)) return "";
-  return "\n" +
-         warning(fmt::format("The optimizer needs {} of a host's memory, and a node has {}.",
-                             gibibytes(host_memory(s, r.plan).v),
-                             gibibytes(s.cluster.node.host_memory.v)),
-                 style) +
-         "\n";
-}
-
-// A search finds the place where a model is most wrong, so a promise beyond every run is told.
-std::string record_text(const PlanResult& r, const Style& style) {
-  const double best = best_measured(r.description.setting.kernels, r.plan.precision);
-  if (best <= 0 || r.prediction.mfu <= best) return "";
-  return "\n" +
-         warning(
-             fmt::format("No published run on such accelerators did better than {} MFU: trust the "
-                         "slow end.",
-                         percent(best)),
-             style) +
-         "\n";
+  const MemoryUse& memory = r.prediction.memory;
+  std::vector<std::string> all;
+  if (r.prediction.extrapolated)
+    all.push_back("This lies outside what was ever measured; trust the slow end.");
+  if (above_record(r)) {
+    all.push_back(fmt::format(
+        "No published run on such accelerators did better than {} MFU: trust the slow end.",
+        percent(best_measured(s.kernels, r.plan.precision))));
+  }
+  if (!host_holds(s, r.plan)) {
+    all.push_back(fmt::format("The optimizer needs {} of a host's memory, and a node has {}.",
+                              gibibytes(host_memory(s, r.plan).v),
+                              gibibytes(s.cluster.node.host_memory.v)));
+  }
+  if (memory.tight() && memory.fits()) {
+    all.push_back(fmt::format(
+        "Memory is within {:.1f} % of what there is, the median error of its predictions.",
+        100 * MemoryUse::kMedianError));
+  }
+  const std::vector<int64_t> stages = zero_stages(s.stack);
+  const bool known = std::find(stages.begin(), stages.end(), r.plan.zero) != stages.end();
+  if (!known && r.plan.zero > 0 && r.prediction.dp * r.plan.cp > 1) {
+    all.push_back(
+        fmt::format("ZeRO-{} is not among what {} does by itself ({}): a search tries it "
+                    "only where it is stated.",
+                    r.plan.zero, s.stack.name, fmt::join(stages, ", ")));
+  }
+  if (r.kernels_assumed) {
+    all.push_back(fmt::format("No kernel of {} was measured: their times are assumed (a).",
+                              s.cluster.accelerator.name));
+  }
+  return all;
 }
 
 std::string next_commands(const PlanResult& r, const Stamp& stamp, int width) {
@@ -343,27 +369,7 @@ std::string found_text(const PlanResult& r, const Style& style, const Stamp& sta
   std::string out = heading(r, style) + best_plan(r, style) + "\n" + figures(r, style.width);
   out += outlook_text(outlook, style) + "\n";
   out += ledger_text(r, style) + levers_text(r, style) + runner_up_text(r, outlook, style);
-  if (r.prediction.extrapolated) {
-    out += "\n" + warning("This lies outside what was ever measured; trust the slow end.", style) +
-           "\n";
-  }
-  out += record_text(r, style) + host_text(r, style);
-  if (r.prediction.memory.tight() && r.prediction.memory.fits()) {
-    out +=
-        "\n" +
-        warning(fmt::format("Memory is within {:.1f} % of what there is, the median error of its "
-                            "predictions.",
-                            100 * MemoryUse::kMedianError),
-                style) +
-        "\n";
-  }
-  if (r.kernels_assumed) {
-    const std::string& name = r.description.setting.cluster.accelerator.name;
-    out += "\n" +
-           warning(fmt::format("No kernel of {} was measured: their times are assumed (a).", name),
-                   style) +
-           "\n";
-  }
+  for (const std::string& caution : cautions(r)) out += "\n" + warning(caution, style) + "\n";
   out += assumptions(r, style) + legend(r, style, stamp);
   if (!style.quiet) out += next_commands(r, stamp, style.width);
   return out + "\n" + bold(wrap(verdict(r, outlook), style.width), style) + "\n";
@@ -506,6 +512,7 @@ std::string plan_json(const PlanResult& r, const Stamp& stamp, const PlanOutlook
   doc["assumed"] = assumed_json(d.assumed);
   doc["origins"] = origins_json(d.origins);
   doc["warnings"] = diagnostics_json(d.warnings);
+  doc["cautions"] = r.fits ? Json(cautions(r)) : Json::array();
   doc["description"] = description_json(d.setting);
   return print(doc);
 }

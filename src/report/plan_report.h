@@ -11,10 +11,11 @@ namespace assay {
 // What a run of a plan delivers over weeks.
 struct Outlook {
   Expectation expected;
-  double gpu_hours = 0, usd = 0;  // of the job until the tokens are done; usd zero: no price known
-  int64_t spares = 0;             // nodes
-  double spares_usd = 0;          // what they cost meanwhile
-  double usd_per_gpu_hour = 0;    // zero: no price known
+  double gpu_hours = 0;         // of the job until the tokens are done
+  double usd = 0;               // of the job and of its spares meanwhile; zero: no price known
+  int64_t spares = 0;           // nodes
+  double spares_usd = 0;        // their part of it
+  double usd_per_gpu_hour = 0;  // zero: no price known
 
   // Whether it ends within what anybody would wait for.
   bool ends() const { return expected.time.v < 100 * kSecondsPerYear; }

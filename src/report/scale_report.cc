@@ -241,7 +241,7 @@ std::string outlook_table(const ScaleResult& r, const Description& d, const Scal
                     percent(now / first * first_gpus / gpus),
                     gpus == 2 * previous_gpus ? ratio(now / previous) : "-",
                     best.ends() ? duration(best.expected.time.v) : "does not end",
-                    best.ends() && best.usd > 0 ? dollars(best.usd + best.spares_usd) : "-"});
+                    best.ends() && best.usd > 0 ? dollars(best.usd) : "-"});
     previous = now, previous_gpus = gpus;
   }
   if (rows.size() < 3) return notes.empty() ? "" : "\nOver weeks: not estimated\n" + notes;

@@ -49,6 +49,18 @@ TEST(Catalog, PartsFitTogether) {
   }
 }
 
+// What supplies carry holds the host and all accelerators at their limit: a node that took it from
+// another kind, by its base, once held less.
+TEST(Catalog, NameplatesHoldWhatIsBehindThem) {
+  const Catalog& c = catalog();
+  for (const Node& n : c.nodes) {
+    const Accelerator* a = find_accelerator(c, n.accelerator);
+    if (n.nameplate.v <= 0 || a == nullptr) continue;
+    const Watts all = n.host_power + static_cast<double>(n.accelerators) * a->tdp;
+    EXPECT_GE(n.nameplate, all) << n.name;
+  }
+}
+
 TEST(Catalog, PeaksAndLinksOfOnePartAgree) {
   for (const Accelerator& a : catalog().accelerators) {
     const bool over_pcie = a.scaleup_link.starts_with("pcie");
