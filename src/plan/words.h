@@ -1,7 +1,6 @@
 // Figures and plans in words: the one place that decides how a number looks to a person.
 //
-// Three significant digits everywhere (ux law 4). A figure and its range share one unit. Plain
-// ASCII.
+// Three significant digits everywhere. A figure and its range share one unit. Plain ASCII.
 #pragma once
 
 #include <string>
