@@ -278,20 +278,63 @@ void check_catalog(const File& file, Errors& errors) {
   close();
 }
 
-// A page that a source names by its path, or that a page links to, exists.
+// A page that a page links to exists.
 void check_links(const File& file, const fs::path& root, Errors& errors) {
-  const bool page = ends_with(file.path, ".md");
-  const std::string opening = page ? "](" : "docs/";
   for (size_t i = 0; i < file.lines.size(); ++i) {
     const std::string& line = file.lines[i];
-    for (size_t at = line.find(opening); at != std::string::npos; at = line.find(opening, at + 1)) {
-      const size_t begin = page ? at + 2 : at;
-      std::string target = line.substr(begin, line.find_first_of(" `),;:#\"", begin) - begin);
-      if (ends_with(target, ".")) target.pop_back();
-      const bool local = page ? !target.empty() && !has(target, "://") : ends_with(target, ".md");
-      const fs::path base = page ? (root / file.path).parent_path() : root;
-      if (local && !fs::exists(base / target)) {
+    for (size_t at = line.find("]("); at != std::string::npos; at = line.find("](", at + 1)) {
+      const std::string target =
+          line.substr(at + 2, line.find_first_of(" `),;:#\"", at + 2) - at - 2);
+      const bool local = !target.empty() && !has(target, "://");
+      if (local && !fs::exists((root / file.path).parent_path() / target)) {
         report(errors, file, i, "no such page: " + target);
+      }
+    }
+  }
+}
+
+// Folders of this repository whose files are named in comments, texts and pages, and what other
+// repositories have in folders of the same names: their project stands before each.
+const std::vector<std::string> kNamedFolders = {"data/",    "test/data/", "docs/",
+                                                "catalog/", "tools/",     "examples/"};
+const std::vector<std::string> kElsewhere = {
+    "data/Weather/",                                   // HewlettPackard/dc-rl
+    "data/weather/",                                   // HewlettPackard/sustain-cluster
+    "docs/discussions/megatron-fsdp-user-guide",       // NVIDIA/Megatron-LM
+    "docs/source/performance/performance_summary.md",  // NVIDIA/NeMo
+    "examples/config_tiny_llama.yaml",                 // huggingface/nanotron
+    "examples/language/llama/benchmark.py",            // hpcaitech/ColossalAI
+    "examples/llama-3/fft-8b.yaml",                    // axolotl-ai-cloud/axolotl
+};
+
+// A file, a folder, a program by its name (`tools/calibrate`), or any file of `h200_*.csv`.
+bool is_here(const fs::path& root, const std::string& name) {
+  for (const char* end : {"", ".cc", ".yaml"}) {
+    if (fs::exists(root / (name + end))) return true;
+  }
+  const size_t star = name.find('*');
+  const fs::path folder = (root / name).parent_path();
+  if (star == std::string::npos || !fs::is_directory(folder)) return false;
+  const std::string begin = (root / name.substr(0, star)).string(), end = name.substr(star + 1);
+  return std::any_of(fs::directory_iterator(folder), fs::directory_iterator(), [&](const auto& e) {
+    return e.path().string().rfind(begin, 0) == 0 && ends_with(e.path().string(), end);
+  });
+}
+
+// Whoever reads a citation can open it: files named by their path from the root exist.
+void check_paths(const File& file, const fs::path& root, Errors& errors) {
+  const auto of_path = [](char c) { return word_char(c) || has("./-*", std::string(1, c)); };
+  for (size_t i = 0; i < file.lines.size(); ++i) {
+    const std::string& line = file.lines[i];
+    for (size_t at = 0, end = 0; at < line.size(); at = end + 1) {
+      end = at;
+      while (end < line.size() && of_path(line[end])) ++end;
+      std::string name = line.substr(at, end - at);
+      while (!name.empty() && (name.back() == '.' || name.back() == '-')) name.pop_back();
+      const auto begins = [&](const std::string& with) { return name.rfind(with, 0) == 0; };
+      if (std::any_of(kNamedFolders.begin(), kNamedFolders.end(), begins) &&
+          std::none_of(kElsewhere.begin(), kElsewhere.end(), begins) && !is_here(root, name)) {
+        report(errors, file, i, "not in this repository: " + name);
       }
     }
   }
@@ -396,7 +439,7 @@ TEST(Tidy, Sources) {
       check_functions(file, errors);
       check_words(file, errors);
       check_includes(file, layers, errors);
-      check_links(file, root, errors);
+      check_paths(file, root, errors);
     }
   }
   EXPECT_GT(count, 50u);
@@ -406,12 +449,21 @@ TEST(Tidy, Sources) {
 TEST(Tidy, CatalogAndPages) {
   const fs::path root = ASSAY_ROOT;
   Errors errors;
-  for (const File& file : files_under(root, "catalog", {".yaml"})) check_catalog(file, errors);
+  const std::vector<File> catalog = files_under(root, "catalog", {".yaml"});
+  for (const File& file : catalog) check_catalog(file, errors);
   std::vector<File> pages = files_under(root, "docs", {".md"});
-  for (const char* name : {"README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"}) {
+  for (const char* name :
+       {"README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "data/README.md"}) {
     pages.push_back(make_file(name, read_lines(root / name)));
   }
   for (const File& file : pages) check_links(file, root, errors);
+  std::vector<File> naming = catalog;
+  for (const File& file : files_under(root, "tools", {".py"})) naming.push_back(file);
+  for (const File& file : files_under(root, "examples", {".cc", ".yaml"})) naming.push_back(file);
+  for (const File& file : pages) {
+    if (!in_folder(file.path, "docs/history")) naming.push_back(file);  // as it was
+  }
+  for (const File& file : naming) check_paths(file, root, errors);
   EXPECT_TRUE(errors.empty()) << joined(errors);
 }
 
@@ -461,6 +513,24 @@ TEST(TidyRules, LeaveTheRestAlone) {
       std::string("// TO") + "DO(#7): when issue 7 is done",
   };
   EXPECT_TRUE(errors_in("src/config/a.cc", fine).empty());
+}
+
+TEST(TidyRules, NamedFilesAreHere) {
+  const auto errors = [](const std::string& line) {
+    Errors found;
+    check_paths(make_file("src/base/a.cc", {line}), ASSAY_ROOT, found);
+    return found.size();
+  };
+  for (const char* fine : {"// test/data/h200_*.csv, README.md", "(data/training_runs.csv).",
+                           "docs/models/{heat}.md", "tools/calibrate --loo", "catalog/kernels",
+                           "at/data/none.csv", "data/weather/ZA", "https://a.b/docs/none"}) {
+    EXPECT_EQ(errors(fine), 0u) << fine;
+  }
+  for (const std::string folder : {"// (data", "\"test/data", "catalog"}) {
+    for (const char* none : {"/none.csv", "/none_*.csv\"", "/none.md."}) {
+      EXPECT_EQ(errors(folder + none), 1u) << folder << none;
+    }
+  }
 }
 
 TEST(TidyRules, NamesOfAModuleAreUnique) {

@@ -2,8 +2,9 @@
 //
 //   fit_collectives TABLE.csv CATALOG.yaml [--write | --report]
 //
-// TABLE.csv is the validation data's collectives.csv. Each entry that has rows is fitted by pattern
-// search on log parameters; the loss is the mean absolute log ratio of predicted to measured time.
+// TABLE.csv holds published measurements, most of them of NVIDIA's aiconfigurator; it is not part
+// of this repository. Each entry that has rows is fitted by pattern search on log parameters; the
+// loss is the mean absolute log ratio of predicted to measured time.
 // Scale-up entries first, then the fabrics with those held. Without --write nothing is changed;
 // --report judges the catalog as it is. The search is deterministic: same table, same values.
 //

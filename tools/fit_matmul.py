@@ -4,7 +4,7 @@
     tools/fit_matmul.py [architecture ...]
 
 Reads test/data/h200_*.csv (our own) and, where present, ../shared/data/validation/gemm.csv (others'
-measurements, not part of this repository). Builds the shipped model from src/perf/matmul.cc, so
+measurements, most of them of NVIDIA's aiconfigurator; not part of this repository). Builds the shipped model from src/perf/matmul.cc, so
 there is no second formula to keep in step. Half of the rows, chosen by a hash of the shape, are
 fitted; the error is printed for both halves.
 

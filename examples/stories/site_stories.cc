@@ -47,7 +47,7 @@ Story pump_story(const std::string&) {
     return r.events > 0 ? 1 - f.events / r.events : 0.0;
   };
   s.inputs = {
-      {"H200 on a cold plate", "resistances of data/h200", 'm', ""},
+      {"H200 on a cold plate", "resistances of docs/models/heat.md", 'm', ""},
       {"coolant", "42 C", 'a',
        survives(42, {30, 36, 39, 42, 44, 48}, [&](double c) { return reduction(c) > 0.5; }) + " C"},
       {"forecast sees", "70 % of load steps", 'a',

@@ -7,7 +7,7 @@
 
 namespace assay {
 
-// Exit codes (ux law 6).
+// Exit codes (docs/reference/cli.md).
 constexpr int kYes = 0;
 constexpr int kNo = 1;
 constexpr int kInputWrong = 2;

@@ -19,7 +19,8 @@
 namespace assay {
 
 // Suspect below the median by more than this. Ten GCP H200 nodes spread by 0.4 %, eight Oracle H100
-// by 0.4 %, five Supermicro H100 by 0.2 % (data/public/telemetry/nccl_tests).
+// by 0.4 %, five Supermicro H100 by 0.2 % (nccl-tests beside submissions to MLPerf:
+// mlcommons/training_results_v5.0, Google; training_results_v4.0, Oracle and smc).
 constexpr double kSuspectShare = 0.03;
 // And by more than this many robust standard deviations (Iglewicz and Hoaglin, 1993).
 constexpr double kSuspectSigmas = 3.5;

@@ -10,7 +10,7 @@ namespace assay {
 namespace {
 
 // Share of the peak that a training step's matmuls reach on average where no shapes are recorded,
-// over the library's best (data/h200/train.csv against gemm.csv).
+// over the library's best (test/data/h200_train.csv against h200_gemm.csv).
 constexpr double kUsualOfBest = 0.9;
 constexpr int kRounds = 4;  // the clock's own effect on the durations settles within these
 

@@ -67,7 +67,8 @@ StepGraph without_pauses(StepGraph);
 // Host memory is pinned and copies are asynchronous. Each runs at the link's rate; those that bring
 // a step its input are made ahead, on a stream of their own, beside the step before.
 StepGraph with_pinned_copies(StepGraph, const Trace&, const Accelerator*);
-// A pinned copy reaches this share of the link's rate (data/h200/hostlink.csv: 55.4 of 64 GB/s).
+// A pinned copy reaches this share of the link's rate (test/data/h200_hostlink.csv: 55.4 of 64
+// GB/s).
 constexpr double kPinnedShare = 0.865;
 constexpr double kPinnedDefault = 25e9;  // B/s where the device is unknown: PCIe 4.0 x16, about
 

@@ -156,8 +156,8 @@ void recovery_faults(const GpuSeries& gpu, const GpuTime& time, Analysis& out) {
 
 // --- work -------------------------------------------------------------------------------------
 
-// Of 150 published dense bf16 pre-training runs (data/validation/training_runs.csv) the lower
-// quartile of the MFU is 34.7 %, the median 42.7 %: what a run can be brought to without a miracle.
+// Of 150 published dense bf16 pre-training runs (data/training_runs.csv) the lower quartile of the
+// MFU is 34.7 %, the median 42.7 %: what a run can be brought to without a miracle.
 constexpr double kOrdinaryWork = 0.347;
 constexpr double kBusyUtilisation = 0.9;  // the dashboard looks fine
 constexpr double kLittleTensor = 0.2;     // less than half the published median

@@ -250,8 +250,8 @@ Finding throttle_finding(Cause cause, std::vector<Victim> victims, size_t of) {
 }
 
 bool is_hot(const GpuSeries& gpu) {
-  // Hopper states the distance to its limit; older parts slow down at 87 C and more
-  // (data/figures/accelerators.csv), HBM at 95 C and more.
+  // Hopper states the distance to its limit; older parts slow down at 87 C and more (V100: from
+  // memory), HBM at 95 C and more (docs/models/heat.md).
   const double margin = gpu.smallest(Metric::kTemperatureMarginC);
   const double core = gpu.largest(Metric::kTemperatureC);
   const double memory = gpu.largest(Metric::kMemoryTemperatureC);

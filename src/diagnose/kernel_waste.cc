@@ -14,15 +14,16 @@ namespace assay {
 namespace {
 
 // A memory-bound kernel in 16 bit against fp32: half the bytes, at a lower rate (fused AdamW of 1e9
-// elements, data/h200/membound.csv: 5.32 against 8.18 ms; the element-wise kernels of a 1B Llama,
-// test/data/traces: 0.66).
+// elements, test/data/h200_elementwise.csv: 5.32 against 8.18 ms; the element-wise kernels of a 1B
+// Llama, test/data/traces: 0.66).
 constexpr double kHalfBytes = 0.65;
 // Fused attention in fp32 reaches this share of the vector units' peak, on whatever units it runs
 // (1B Llama, 2048 tokens, forward and backward on an H200).
 constexpr double kVectorAttention = 0.49;
 
 // Matmuls in TF32 that go on for seconds, against one by itself, at which the matmul model is held:
-// 335 of 402 TFLOP/s (8192^3, data/h200/sustained.csv and gemm.csv): the card is at its power cap.
+// 335 of 402 TFLOP/s (8192^3, test/data/h200_sustained.csv and h200_gemm.csv): the card is at its
+// power cap.
 constexpr double kTf32Held = 0.83;
 
 double efficiency(const MatmulParams& m, Precision p) {

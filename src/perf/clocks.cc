@@ -12,10 +12,10 @@
 // runs at the clock of the worst of n parts.
 //
 // Heat enters twice. Leakage: under the cap, every kelvin of warmer coolant costs 0.11 % of speed
-// (measured on the H200 at 55-59 C junction, data/figures/models.yaml). And a cooler that is
-// designed to hold the limit at a rise of 52 K reaches the slow-down temperature, 87 C on NVIDIA's
-// data-centre parts, when the coolant is above 35 C; from there on the budget shrinks with the rise
-// that is left.
+// (measured on the H200 at 55-59 C junction, test/data/telemetry/h200_thermal.csv.gz). And a cooler
+// that is designed to hold the limit at a rise of 52 K reaches the slow-down temperature, 87 C on
+// NVIDIA's data-centre parts, when the coolant is above 35 C; from there on the budget shrinks with
+// the rise that is left.
 #include "perf/clocks.h"
 
 #include <algorithm>
@@ -26,7 +26,7 @@ namespace {
 
 constexpr double kReferenceCoolant = 25;    // C, at which the constants were fitted
 constexpr double kSpeedPerKelvin = 0.0011;  // lost per kelvin, only under the cap
-constexpr double kSlowdown = 87;            // C, junction (data/figures/accelerators.csv)
+constexpr double kSlowdown = 87;            // C, junction (docs/models/heat.md: limits)
 constexpr double kRiseAtLimit = 52;         // K, junction over coolant at the power limit
 constexpr int kClockSteps = 4;              // from 1, four Newton steps leave less than 1e-6
 constexpr double kLeastClock = 0.3;
@@ -39,7 +39,7 @@ constexpr double kAttentionBase = 0.4;
 constexpr double kStreaming = 4.0 / 3;
 
 // Vector arithmetic draws less than tensor cores at their own peak: a held fp32 matmul keeps the
-// burst clock on the H200 (data/h200/sustained.csv), bf16 and fp8 do not.
+// burst clock on the H200 (test/data/h200_sustained.csv), bf16 and fp8 do not.
 double precision_draw(Precision p, const Kernels& k) {
   if (p == Precision::kFp32) return 0.5;
   if (p == Precision::kTf32) return 0.7;

@@ -1,6 +1,6 @@
-// Measured collectives (nccl-tests and the like) as the model sees them: the rows of a table in the
-// format of the validation data's collectives.csv, joined with what is known of each machine. Used
-// by the calibration (tools/fit_collectives.cc) and by the accuracy test, so that both judge alike.
+// Measured collectives (nccl-tests and the like) as the model sees them: the rows of a table of
+// published measurements, joined with what is known of each machine. Used by the calibration
+// (tools/fit_collectives.cc) and by the accuracy test, so that both judge alike.
 #pragma once
 
 #include <string>

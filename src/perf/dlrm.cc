@@ -1,6 +1,6 @@
 // A recommendation model: rows gathered from tables that are spread over all ranks, exchanged all
 // to all, joined with the dense features by pairwise products, then a chain of small matmuls.
-// Gathers of single rows reach a fifth of the streaming rate (data/h200/membound.csv,
+// Gathers of single rows reach a fifth of the streaming rate (test/data/h200_elementwise.csv,
 // embedding_gather_128).
 #include <algorithm>
 

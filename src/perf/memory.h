@@ -63,7 +63,8 @@ constexpr Bytes kDriverMemory{0.80e9};
 
 // Bytes a training process can use of an accelerator's nominal memory. Vendors' "80 GB" of HBM is
 // 80 GiB less a reserve: nvidia-smi shows 81,559 MiB on an H100 and 143,771 MiB on an H200 of
-// "141 GB" (data/h200/nvidia-smi-q.txt), of which a CUDA context takes about half a GiB.
+// "141 GB" (test/data/telemetry/h200_nvidia_smi_q.txt.gz), of which a CUDA context takes about half
+// a GiB.
 Bytes usable_memory(const Accelerator&);
 
 }  // namespace assay

@@ -15,7 +15,7 @@ struct Range {
   bool experts_wait = false;  // `high` is that of expert layers that wait for the host
 };
 
-// No run on any accelerator did better (README of the validation data: TPU v5p).
+// No run on any accelerator did better (TPU v5p: `best_share` in catalog/kernels.yaml).
 constexpr double kBestShareSeen = 0.715;
 
 // What the host may take for the expert layers of a step; zero where none waits for it.

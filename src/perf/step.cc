@@ -37,8 +37,8 @@ constexpr double kRace = 6;
 constexpr Bandwidth kHostMemory{200e9};
 constexpr Bandwidth kHostThread{7.8e9};
 
-// Pinned copies reach this share of the host link's nominal rate (data/h200/hostlink.csv: 55.4 of
-// 64 GB/s).
+// Pinned copies reach this share of the host link's nominal rate (test/data/h200_hostlink.csv: 55.4
+// of 64 GB/s).
 constexpr double kHostLinkShare = 0.87;
 // Where one side needs less than this share of the other, the race is decided: the rest of the
 // p-norm is below 0.02 %.

@@ -1,7 +1,7 @@
-// Figures and plans in words: the one place that decides how a number looks to a person.
+// Figures and plans in words: the place that decides how a number looks to a person. (World, which
+// may not include this, and the tables of validate format a few themselves.)
 //
-// Three significant digits everywhere (ux law 4). A figure and its range share one unit. Plain
-// ASCII.
+// Three significant digits everywhere. A figure and its range share one unit. Plain ASCII.
 #pragma once
 
 #include <string>

@@ -17,7 +17,8 @@
 namespace assay {
 
 // One accelerator: power, thermal resistances to the coolant, what its firmware does when hot.
-// Defaults are an H200, measured (data/h200) where nothing else is said.
+// Defaults are an H200, measured (test/data/telemetry/h200_thermal.csv.gz) where nothing else is
+// said.
 inline constexpr double kFlowExponent = 0.8;  // turbulent film, Dittus-Boelter
 
 struct GpuThermal {

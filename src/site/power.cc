@@ -6,7 +6,8 @@
 namespace assay {
 namespace {
 
-constexpr double kSpeedPerKelvin = 0.0011;  // data/h200: 668.3 -> 665.3 TFLOP/s over 4 K
+// 668.3 -> 665.3 TFLOP/s over 4 K (test/data/telemetry/h200_thermal_marks.txt).
+constexpr double kSpeedPerKelvin = 0.0011;
 
 }  // namespace
 

@@ -13,7 +13,8 @@ namespace {
 constexpr int kDays[12] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
 constexpr double kPercentile = 0.996;
 // The mean of daily ranges is wider than the range of the mean day, since extremes fall at
-// different hours: 0.85 to 0.9 over 23 sites and four months (climate_diurnal.csv).
+// different hours: 0.85 to 0.9 over 23 sites and four months (the hourly weather that
+// test/data/figures/README.md names).
 constexpr double kMeanDay = 0.9;
 // Wet-bulb moves less within a day than dry-bulb: 0.3 to 0.4 over the same sites.
 constexpr double kWetAmplitude = 0.35;

@@ -39,8 +39,8 @@ struct Run {
 
   // Measured seconds of one step: as normalised, as stated, or from tokens per second.
   std::optional<double> measured_s() const;
-  // tools/score.py's rule: quality A or B, checked, shape and batch and time stated. The column
-  // that makes a run unusable; empty: none.
+  // A run counts where its quality is A or B, it was checked, and shape, batch and time are stated.
+  // The column that makes a run unusable; empty: none.
   std::string_view unusable_for() const;
   bool usable() const { return unusable_for().empty(); }
   // A run that its authors saw fail for memory.

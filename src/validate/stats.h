@@ -1,5 +1,5 @@
-// Error statistics, by the same arithmetic as tools/score.py: every source of at least five usable
-// rows weighs the same, whatever its number of rows.
+// Error statistics: every source of at least five usable rows weighs the same, whatever its number
+// of rows.
 #pragma once
 
 #include <cstdint>

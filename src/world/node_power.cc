@@ -7,7 +7,8 @@ namespace {
 
 constexpr double kTrainingOverNameplate = 0.76;  // arXiv:2506.14551; 0.70 to 0.83
 constexpr double kIdleOverNameplate = 0.18;      // DGX H100: 1.8 of 10.2 kW, an estimate
-constexpr double kUsualOverLimit = 0.92;  // accelerators: 650 of 700 W in training, data/h200
+// Accelerators: 650 of 700 W in training (test/data/telemetry/h200_telemetry_train.csv.gz).
+constexpr double kUsualOverLimit = 0.92;
 
 }  // namespace
 

@@ -1,5 +1,5 @@
 """Small Llama-shaped training steps on one GPU, where the host cannot launch as fast as the device runs:
-step time by depth, width and tokens. Writes launch.csv (columns of data/h200/train.csv) under $OUT.
+step time by depth, width and tokens. Writes launch.csv (columns of test/data/h200_train.csv) under $OUT.
 
 Three rounds over all shapes, so that a change of the host's clock during the run shows as scatter."""
 import os
