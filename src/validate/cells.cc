@@ -89,9 +89,10 @@ std::string format_words(const std::string& cell) {
 // Whether a format is that of what is sent or kept, not of matmuls: `fp8 all-to-all`, `bf16, fp8
 // Adam moments`.
 bool beside_matmuls(const std::vector<std::string>& all, size_t i) {
-  static constexpr std::array<std::string_view, 12> kOther = {
-      "adam",  "moments",  "optimizer", "planned", "communication", "comm",
-      "comms", "dispatch", "a2a",       "master",  "allreduce",     "traffic"};
+  static constexpr std::array<std::string_view, 19> kOther = {
+      "adam",      "moments", "optimizer", "planned",   "communication", "comm", "comms",
+      "dispatch",  "a2a",     "master",    "traffic",   "allreduce",     "grad", "gradient",
+      "gradients", "grads",   "reduce",    "reduction", "reductions"};
   const auto word = [&](size_t k) { return k < all.size() ? std::string_view(all[k]) : ""; };
   const std::string_view next = word(i + 1), later = word(i + 2);
   if (std::find(kOther.begin(), kOther.end(), next) != kOther.end()) return true;

@@ -1,4 +1,7 @@
 // What a cell about recomputation means: none, parts of every layer, or some of the layers whole.
+#include <array>
+#include <utility>
+
 #include "base/text.h"
 #include "validate/cells.h"
 #include "validate/text.h"
@@ -87,6 +90,12 @@ std::optional<double> share_of_layers(const std::string& words) {
     return 0.5;  // of them `selective 2` is torchtitan's
   }
   if (const auto n = count_after(words, {"ac freq"}, 1000)) return 1.0 / static_cast<double>(*n);
+  // `one_in_four`, as OLMo calls it.
+  constexpr std::array<std::pair<std::string_view, double>, 4> kOneIn = {
+      {{"one in two", 2}, {"one in three", 3}, {"one in four", 4}, {"one in eight", 8}}};
+  for (const auto& [said, of] : kOneIn) {
+    if (says(words, said)) return 1 / of;
+  }
   if (says_any(words, {"every 3rd layer", "every third layer", "every 3 layers"})) return 1.0 / 3;
   if (says_any(words, {"every 4th layer", "every fourth layer", "every 4 layers"})) return 0.25;
   const std::vector<std::string> all = split_any(words, " ");

@@ -24,6 +24,7 @@ TEST(Cells, WhatIsSavedSharedOrDenied) {
   }
   EXPECT_EQ(read_recompute("every 2nd layer").fraction, 0.5);
   EXPECT_EQ(read_recompute("1 of every 4 layers").fraction, 0.25);
+  EXPECT_EQ(read_recompute("one_in_four").fraction, 0.25);
   EXPECT_EQ(read_recompute("25 % of the layers").fraction, 0.25);
   EXPECT_EQ(read_recompute("every 4 layers").layer_count, std::nullopt);
   EXPECT_EQ(read_recompute("1/4 of the layers").fraction, 0.25);
@@ -46,6 +47,7 @@ TEST(Cells, WhatIsSavedSharedOrDenied) {
   EXPECT_EQ(read_precision("bf16 (fp8 not used)").precision, Precision::kBf16);
   EXPECT_EQ(read_precision("bf16, not fp8").precision, Precision::kBf16);
   EXPECT_EQ(read_precision("bf16 + fp8 attention").precision, Precision::kBf16);
+  EXPECT_EQ(read_precision("bf16 all-gather, fp32 gradient reduction").precision, Precision::kBf16);
   EXPECT_EQ(read_sharding("DDP, non-distributed optimizer").zero, 0);
   EXPECT_EQ(read_sharding("Megatron FSDP data_parallel_sharding_strategy=optim").zero, 1);
   EXPECT_EQ(read_sharding("Megatron FSDP data_parallel_sharding_strategy=optim_grads").zero, 2);

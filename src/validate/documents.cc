@@ -30,22 +30,45 @@ constexpr int64_t kUsualDocument = 500, kUsualPage = 2000;
 // where lengths are spread as those of an exponential distribution.
 constexpr double kLongerThanMean = 1.5;
 
-// `21.6 per pack`, `1,200 per pack`: the number in front of a phrase. Nothing for parts of words,
-// negative numbers and powers.
+// A number in letters, as people write small ones.
+std::optional<double> spelled(std::string_view word) {
+  constexpr std::array<std::string_view, 11> kWords = {
+      "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"};
+  const auto found = std::find(kWords.begin(), kWords.end(), word);
+  if (found == kWords.end()) return std::nullopt;
+  return 2.0 + static_cast<double>(found - kWords.begin());
+}
+
+// `21.6 per pack`, `1,200 per pack`, `six per pack`: the number in front of a phrase. Nothing for
+// parts of words, negative numbers and powers.
 std::optional<double> decimal_before(std::string_view text, size_t at) {
   const std::string_view before = trimmed_cell(text.substr(0, at));
+  const size_t space = before.find_last_of(" (");
+  const std::string_view last = space == std::string_view::npos ? before : before.substr(space + 1);
+  if (const std::optional<double> n = spelled(last)) return n;
   const size_t start = before.find_last_not_of("0123456789.,");
   if (start == std::string_view::npos) return cell_number(before);
   if (before[start] != ' ' && before[start] != '(') return std::nullopt;
   return cell_number(before.substr(start + 1));
 }
 
-// Documents in one sequence, where that is told: `21.6 per pack`, `2.4 sequences per 128K row`.
+// Documents in one sequence, where that is told: `21.6 per pack`, `2.4 sequences per 128K row`,
+// `about six documents to a 32,768-token pack`.
 double documents_told(std::string text) {
   for (char& c : text) c = lower(c);
-  constexpr size_t kNear = 16;  // what they are in stands close behind
-  for (const std::string_view what : {"", "sequences ", "documents ", "samples ", "examples "}) {
-    const std::string phrase = std::string(what) + "per ";
+  constexpr size_t kNear = 20;  // what they are in stands close behind
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 9> kPhrases = {
+      {{"", "per "},
+       {"sequences ", "per "},
+       {"documents ", "per "},
+       {"samples ", "per "},
+       {"examples ", "per "},
+       {"sequences ", "to a "},
+       {"documents ", "to a "},
+       {"samples ", "to a "},
+       {"examples ", "to a "}}};
+  for (const auto& [what, in] : kPhrases) {
+    const std::string phrase = std::string(what) + std::string(in);
     for (size_t at = text.find(phrase); at != std::string::npos; at = text.find(phrase, at + 1)) {
       const std::string behind = text.substr(at + phrase.size(), kNear);
       const bool in_one = behind.find("pack") != std::string::npos ||

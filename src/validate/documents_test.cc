@@ -41,6 +41,8 @@ TEST(Documents, Denials) {
     EXPECT_EQ(read_packed(text).documents, 0) << text;
   }
   EXPECT_EQ(read_packed("1,200 per pack").documents, 1200);
+  EXPECT_EQ(read_packed("about six documents to a 32,768-token pack").documents, 6);
+  EXPECT_EQ(read_packed("documents to a person").documents, 0);
   EXPECT_TRUE(read_packed("block-diagonal attention").apart);
   EXPECT_TRUE(read_packed("no cross-document attention").apart);
   EXPECT_EQ(read_packed("documents of 1200 tokens").tokens, 1200);
