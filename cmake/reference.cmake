@@ -3,3 +3,7 @@ add_executable(yaml_reference tools/yaml_reference.cc)
 target_link_libraries(yaml_reference PRIVATE assay_world)
 add_test(NAME yaml_reference
          COMMAND yaml_reference --check ${CMAKE_SOURCE_DIR}/docs/reference/yaml.md)
+
+# The fits of the catalog's collectives; built here so that it cannot rot.
+add_executable(fit_collectives tools/fit_collectives.cc)
+target_link_libraries(fit_collectives PRIVATE assay_perf)

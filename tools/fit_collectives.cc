@@ -7,10 +7,6 @@
 // loss is the mean absolute log ratio of predicted to measured time.
 // Scale-up entries first, then the fabrics with those held. Without --write nothing is changed;
 // --report judges the catalog as it is. The search is deterministic: same table, same values.
-//
-// Build, from the repository root:
-//   g++ -std=c++20 -O2 -Isrc tools/fit_collectives.cc src/perf/collective.cc
-//       src/perf/collective_rows.cc src/base/*.cc (without tests) -lfmt -o /tmp/fit_collectives
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -229,14 +229,20 @@ std::optional<DocumentFigure> runner_up_figure(const Json& doc) {
   return DocumentFigure{std::move(d), ""};
 }
 
-// A lever or a fix by its label or its command.
+// A lever or a fix by its label or its command, whole or up to the end of a word (`800G fabric`)
+// where that is one of them only.
 const Json* what_if(const Json& list, const std::string& asked) {
+  if (asked.empty()) return nullptr;
+  const Json* begins = nullptr;
+  int64_t beginning = 0;
   for (const Json& w : list) {
     for (const char* key : {"label", "command"}) {
-      if (!asked.empty() && plain_label(text_at(w, {key})) == asked) return &w;
+      const std::string name = plain_label(text_at(w, {key}));
+      if (name == asked) return &w;
+      if (name.starts_with(asked + "-")) begins = &w, ++beginning;
     }
   }
-  return nullptr;
+  return beginning == 1 ? begins : nullptr;
 }
 
 }  // namespace
