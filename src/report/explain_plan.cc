@@ -239,7 +239,8 @@ const Json* what_if(const Json& list, const std::string& asked) {
     for (const char* key : {"label", "command"}) {
       const std::string name = plain_label(text_at(w, {key}));
       if (name == asked) return &w;
-      if (name.starts_with(asked + "-")) begins = &w, ++beginning;
+      const bool words = asked.find('-') != std::string::npos;  // a single one may be a figure
+      if (words && name.starts_with(asked + "-")) begins = &w, ++beginning;
     }
   }
   return beginning == 1 ? begins : nullptr;

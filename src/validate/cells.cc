@@ -89,13 +89,22 @@ std::string format_words(const std::string& cell) {
 // Whether a format is that of what is sent or kept, not of matmuls: `fp8 all-to-all`, `bf16, fp8
 // Adam moments`.
 bool beside_matmuls(const std::vector<std::string>& all, size_t i) {
-  static constexpr std::array<std::string_view, 19> kOther = {
-      "adam",      "moments", "optimizer", "planned",   "communication", "comm", "comms",
-      "dispatch",  "a2a",     "master",    "traffic",   "allreduce",     "grad", "gradient",
-      "gradients", "grads",   "reduce",    "reduction", "reductions"};
+  static constexpr std::array<std::string_view, 12> kOther = {
+      "adam",  "moments",  "optimizer", "planned", "communication", "comm",
+      "comms", "dispatch", "a2a",       "master",  "allreduce",     "traffic"};
+  static constexpr std::array<std::string_view, 7> kSums = {
+      "grad", "grads", "gradient", "gradients", "reduce", "reduction", "reductions"};
   const auto word = [&](size_t k) { return k < all.size() ? std::string_view(all[k]) : ""; };
   const std::string_view next = word(i + 1), later = word(i + 2);
-  if (std::find(kOther.begin(), kOther.end(), next) != kOther.end()) return true;
+  const auto among = [](const auto& list, std::string_view w) {
+    return std::find(list.begin(), list.end(), w) != list.end();
+  };
+  if (among(kOther, next)) return true;
+  // `fp32 gradient reduction`; in `bf16 (grads fp32)` they are the second's.
+  const bool another = std::any_of(kFormats.begin(), kFormats.end(),
+                                   [&](const Format& f) { return later.starts_with(f.begin); });
+  if (among(kSums, next) && !another) return true;
+  if (i > 0 && among(kSums, all[i - 1])) return true;
   if (next == "all") return later == "to" || later == "gather" || later == "reduce";
   if (next == "weights") return later == "frozen";
   return next == "attention" && (later.empty() || later == "|");
