@@ -40,7 +40,7 @@ struct MemoryUse {
   MemoryParts parts;
   bool fits() const { return reserved <= capacity; }
   // Less is left than half of the measured peaks are missed by (docs/models/memory.md).
-  static constexpr double kMedianError = 0.033;
+  static constexpr double kMedianError = 0.029;
   // Nine of ten of the 126 measured peaks are missed by less, predicted over measured less 1
   // (`memory_p90_error` of `assay validate data/training_runs.csv --json`).
   static constexpr double kError90 = 0.124;

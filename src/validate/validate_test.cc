@@ -169,6 +169,7 @@ TEST(Validate, TheRangeOfMemoryHoldsNineOfTenPeaks) {
   ASSERT_TRUE(table);
   const ValidateReport report = run_validate(*table, catalog());
   EXPECT_NEAR(*report.groups.front().memory_p90, MemoryUse::kError90, 0.005);
+  EXPECT_NEAR(*report.groups.front().memory_median, MemoryUse::kMedianError, 0.002);
 }
 
 // Megatron-LM on one node of B200, measured by others to the last allocated byte: what the buffers
