@@ -99,6 +99,12 @@ int run(const Context& context, const Arguments& args) {
     return reject(context,
                   UsageError{"validate needs one file of measured runs", "assay validate -h"});
   }
+  if (args.has("set")) {
+    return reject(context,
+                  UsageError{"validate takes rows as they are, without --set",
+                             "write it into the table; or `--row ID -o run.json` shows one "
+                             "run, and assay plan tries others"});
+  }
   const Result<CsvTable> table = read_csv(args.operands[0]);
   if (!table) return fail(context, {table.error()});
   if (args.has("row")) return show_row(context, *table, args.get("row"));
