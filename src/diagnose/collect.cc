@@ -508,6 +508,7 @@ void collect_source(ByteSource source, const DiagnoseOptions& options, Collected
                     Diagnosis& d, FileRead& file) {
   const std::string name = source.name();
   const Result<FileKind> kind = recognise(source);
+  file.missing = source.broken();
   if (!kind) return not_read(kind.error(), file, d);
   file.kind = *kind;
   if (*kind == FileKind::kKinetoTrace) {
@@ -525,6 +526,7 @@ void collect_source(ByteSource source, const DiagnoseOptions& options, Collected
     return;
   }
   const Result<std::string> text = read_rest(source);
+  file.missing = source.broken();
   if (!text) return not_read(text.error(), file, d);
   file.cut = !source.damage().empty();
   if (file.cut) warn(name, source.damage() + "; what came before is read", d);

@@ -34,7 +34,7 @@ struct FileRead {
   bool used = false;
   bool judged = false;   // it was of use and holds what can be sick or well, not only a header
   bool moment = false;   // telemetry of too few samples to say what happens over time
-  bool missing = false;  // it could not be opened: no such file, no permission, not a file
+  bool missing = false;  // it could not be opened (no such file, no permission), or its disk failed
   bool cut = false;      // it ends in the middle: what came before was read
   // Of a profiler trace: the exact account of the whole file, and the critical path of its second
   // step (the first is often cut by the profiler), or of all where it has none.
