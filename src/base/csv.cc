@@ -8,6 +8,28 @@
 namespace assay {
 namespace {
 
+char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+std::string_view trimmed(std::string_view name) {
+  constexpr std::string_view kBlanks = " \t\r\n\v\f";
+  const size_t first = name.find_first_not_of(kBlanks);
+  if (first == std::string_view::npos) return {};
+  return name.substr(first, name.find_last_not_of(kBlanks) - first + 1);
+}
+
+// How a column's name is compared: people write `GPU` and ` gpu `.
+std::string folded(std::string_view name) {
+  std::string out(trimmed(name));
+  std::transform(out.begin(), out.end(), out.begin(), lower);
+  return out;
+}
+
+bool same_name(std::string_view a, std::string_view b) {
+  a = trimmed(a), b = trimmed(b);
+  return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(),
+                                            [](char x, char y) { return lower(x) == lower(y); });
+}
+
 class Parser {
  public:
   Parser(std::string_view text, const std::string& file, const CsvLimits& limits)
@@ -74,17 +96,55 @@ class Parser {
     }
     cells_ += row.fields.size();
     if (cells_ > limits_.cells) {
-      problem(row.line, fmt::format("the table has more than {} cells", limits_.cells), "split it");
+      const int64_t lost = 1 + lines_from(pos_);
+      problem(row.line,
+              fmt::format("the table has more than {} cells: from here on {} {} not read",
+                          limits_.cells, lost, lost == 1 ? "line is" : "lines are"),
+              "split it");
+      table_.lost_lines += lost;
       full_ = true;
       return;
     }
     table_.rows.push_back(std::move(row));
   }
 
+  // Lines with something on them.
+  int64_t lines_from(size_t at) const {
+    int64_t lines = 0;
+    bool blank = true;
+    for (; at < text_.size(); ++at) {
+      const bool end = text_[at] == '\n' || text_[at] == '\r';
+      if (end && !blank) ++lines;
+      blank = end;
+    }
+    return lines + (blank ? 0 : 1);
+  }
+
+  // A header of one field that holds another separator: rows would be of one cell, too.
+  bool is_parted_otherwise(const CsvRow& row) {
+    if (row.fields.size() != 1 || quoted_) return false;
+    const size_t at = row.fields[0].find_first_of(";\t|");
+    if (at == std::string::npos) return false;
+    table_.separator = row.fields[0][at];
+    table_.lost_lines = lines_from(pos_);
+    const std::string name =
+        table_.separator == '\t' ? "tabs" : fmt::format("`{}`", table_.separator);
+    problem(row.line, fmt::format("the fields are separated by {}, not by commas", name),
+            "save it with commas (and decimal points), as in `id,model_name,gpu`",
+            static_cast<int>(row.starts[0] + at));
+    full_ = true;
+    return true;
+  }
+
   void take_header(CsvRow row) {
+    if (is_parted_otherwise(row)) {
+      table_.header = std::move(row.fields);
+      return;
+    }
     std::set<std::string> seen;
     for (size_t i = 0; i < row.fields.size(); ++i) {
-      if (seen.insert(row.fields[i]).second) continue;
+      const std::string name = folded(row.fields[i]);
+      if (name.empty() || seen.insert(name).second) continue;
       problem(row.line, fmt::format("column `{}` appears twice", sanitize(row.fields[i], 60)),
               "remove or rename one; the first counts", static_cast<int>(row.starts[i]));
     }
@@ -142,10 +202,17 @@ class Parser {
     quoted_ = true;
     std::string field;
     ++pos_;
+    const size_t inside = pos_;
     for (;;) {
       if (pos_ >= text_.size()) {
-        problem(opened, "this quoted field never ends", "add the closing quote",
-                static_cast<int>(column));
+        const int64_t lost = lines_from(std::min(text_.find_first_of("\r\n", inside), pos_));
+        table_.lost_lines += lost;
+        problem(opened,
+                lost == 0
+                    ? std::string("this quoted field never ends")
+                    : fmt::format("this quoted field never ends and takes in the {} behind it",
+                                  lost == 1 ? "line" : fmt::format("{} lines", lost)),
+                "add the closing quote", static_cast<int>(column));
         return field;
       }
       const char c = text_[pos_++];
@@ -208,7 +275,7 @@ class Parser {
 
 int CsvTable::column(std::string_view name) const {
   for (size_t i = 0; i < header.size(); ++i) {
-    if (header[i] == name) return static_cast<int>(i);
+    if (same_name(header[i], name)) return static_cast<int>(i);
   }
   return -1;
 }

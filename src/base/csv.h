@@ -27,8 +27,12 @@ struct CsvTable {
   std::vector<std::string> header;
   std::vector<CsvRow> rows;  // ragged rows included, exactly as long as they were written
   Diagnostics problems;
+  // What parts the fields of the header, where it is no comma: then no row was read.
+  char separator = ',';
+  // Lines that are in no row: behind a limit, or taken in by a quote that never ends.
+  int64_t lost_lines = 0;
 
-  // The index of a column, or -1. Names are compared exactly.
+  // The index of a column, or -1. Neither case nor blanks around a name matter.
   int column(std::string_view name) const;
   // A cell; empty when the column is -1 or the row is too short.
   std::string_view cell(const CsvRow&, int column) const;

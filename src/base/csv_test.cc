@@ -65,6 +65,38 @@ TEST(Csv, EmptyBinaryAndDuplicateColumns) {
   EXPECT_EQ(parse_csv("a,a\n1,2\n", "t").problems.size(), 1u);
 }
 
+TEST(Csv, LinesInNoRowAreCounted) {
+  const CsvTable open = parse_csv("a,b\n1,\"2\n3,4\n\n5,6\n", "t");
+  EXPECT_EQ(open.rows.size(), 1u);
+  EXPECT_EQ(open.lost_lines, 2);
+  EXPECT_NE(open.problems[0].message.find("2 lines behind it"), std::string::npos);
+  EXPECT_EQ(parse_csv("a,b\n1,2\n3,\"4", "t").lost_lines, 0);
+  CsvLimits small;
+  small.cells = 4;
+  EXPECT_EQ(parse_csv("a,b\n1,2\n3,4\n5,6\n\n7,8", "t", small).lost_lines, 2);
+}
+
+TEST(Csv, NamesInAnyCaseAndWithBlanks) {
+  const CsvTable t = parse_csv(" GPU ,N_GPUS,,\nh100,8,,\n", "t");
+  EXPECT_TRUE(t.problems.empty());  // columns without a name are nobody's
+  EXPECT_EQ(t.cell(t.rows[0], "gpu"), "h100");
+  EXPECT_EQ(t.column("n_gpus"), 1);
+  EXPECT_EQ(parse_csv("gpu,Gpu\n1,2\n", "t").problems.size(), 1u);
+}
+
+TEST(Csv, OtherSeparatorsAreOneError) {
+  for (const char* text : {"a;b\n1;2,5\n3;4\n", "a\tb\n1\t2,5\n3\t4\n", "a|b\n1|2,5\n3|4"}) {
+    const CsvTable t = parse_csv(text, "t");
+    ASSERT_EQ(t.problems.size(), 1u) << text;
+    EXPECT_EQ(t.separator, text[1]);
+    EXPECT_EQ(t.problems[0].at.column, 2);
+    EXPECT_TRUE(t.rows.empty());
+    EXPECT_EQ(t.lost_lines, 2);
+  }
+  EXPECT_TRUE(parse_csv("\"a;b\"\n1\n", "t").problems.empty());
+  EXPECT_TRUE(parse_csv("a;b,c\n1,2\n", "t").problems.empty());
+}
+
 TEST(Csv, OldMacLineEnds) {
   const CsvTable t = parse_csv("a,b\r1,2\r", "t");
   ASSERT_EQ(t.rows.size(), 1u);

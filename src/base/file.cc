@@ -212,6 +212,22 @@ Result<bool> can_write(const std::string& path) {
   return true;
 }
 
+Result<bool> can_read(const std::string& path) {
+  struct stat info {};
+  if (path == "-" || ::stat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) return true;
+  Descriptor file;
+  file.fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY);
+  file.owned = true;
+  if (file.fd < 0) return tl::unexpected(open_failure(path, errno));
+  char first = 0;
+  ssize_t got = 0;
+  do {
+    got = ::read(file.fd, &first, 1);
+  } while (got < 0 && errno == EINTR);
+  if (got < 0) return tl::unexpected(failure(path, error_text(errno)));
+  return true;
+}
+
 Failure write_failure(const std::string& path, int error) {
   const std::string what = fmt::format("cannot be written: {}", error_text(error));
   const std::string folder = sanitize(fs::path(path).parent_path().string(), kNameMost);

@@ -28,6 +28,9 @@ Failure not_a_file(const std::string& path, unsigned mode);
 Result<bool> write_file(const std::string& path, const std::string& text);
 // Whether it probably will, without touching anything.
 Result<bool> can_write(const std::string& path);
+
+// Whether the first byte of a file can be read. What flows by once is not touched.
+Result<bool> can_read(const std::string& path);
 // Why `path` could not be written, and what to do.
 Failure write_failure(const std::string& path, int error);
 

@@ -51,6 +51,10 @@ int show(const Context& context, const CatalogName& name) {
 }
 
 int run(const Context& context, const Arguments& args) {
+  if (args.has("set")) {
+    return reject(context, UsageError{"catalog shows what it holds, without --set",
+                                      "a file of your own changes it, or try it with assay plan"});
+  }
   const std::vector<std::string>& words = args.operands;
   if (words.empty()) return list(context, "");
   if (words[0] == "list" && words.size() <= 2)

@@ -125,7 +125,7 @@ std::string stated_seed(const std::vector<std::string>& words) {
     if (words[i].starts_with("--seed=")) text = words[i].substr(7);
     if (words[i] == "--seed" && i + 1 < words.size()) text = words[i + 1];
     int64_t stated = 0;
-    if (!text.empty() && parse_number(text, stated)) seed = stated;
+    if (!text.empty() && parse_number(text, stated) && stated >= 0) seed = stated;
   }
   return fmt::format("{}", seed);
 }
@@ -170,10 +170,10 @@ Context make_context(const Arguments& args, UsageErrors& wrong) {
   }
   c.style.color = color_wanted(when);
   int64_t seed = 1;
-  if (args.has("seed") && !parse_number(args.get("seed"), seed)) {
-    wrong.push_back(
-        {fmt::format("--seed: `{}` is not a whole number", sanitize(args.get("seed"), 40)),
-         "as in --seed 7"});
+  if (args.has("seed") && (!parse_number(args.get("seed"), seed) || seed < 0)) {
+    wrong.push_back({fmt::format("--seed: `{}` is not a whole number from 0 on",
+                                 sanitize(args.get("seed"), 40)),
+                     "as in --seed 7"});
     seed = 1;
   }
   c.stamp.seed = fmt::format("{}", seed);
@@ -270,7 +270,11 @@ tl::expected<Request, UsageErrors> make_request(const Arguments& args,
 std::vector<Failure> missing_inputs(const std::vector<std::string>& inputs) {
   std::vector<Failure> failures;
   for (const std::string& input : inputs) {
-    if (!looks_like_file(input) || file_exists(input)) continue;
+    if (!looks_like_file(input)) continue;
+    if (file_exists(input)) {
+      if (const Result<bool> can = can_read(input); !can) failures.push_back(can.error());
+      continue;
+    }
     failures.push_back(open_failure(input, is_folder(input) ? EISDIR : ENOENT));
     if (!is_folder(input)) suggest_name(input, failures.back());
   }

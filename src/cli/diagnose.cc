@@ -37,9 +37,39 @@ struct Known {
   Kernels kernels;
 };
 
+// A --set that changes nothing about what is known here.
+std::optional<UsageError> idle_set(const Arguments& args, const std::vector<std::string>& inputs) {
+  if (!args.has("set") || args.has("workload")) return std::nullopt;
+  if (inputs.empty())
+    return UsageError{"--set changes nothing here: no description was given",
+                      "give what it changes, too, as in --cluster C --workload W"};
+  for (const std::string& set : args.all("set")) {
+    const std::string section = set.substr(0, set.find_first_of(".="));
+    if (section != "workload" && section != "plan") continue;
+    return UsageError{fmt::format("--set {} changes nothing here: a cluster alone is no prediction",
+                                  sanitize(set, 60)),
+                      "give --workload, too"};
+  }
+  return std::nullopt;
+}
+
+tl::expected<Description, InputRefusal> describe_cluster(const Arguments& args,
+                                                         const std::vector<std::string>& inputs) {
+  if (std::vector<Failure> missing = missing_inputs(inputs); !missing.empty())
+    return tl::unexpected(InputRefusal{{}, {}, std::move(missing)});
+  tl::expected<Request, UsageErrors> request = make_request(args, inputs);
+  if (!request) return tl::unexpected(InputRefusal{request.error(), {}, {}});
+  request->needs_workload = false;
+  tl::expected<Description, Diagnostics> d = describe(*request, catalog());
+  if (!d) return tl::unexpected(InputRefusal{{}, d.error(), {}});
+  return std::move(*d);
+}
+
 tl::expected<Known, int> describe_known(const Context& context, const Arguments& args) {
   Known known;
   const std::vector<std::string> inputs = described(args);
+  if (const std::optional<UsageError> idle = idle_set(args, inputs))
+    return tl::unexpected(reject(context, *idle));
   if (inputs.empty()) return known;
   if (!args.has("cluster"))
     return tl::unexpected(
@@ -53,10 +83,10 @@ tl::expected<Known, int> describe_known(const Context& context, const Arguments&
     known.description = std::move(*d);
     return known;
   }
-  // A cluster alone is described beside any workload; only its accelerator is taken.
-  tl::expected<Description, InputRefusal> d =
-      describe_inputs(args, {"llama-3.1-8b", args.get("cluster")});
+  // Of a cluster alone the accelerator is taken.
+  tl::expected<Description, InputRefusal> d = describe_cluster(args, inputs);
   if (!d) return tl::unexpected(refuse(context, d.error()));
+  print_error(render(d->warnings));
   known.accelerator = d->setting.cluster.accelerator;
   known.kernels = d->setting.kernels;
   return known;
@@ -145,7 +175,7 @@ int show(const DiagnoseResult& result, const Context& context, const std::string
     return reject(context, UsageError{fmt::format("no evidence `{}`", sanitize(id, 40)),
                                       "the last column of the findings lists them"});
   }
-  return deliver(context, *text, *text, kYes);
+  return deliver(context, *text, evidence_json(result.diagnosis, id, context.stamp), kYes);
 }
 
 // The first profiler trace once more, with what was found on a track of its own.
@@ -200,6 +230,9 @@ int run(const Context& context, const Arguments& args) {
         problems);
     return incomplete ? kWorldWrong : code;
   }
+  // Where a file ends in the middle, that is why, and the document says so.
+  if (const Diagnostics lacks = lacking(d); !lacks.empty() && !incomplete)
+    return reject(context, lacks);
   predict(*known, result);
   if (args.has("trace")) {
     const Result<bool> written = write_trace(d, *known, args.get("trace"));

@@ -100,21 +100,22 @@ tl::expected<size_t, UsageError> parse_option(const Command& command, Arguments&
     args.options.emplace_back(option->name, "");
     return i;
   }
+  size_t last = i;
+  std::string value;
   if (equals != std::string::npos) {
-    args.options.emplace_back(option->name, word.substr(equals + 1));
-    return i;
+    value = word.substr(equals + 1);
+  } else if (!is_long && word.size() > 2) {
+    value = word.substr(2);
+  } else if (i + 1 < words.size()) {
+    value = words[++last];
   }
-  if (!is_long && word.size() > 2) {
-    args.options.emplace_back(option->name, word.substr(2));
-    return i;
-  }
-  if (i + 1 >= words.size()) {
+  if (value.empty()) {  // also of a variable of the shell that is not set
     return tl::unexpected(
         UsageError{fmt::format("--{} needs a value ({})", option->name, option->value),
                    fmt::format("assay {} --help", command.name)});
   }
-  args.options.emplace_back(option->name, words[i + 1]);
-  return i + 1;
+  args.options.emplace_back(option->name, std::move(value));
+  return last;
 }
 
 std::string reference_options(const std::vector<Option>& options) {

@@ -34,11 +34,32 @@ TEST(Options, MistakesAreNamed) {
   parse(plan_command(), {"--gpu", "8"}, wrong);
   ASSERT_EQ(wrong.size(), 1u);
   EXPECT_EQ(wrong[0].help, "did you mean `--gpus`?");
-  for (const char* word : {"--gpus", "--json=1", "-qx", "-Z"}) {
+  for (const char* word : {"--gpus", "--json=1", "-qx", "-Z", "--tokens=", "-o"}) {
     wrong.clear();
     parse(plan_command(), {word}, wrong);
     EXPECT_EQ(wrong.size(), 1u) << word;
   }
+}
+
+// `--tokens "$T"` of a variable that is not set is no default, and no luck is below zero.
+TEST(Options, EmptyValuesAndNegativeSeedsAreRefused) {
+  UsageErrors wrong;
+  parse(plan_command(), {"--tokens", "", "-o", "", "--set="}, wrong);
+  ASSERT_EQ(wrong.size(), 3u);
+  EXPECT_EQ(wrong[0].message, "--tokens needs a value (T)");
+  wrong.clear();
+  const Arguments args = parse(plan_command(), {"--seed", "-1"}, wrong);
+  EXPECT_TRUE(wrong.empty());
+  EXPECT_EQ(make_context(args, wrong).stamp.seed, "1");
+  EXPECT_EQ(wrong.size(), 1u);
+  EXPECT_EQ(bare_context({"--seed", "-1"}).stamp.seed, "1");
+}
+
+// A file whose disk fails is the world's fault; one that is there and reads is none.
+TEST(Options, FilesThatCannotBeReadAreFailures) {
+  ASSERT_EQ(missing_inputs({"/proc/self/mem"}).size(), 1u);
+  EXPECT_EQ(missing_inputs({"/proc/self/mem"})[0].exit_code, kWorldWrong);
+  EXPECT_TRUE(missing_inputs({"/proc/self/stat", "/dev/null", "llama-3.1-8b"}).empty());
 }
 
 TEST(Options, AllMistakesAreToldTogether) {

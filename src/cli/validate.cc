@@ -41,8 +41,9 @@ void add_useless(const CsvTable& table, const ValidateReport& report, Diagnostic
   const size_t told = std::min(add_refused(table, report, Severity::kError, problems), kRowsTold);
   Diagnostic& whole = problems.emplace_back();
   whole.at.file = sanitize(table.file);
-  whole.message = report.rows.empty()
-                      ? "holds no row of a measured run"
+  whole.message = report.rows.empty() ? "holds no row of a measured run"
+                  : report.rows.size() == 1
+                      ? "its one row cannot be predicted"
                       : fmt::format("not one of {} rows can be predicted", report.rows.size());
   if (told < report.rows.size())
     whole.message += fmt::format("; the reasons of the first {} are above", told);
@@ -78,6 +79,15 @@ int show_row(const Context& context, const CsvTable& table, const std::string& i
     d.help = description.error().fix;
     return reject(context, Diagnostics{d});
   }
+  const auto twins = std::count_if(runs.begin(), runs.end(), named);
+  if (twins > 1) {
+    Diagnostic d;
+    d.severity = Severity::kWarning;
+    d.at.file = sanitize(table.file);
+    d.message = fmt::format("{} rows are named `{}`: the first is shown", twins, sanitize(id, 60));
+    d.help = "name another by its line in the file";
+    print_error(render(d));
+  }
   const RowResult row = predict_case(chosen);
   Progress progress(context, "validate");
   StudyOptions options;
@@ -94,38 +104,61 @@ int show_row(const Context& context, const CsvTable& table, const std::string& i
                  plan_json(result, context.stamp), result.fits ? kYes : kNo);
 }
 
+// The first refused rows as warnings, where others can be predicted.
+void add_refused_few(const CsvTable& table, const ValidateReport& report, Diagnostics& problems) {
+  const size_t refused = add_refused(table, report, Severity::kWarning, problems);
+  if (refused <= kRowsTold) return;
+  Diagnostic& d = problems.emplace_back();
+  d.severity = Severity::kWarning;
+  d.at.file = sanitize(table.file);
+  d.message = fmt::format("{} more rows are refused", refused - kRowsTold);
+  d.help = "--json has every row with its reason, line, column and fix";
+}
+
+// A broken table is wrong input although some of it could be read: a script would take the answer
+// for that of the whole.
+int show_table(const Context& context, const CsvTable& table, const ValidateReport& report) {
+  const bool any = std::any_of(report.rows.begin(), report.rows.end(), [](const RowResult& r) {
+    return r.status == RunStatus::kOk || r.status == RunStatus::kOom;
+  });
+  Diagnostics problems = table.problems;
+  const Diagnostics doubtful = doubts(table, report, kRowsTold);
+  problems.insert(problems.end(), doubtful.begin(), doubtful.end());
+  if (!any) add_useless(table, report, problems);
+  if (any && context.style.verbose) add_refused_few(table, report, problems);
+  if (report.rows.empty()) return reject(context, problems);  // else the report has every row
+  if (!problems.empty()) print_error(render(problems));
+  const bool whole = any && !has_errors(table.problems);
+  return deliver(context, to_text(report, context.style.width), to_json(report),
+                 whole ? kYes : kInputWrong);
+}
+
 int run(const Context& context, const Arguments& args) {
   if (args.operands.size() != 1) {
     return reject(context,
                   UsageError{"validate needs one file of measured runs", "assay validate -h"});
   }
+  if (args.has("set")) {
+    return reject(context,
+                  UsageError{"validate takes rows as they are, without --set",
+                             "write it into the table; or `--row ID -o run.json` shows one "
+                             "run, and assay plan tries others"});
+  }
   const Result<CsvTable> table = read_csv(args.operands[0]);
   if (!table) return fail(context, {table.error()});
-  if (args.has("row")) return show_row(context, *table, args.get("row"));
+  // Nothing can be read of a table that is parted by something else: that alone is said.
+  if (table->separator != ',') return reject(context, table->problems);
+  if (args.has("row")) {
+    print_error(render(table->problems));
+    const int code = show_row(context, *table, args.get("row"));
+    return has_errors(table->problems) ? kInputWrong : code;
+  }
   ValidateReport report;
   {
     Progress progress(context, "validate");
     report = run_validate(*table, catalog(), progress.callback());
   }
-  const bool any = std::any_of(report.rows.begin(), report.rows.end(), [](const RowResult& r) {
-    return r.status == RunStatus::kOk || r.status == RunStatus::kOom;
-  });
-  Diagnostics problems = table->problems;
-  if (!any) add_useless(*table, report, problems);
-  if (any && context.style.verbose) {
-    const size_t refused = add_refused(table.value(), report, Severity::kWarning, problems);
-    if (refused > kRowsTold) {
-      Diagnostic& d = problems.emplace_back();
-      d.severity = Severity::kWarning;
-      d.at.file = sanitize(table->file);
-      d.message = fmt::format("{} more rows are refused", refused - kRowsTold);
-      d.help = "--json has every row with its reason, line, column and fix";
-    }
-  }
-  if (report.rows.empty()) return reject(context, problems);  // else the report has every row
-  if (!problems.empty()) print_error(render(problems));
-  return deliver(context, to_text(report, context.style.width), to_json(report),
-                 any ? kYes : kInputWrong);
+  return show_table(context, *table, report);
 }
 
 }  // namespace
@@ -138,7 +171,8 @@ Command validate_command() {
       "The columns are those of data/training_runs.csv, in any order; blank cells mean the stack's "
       "default. Every row is reported: ok, oom, incomplete or unsupported, with the reason. "
       "-v tells where refused rows stand and what would mend them; --json has all of them.\n"
-      "Exit code 2 when not one row can be predicted.",
+      "Exit code 2 when not one row can be predicted, and where the table is broken (a quote that "
+      "never ends, rows of another length): the rows that could be read are reported all the same.",
       {{"row", 0, "ID", "one run as `plan` shows it: how its row is read, where its time goes",
         "By its id, or by its line in the file. The screen and the document are those of `assay "
         "plan`; with -o FILE, `explain` and "

@@ -216,6 +216,8 @@ void collect_telemetry(Telemetry t, Collected& collected, Diagnosis& d, FileRead
   std::string summary =
       many(t.gpus.size(), "GPU", "GPUs") + ", " + many(t.samples(), "sample", "samples");
   const bool judged = std::any_of(t.gpus.begin(), t.gpus.end(), says_something);
+  file.moment = std::all_of(t.gpus.begin(), t.gpus.end(),
+                            [](const GpuSeries& gpu) { return gpu.size() < kSamplesLeast; });
   keep(std::move(t), std::move(summary), judged, collected.telemetry, d, file);
 }
 
@@ -408,11 +410,50 @@ void analyse_jobs(std::vector<TraceJob> jobs, Diagnosis& d) {
                   jobs.size()));
 }
 
+// Telemetry shows that a device did nothing; whether it should have is not in it.
+void ask_about_idle(const std::vector<GpuTime>& gpus, Diagnosis& d) {
+  size_t idlers = 0, unknown = 0, seen = 0;
+  double sum = 0;
+  for (const GpuTime& gpu : gpus) {
+    if (gpu.samples < kSamplesLeast) continue;
+    ++seen;
+    if (!gpu.load_known) {
+      ++unknown;
+      continue;
+    }
+    const double share = gpu.observed.v > 0 ? gpu.idle / gpu.observed : 0;
+    if (share >= kIdleAsked) ++idlers;
+    sum += share;
+    d.idle_most = std::max(d.idle_most, share);
+  }
+  if (seen > unknown) d.idle_mean = sum / static_cast<double>(seen - unknown);
+  if (idlers > 0) {
+    const std::string who = gpus.size() == 1
+                                ? "the GPU idles"
+                                : fmt::format("{} of {} GPUs idle up to", idlers, gpus.size());
+    d.open.push_back(
+        {fmt::format("{} {:.0f} % of the time, and telemetry cannot tell whether a "
+                     "job ran: it may have waited, or there was none",
+                     who, 100 * d.idle_most),
+         "a profiler trace or the log of the job, or accounting (sacct) of that time"});
+  }
+  if (unknown > 0) {
+    d.open.push_back({fmt::format("whether {} of {} GPUs {} busy: no column says so", unknown,
+                                  gpus.size(), gpus.size() == 1 ? "was" : "were"),
+                      "utilization.gpu and clocks_event_reasons.active in the query log (DCGM "
+                      "fields 203, 112)"});
+  }
+}
+
 void analyse_telemetry(const Collected& c, Diagnosis& d) {
   HardwareDiagnosis hardware = diagnose_telemetry(c.telemetry, hardware_context(c));
   add(std::move(hardware.analysis), d);
   const ClockAccount& clocks = hardware.clocks;
+  ask_about_idle(hardware.gpus, d);
   if (hardware.gpus.empty() || !hardware.gpus.front().timed || clocks.observed.v <= 0) return;
+  if (std::none_of(hardware.gpus.begin(), hardware.gpus.end(),
+                   [](const GpuTime& gpu) { return gpu.load_known; }))
+    return;  // all of it would stand as idle
   const double gpus = static_cast<double>(hardware.gpus.size());
   MeasuredPeriod period;
   period.what = fmt::format("{}, {}, telemetry", many(hardware.gpus.size(), "GPU", "GPUs"),
@@ -467,6 +508,7 @@ void collect_source(ByteSource source, const DiagnoseOptions& options, Collected
                     Diagnosis& d, FileRead& file) {
   const std::string name = source.name();
   const Result<FileKind> kind = recognise(source);
+  file.missing = source.broken();
   if (!kind) return not_read(kind.error(), file, d);
   file.kind = *kind;
   if (*kind == FileKind::kKinetoTrace) {
@@ -484,6 +526,7 @@ void collect_source(ByteSource source, const DiagnoseOptions& options, Collected
     return;
   }
   const Result<std::string> text = read_rest(source);
+  file.missing = source.broken();
   if (!text) return not_read(text.error(), file, d);
   file.cut = !source.damage().empty();
   if (file.cut) warn(name, source.damage() + "; what came before is read", d);

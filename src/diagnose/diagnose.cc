@@ -41,8 +41,42 @@ bool tells_time(const FileRead& f) {
     case FileKind::kKernelLog:
       return false;
     default:
-      return f.judged;
+      return f.judged && !f.moment;
   }
+}
+
+bool is_telemetry(FileKind kind) {
+  switch (kind) {
+    case FileKind::kSmiCsv:
+    case FileKind::kSmiText:
+    case FileKind::kSmiXml:
+    case FileKind::kSmiMonitor:
+    case FileKind::kPrometheusText:
+    case FileKind::kPrometheusJson:
+    case FileKind::kMonitorJsonl:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// How much is said where no fault was found, and how sure that is.
+Finding healthy_finding(const Diagnosis& d) {
+  Finding healthy;
+  healthy.cause = Cause::kHealthy;
+  const bool over_time = std::any_of(d.files.begin(), d.files.end(), tells_time);
+  const bool traced = std::any_of(d.files.begin(), d.files.end(), [](const FileRead& f) {
+    return tells_time(f) && !is_telemetry(f.kind);
+  });
+  healthy.title = "Nothing wrong shows; none of these files says where time goes";
+  if (over_time) healthy.title = "Nothing wrong here: no fault takes 3 % of the time";
+  if (over_time && !traced && d.idle_most >= kIdleAsked)
+    healthy.title = "Nothing wrong shows in the time that the devices were busy";
+  const bool moment = std::any_of(d.files.begin(), d.files.end(),
+                                  [](const FileRead& f) { return f.judged && f.moment; });
+  const bool sure = d.open.empty() && (over_time || !moment);
+  healthy.confidence = sure ? Confidence::kHigh : Confidence::kMedium;
+  return healthy;
 }
 
 }  // namespace
@@ -57,21 +91,17 @@ void rank_findings(Diagnosis& d, bool measured) {
   for (Finding& f : d.findings) {
     for (Evidence& e : f.evidence) e.id = fmt::format("e{}", ++number);
   }
-  if (!d.findings.empty() || !measured) return;
-  Finding healthy;
-  healthy.cause = Cause::kHealthy;
-  healthy.title = std::any_of(d.files.begin(), d.files.end(), tells_time)
-                      ? "Nothing wrong here: no fault takes 3 % of the time"
-                      : "Nothing wrong shows; none of these files says where time goes";
-  healthy.confidence = d.open.empty() ? Confidence::kHigh : Confidence::kMedium;
-  d.findings.push_back(std::move(healthy));
+  if (d.findings.empty() && measured) d.findings.push_back(healthy_finding(d));
 }
 
 namespace {
 
 // Dumps of a job that stands still, accounting that lost much and a kernel that panicked leave
-// questions open rather than prove health; traces without device events say nothing of the device.
+// questions open rather than prove health; traces without device events say nothing of the device,
+// and devices that mostly idle show nothing of a job.
 bool can_be_healthy(FileKind kind, const Diagnosis& d) {
+  constexpr double kMostlyIdle = 0.5;
+  if (is_telemetry(kind)) return d.idle_mean < kMostlyIdle;
   switch (kind) {
     case FileKind::kKinetoTrace:
       return d.step.has_value();
@@ -103,6 +133,52 @@ Diagnosis diagnose(const std::vector<std::string>& files, const DiagnoseOptions&
                   return f.judged && can_be_healthy(f.kind, d);
                 }));
   return d;
+}
+
+namespace {
+
+// What is missing from a file of this kind that was read, and how to get it.
+Diagnostic lack_of(FileKind kind) {
+  Diagnostic lack;
+  const auto say = [&](const char* what, const char* help) {
+    lack.message = fmt::format("nothing to diagnose: {}", what);
+    lack.help = help;
+    return lack;
+  };
+  switch (kind) {
+    case FileKind::kKinetoTrace:
+      return say("the trace has no device events",
+                 "profile steps that run on the device, with ProfilerActivity.CUDA");
+    case FileKind::kSacct:
+      return say("there is no job here with GPUs and a start",
+                 "sacct -aD -P -S START -E END --format=ALL, of a time in which jobs ran");
+    case FileKind::kSinfo:
+    case FileKind::kSqueue:
+    case FileKind::kScontrol:
+      return say("nodes and queues alone make no ledger",
+                 "give the accounting, too: sacct -aD -P -S START -E END --format=ALL");
+    default:
+      if (!is_telemetry(kind))
+        return say("nothing was recorded in it", "record it again, or copy the whole file");
+      return say("no sample holds a value", "record for some minutes while the job runs");
+  }
+}
+
+}  // namespace
+
+Diagnostics lacking(const Diagnosis& d) {
+  Diagnostics lacks;
+  if (!d.findings.empty() || !d.open.empty() || !d.periods.empty() || d.step ||
+      !d.what_ifs.empty() || !d.hangs.empty())
+    return lacks;
+  std::vector<FileKind> told;
+  for (const FileRead& f : d.files) {
+    if (!f.used || std::find(told.begin(), told.end(), f.kind) != told.end()) continue;
+    told.push_back(f.kind);
+    lacks.push_back(lack_of(f.kind));
+    lacks.back().at.file = f.path == "-" ? "standard input" : sanitize(f.path);
+  }
+  return lacks;
 }
 
 }  // namespace assay

@@ -33,7 +33,8 @@ struct FileRead {
   std::string summary;  // `3 steps, 81,494 events, rank 0 of 8`, or why it was not read
   bool used = false;
   bool judged = false;   // it was of use and holds what can be sick or well, not only a header
-  bool missing = false;  // it could not be opened: no such file, no permission, not a file
+  bool moment = false;   // telemetry of too few samples to say what happens over time
+  bool missing = false;  // it could not be opened (no such file, no permission), or its disk failed
   bool cut = false;      // it ends in the middle: what came before was read
   // Of a profiler trace: the exact account of the whole file, and the critical path of its second
   // step (the first is often cut by the profiler), or of all where it has none.
@@ -109,6 +110,8 @@ struct Diagnosis {
   std::vector<Finding> findings;
   std::vector<OpenQuestion> open;
   std::vector<std::string> notes;
+  // By telemetry, of the time seen: the mean GPU's, and that of the GPU that idles most.
+  double idle_mean = 0, idle_most = 0;
 };
 
 struct DiagnoseOptions {
@@ -128,6 +131,14 @@ struct FileList {
 FileList list_files(const std::vector<std::string>& operands);
 
 Diagnosis diagnose(const std::vector<std::string>& files, const DiagnoseOptions&);
+
+// What the files lack where nothing in them could be diagnosed, a problem for each kind of file.
+// Empty where something was, be it that nothing is wrong or that a question is open.
+Diagnostics lacking(const Diagnosis&);
+
+// From here on idle time is asked about: shorter waits are between steps and while checkpoints are
+// written, as in any job.
+constexpr double kIdleAsked = 0.1;
 
 // Pass 4, for the tests: merges, orders, numbers the evidence, adds `healthy` where nothing is
 // left.

@@ -166,6 +166,9 @@ GpuTime time_of(const GpuSeries& gpu, const std::string& file, const Part& part)
   time.file = file;
   time.model = sanitize(gpu.model, 64);
   const std::vector<double> weights = weights_of(gpu, time.timed);
+  time.samples = gpu.size();
+  time.load_known = gpu.has(Metric::kThrottleReasons) || gpu.has(Metric::kGpuUtilisation) ||
+                    gpu.has(Metric::kEngineActive);
   // The clock it could hold: the maximum it states, or the highest that was seen of its kind.
   time.clock_max_mhz = part.clock_max_mhz > 0 ? part.clock_max_mhz : part.clock_seen_mhz;
   double clock_sum = 0, clock_weight = 0, work = 0, work_weight = 0;

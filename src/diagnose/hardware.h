@@ -27,12 +27,17 @@ struct HardwareContext {
   std::optional<double> now_s;               // since 1970; none: the end of each log is now
 };
 
+// Fewer samples than these, a second apart, may all fall between two steps.
+constexpr size_t kSamplesLeast = 10;
+
 // One GPU's observed time. busy + idle = observed; the losses are parts of busy.
 struct GpuTime {
   std::string name;  // `n1 GPU 3`
   std::string file;
   std::string model;
   bool timed = true;  // false: samples have no times, and each counts as one second
+  size_t samples = 0;
+  bool load_known = true;  // false: nothing in the samples says whether it was busy
   Seconds observed, idle, busy;
   Seconds lost_power_cap, lost_thermal, lost_power_brake, lost_slowdown, lost_setting,
       lost_unexplained;

@@ -30,7 +30,7 @@ struct ByteState {
   std::vector<unsigned char> input;  // the piece of the file being looked at
   bool input_over = false;
 
-  bool started = false, gzip = false, ended = false, inflating = false;
+  bool started = false, gzip = false, ended = false, inflating = false, broken = false;
   z_stream stream{};
   uint64_t in = 0, out = 0;
   std::string damage;
@@ -60,6 +60,7 @@ ByteSource::~ByteSource() = default;
 
 const std::string& ByteSource::name() const { return state_->name; }
 const std::string& ByteSource::damage() const { return state_->damage; }
+bool ByteSource::broken() const { return state_->broken; }
 uint64_t ByteSource::bytes_out() const { return state_->out; }
 bool ByteSource::compressed() const { return state_->gzip; }
 uint64_t ByteSource::size_hint() const { return state_->gzip ? 0 : state_->file_bytes; }
@@ -112,7 +113,8 @@ Result<std::string_view> more_input(ByteState& s) {
   for (;;) {
     const ssize_t got = ::read(s.fd, s.input.data(), s.input.size());
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return tl::unexpected(failure(s.name, std::strerror(errno)));
+    s.broken = got < 0;
+    if (s.broken) return tl::unexpected(failure(s.name, std::strerror(errno)));
     if (got == 0) s.input_over = true;
     return std::string_view(reinterpret_cast<const char*>(s.input.data()),
                             static_cast<size_t>(got));

@@ -53,6 +53,7 @@ class ByteSource {
   const std::string& name() const;  // for messages, fit for a terminal
   // Empty, or why the text ends early: `gzip data end in the middle`.
   const std::string& damage() const;
+  bool broken() const;         // the disk or the network below the file failed
   uint64_t bytes_out() const;  // of text, decoded so far
   bool compressed() const;
   // How long the text will be, to make room once; zero where that is not known (gzip, a pipe).

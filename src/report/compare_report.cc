@@ -177,7 +177,27 @@ bool all_fit(const Comparison& c) { return std::all_of(c.sides.begin(), c.sides.
 // `(1.02-1.86)`, with the decimals that differ() decides by.
 std::string ratio_range(const Interval& r) { return fmt::format("({:.2f}-{:.2f})", r.low, r.high); }
 
+// Nothing differs, and neither do the predictions: then a ratio has no error.
+bool identical(const Comparison& c) {
+  if (!is_pair(c) || !c.difference.changes.empty()) return false;
+  const Side &a = c.sides.front(), &b = c.sides.back();
+  return a.prediction.step == b.prediction.step &&
+         a.prediction.tokens_per_s == b.prediction.tokens_per_s &&
+         a.prediction.memory.reserved == b.prediction.memory.reserved &&
+         a.run.time_s.value == b.run.time_s.value && a.run.cost_usd.value == b.run.cost_usd.value &&
+         a.run.energy_kwh.value == b.run.energy_kwh.value;
+}
+
+// `-19 %`; `78 times` where a percentage would have four digits.
+std::string changed_by(double before, double after) {
+  constexpr double kMany = 10;
+  const double ratio = after / before;
+  return ratio > kMany && std::isfinite(ratio) ? significant(ratio, ratio < 100 ? 2 : 3) + " times"
+                                               : signed_percent(ratio - 1);
+}
+
 std::string speed_text(const Comparison& c) {
+  if (identical(c)) return "identical";
   if (!c.significant) return "no significant difference";
   const Interval& s = c.speedup;
   const bool faster = s.value >= 1;
@@ -197,8 +217,7 @@ std::vector<WeeksRow> weeks_rows(const std::vector<PlanOutlook>& outlook) {
     return o ? text(*o) : std::string("not estimated");
   };
   const auto change = [](double before, double after) {
-    return before > 0 && std::isfinite(after / before) ? signed_percent(after / before - 1)
-                                                       : std::string();
+    return before > 0 && std::isfinite(after / before) ? changed_by(before, after) : std::string();
   };
   const auto goodput = [](const Outlook& o) { return percent(o.expected.goodput); };
   const auto days = [](const Outlook& o) {
@@ -243,18 +262,20 @@ std::string pair_table(const Comparison& c, const Style& style,
     return "  " + left(name, 19) + mark + "  " + left(before.substr(0, columns - 1), columns) +
            left(after.substr(0, columns - 1), columns) + change + "\n";
   };
-  const auto change = [](double before, double after) {
-    return signed_percent(after / before - 1);
-  };
+  const auto change = changed_by;
   std::string out = row("", ' ', a.name, b.name, "change");
   out += row("MFU", kPredicted, percent(a.prediction.mfu), percent(b.prediction.mfu),
              points(b.prediction.mfu - a.prediction.mfu) + " points");
   out += row("step time", kPredicted, seconds(a.prediction.step.v), seconds(b.prediction.step.v),
              change(a.prediction.step.v, b.prediction.step.v));
   std::string faster = change(a.prediction.tokens_per_s, b.prediction.tokens_per_s);
-  const std::string said = "  " + speed_text(c);
+  const std::string said = speed_text(c);
   const size_t room = static_cast<size_t>(style.width) - 24 - 2 * columns;
-  if (all_fit(c) && faster.size() + said.size() <= room) faster += said;
+  if (all_fit(c) && faster.ends_with("times") && c.significant) {
+    faster = said;  // it says the same with its range
+  } else if (all_fit(c) && faster.size() + said.size() + 2 <= room) {
+    faster += "  " + said;
+  }
   out += row("tokens per s", kPredicted, scaled(a.prediction.tokens_per_s),
              scaled(b.prediction.tokens_per_s), faster);
   out += row("run", kPredicted, duration(a.run.time_s.value), duration(b.run.time_s.value),
@@ -300,6 +321,9 @@ std::string fit_warnings(const Comparison& c, const Style& style) {
 std::string verdict(const Comparison& c) {
   const Side& a = c.sides.front();
   const Side& b = c.sides.back();
+  if (identical(c))
+    return fmt::format("{} and {} are identical: the same settings, the same plan.", a.name,
+                       b.name);
   if (!c.significant) {
     std::string text =
         fmt::format("No significant difference in speed: {} is {:.2f} times as fast {} as {}",
@@ -308,7 +332,7 @@ std::string verdict(const Comparison& c) {
     if (a.run.price_known && b.run.price_known && std::abs(more) > 0.01 * a.run.cost_usd.value) {
       text += fmt::format("; as predicted it costs {} {} ({})", dollars(std::abs(more)),
                           more < 0 ? "less" : "more",
-                          signed_percent(b.run.cost_usd.value / a.run.cost_usd.value - 1));
+                          changed_by(a.run.cost_usd.value, b.run.cost_usd.value));
     }
     return text + ".";
   }
@@ -451,7 +475,7 @@ std::string compare_json(const Comparison& c, const Stamp& stamp,
                          const std::vector<PlanOutlook>& outlook) {
   Json doc = start_document("assay.compare/1", stamp);
   doc["speedup"] = c.speedup.value;
-  doc["speedup_range"] = {c.speedup.low, c.speedup.high};
+  doc["speedup_range"] = {identical(c) ? 1 : c.speedup.low, identical(c) ? 1 : c.speedup.high};
   doc["significant"] = c.significant;
   Json changes = Json::array();
   for (const Change& change : c.difference.changes) changes.push_back(change_json(change));

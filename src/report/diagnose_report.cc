@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/assert.h"
 #include "plan/words.h"
 #include "report/result_json.h"
 
@@ -347,6 +348,14 @@ void add_accounts(const Diagnosis& d, Json& doc) {
   }
 }
 
+Json one_evidence_json(const Evidence& e) {
+  return {{"id", e.id},
+          {"title", e.title},
+          {"file", sanitize(e.file)},
+          {"columns", e.columns},
+          {"rows", e.rows}};
+}
+
 Json finding_json(const Finding& f) {
   Json j{{"cause", cause_name(f.cause)},
          {"title", f.title},
@@ -367,13 +376,7 @@ Json finding_json(const Finding& f) {
                         {"step_after_s", f.alternative->step_after.v}};
   }
   j["evidence"] = Json::array();
-  for (const Evidence& e : f.evidence) {
-    j["evidence"].push_back({{"id", e.id},
-                             {"title", e.title},
-                             {"file", sanitize(e.file)},
-                             {"columns", e.columns},
-                             {"rows", e.rows}});
-  }
+  for (const Evidence& e : f.evidence) j["evidence"].push_back(one_evidence_json(e));
   return j;
 }
 
@@ -410,6 +413,17 @@ Json period_json(const MeasuredPeriod& p, const DiagnoseResult& r) {
   if (p.step.v > 0) j["step_s"] = p.step.v;
   if (p.step.v > 0 && r.predicted) j["predicted"] = predicted_json(r);
   return j;
+}
+
+// A piece of evidence and the finding that rests on it; null where there is none of that name.
+std::pair<const Finding*, const Evidence*> find_evidence(const Diagnosis& d,
+                                                         const std::string& id) {
+  for (const Finding& f : d.findings) {
+    for (const Evidence& e : f.evidence) {
+      if (e.id == id) return {&f, &e};
+    }
+  }
+  return {nullptr, nullptr};
 }
 
 }  // namespace
@@ -457,21 +471,27 @@ std::string diagnose_json(const DiagnoseResult& r, const Stamp& stamp) {
 
 std::optional<std::string> evidence_text(const Diagnosis& d, const std::string& id,
                                          const Style& style) {
-  for (const Finding& f : d.findings) {
-    for (const Evidence& e : f.evidence) {
-      if (e.id != id) continue;
-      std::string out = fmt::format("{}  {}\n", e.id, e.title);
-      if (!e.file.empty()) out += "    " + sanitize(e.file) + "\n";
-      out += fmt::format("    for {}: {}\n\n", cause_name(f.cause), f.title);
-      std::vector<std::vector<std::string>> rows{e.columns};
-      rows.insert(rows.end(), e.rows.begin(), e.rows.end());
-      for (std::vector<std::string>& row : rows) {
-        for (std::string& cell : row) cell = cell.substr(0, static_cast<size_t>(style.width));
-      }
-      return out + table(rows);
-    }
+  const auto [f, e] = find_evidence(d, id);
+  if (e == nullptr) return std::nullopt;
+  std::string out = fmt::format("{}  {}\n", e->id, e->title);
+  if (!e->file.empty()) out += "    " + sanitize(e->file) + "\n";
+  out += fmt::format("    for {}: {}\n\n", cause_name(f->cause), f->title);
+  std::vector<std::vector<std::string>> rows{e->columns};
+  rows.insert(rows.end(), e->rows.begin(), e->rows.end());
+  for (std::vector<std::string>& row : rows) {
+    for (std::string& cell : row) cell = cell.substr(0, static_cast<size_t>(style.width));
   }
-  return std::nullopt;
+  return out + table(rows);
+}
+
+std::string evidence_json(const Diagnosis& d, const std::string& id, const Stamp& stamp) {
+  const auto [f, e] = find_evidence(d, id);
+  ASSERT(e != nullptr);
+  Json doc = start_document("assay.evidence/1", stamp);
+  doc["cause"] = cause_name(f->cause);
+  doc["finding"] = f->title;
+  doc["evidence"] = one_evidence_json(*e);
+  return print(doc);
 }
 
 }  // namespace assay

@@ -21,5 +21,7 @@ std::string diagnose_json(const DiagnoseResult&, const Stamp&);
 
 // The rows behind one piece of evidence (`e3`), or nothing when there is none of that name.
 std::optional<std::string> evidence_text(const Diagnosis&, const std::string& id, const Style&);
+// The same as a document, assay.evidence/1. REQUIRES: there is one.
+std::string evidence_json(const Diagnosis&, const std::string& id, const Stamp&);
 
 }  // namespace assay

@@ -218,6 +218,19 @@ TEST(ScaleReport, WhatCannotBeComparedIsNot) {
   EXPECT_EQ(text.find("100 -> 100"), std::string::npos);
 }
 
+TEST(ScaleReport, OneSizeSaysItsResult) {
+  const PlanResult r = planned({"llama-2-7b", "h100-64"}, {});
+  ScaleOptions options;
+  options.sizes = {64};
+  const Description& d = r.description;
+  const std::string text =
+      scale_text(scale(d.setting, d.plan, {}, options), d, Style{}, kStamp, {});
+  const std::string last = text.substr(text.rfind('\n', text.size() - 2) + 1);
+  EXPECT_TRUE(last.starts_with("64 GPUs: ")) << last;
+  EXPECT_NE(last.find("tokens per second."), std::string::npos) << last;
+  EXPECT_EQ(text.find("no other of these sizes"), std::string::npos);
+}
+
 TEST(PlanReport, LedgerOfTheScreenSumsToTheStep) {
   const PlanResult r = planned({"llama-3.1-70b", "h100-128"}, {});
   double sum = 0;
@@ -322,6 +335,37 @@ TEST(CompareReport, SignificanceIsWhatTheRangeShows) {
   }
   EXPECT_GT(apart, 20);
   EXPECT_GT(alike, 20);
+}
+
+TEST(CompareReport, TheSameTwiceIsIdentical) {
+  const PlanResult r = planned({"llama-2-7b", "h100-16"}, {});
+  const Side a{"a", r.description.setting, r.plan, r.searched, r.prediction, r.run, {}, {}};
+  Side b = a;
+  b.name = "b";
+  const std::string text = compare_text(compare({a, b}), {}, kStamp);
+  EXPECT_NE(text.find("\na and b are identical: the same settings, the same plan."),
+            std::string::npos)
+      << text;
+  EXPECT_EQ(text.find("times as fast"), std::string::npos);
+  const auto range = [](const Comparison& c) {
+    const std::string json = compare_json(c, kStamp);
+    const size_t at = json.find("\"speedup_range\"");
+    return json.substr(at, json.find(']', at) - at);
+  };
+  EXPECT_EQ(range(compare({a, b})), "\"speedup_range\": [\n    1.0,\n    1.0\n  ");
+  b.prediction.step *= 1.0001;
+  EXPECT_EQ(range(compare({a, b})).find(" 1.0,"), std::string::npos);
+}
+
+TEST(CompareReport, LargeRatiosAreTimes) {
+  const PlanResult r = planned({"llama-2-7b", "h100-16"}, {});
+  const Side a{"a", r.description.setting, r.plan, r.searched, r.prediction, r.run, {}, {}};
+  Side b = a;
+  b.name = "b";
+  for (Seconds* s : {&b.prediction.step, &b.prediction.low, &b.prediction.high}) *s *= 78;
+  const std::string text = compare_text(compare({a, b}), {}, kStamp);
+  EXPECT_NE(text.find(" 78 times"), std::string::npos) << text;
+  EXPECT_EQ(text.find("+7700 %"), std::string::npos) << text;
 }
 
 TEST(CompareReport, SaysWhatSecondsAreOfWhereBatchesDiffer) {

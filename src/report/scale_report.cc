@@ -156,6 +156,7 @@ std::string break_even_text(const ScaleResult& r) {
   const auto doubles = [](const ScalePoint& a, const ScalePoint& b) {
     return a.fits && b.fits && b.accelerators == 2 * a.accelerators;
   };
+  if (main.size() == 1) return "One size was asked for: where doubling stops paying is not said.";
   if (std::adjacent_find(main.begin(), main.end(), doubles) == main.end())
     return "No size here is twice the one before: where doubling stops paying is not said.";
   if (!r.break_even) {
@@ -179,7 +180,15 @@ std::string verdict(const ScaleResult& r) {
   const std::vector<ScalePoint>& main = r.fixed.empty() ? r.best : r.fixed;
   const ScalePoint* first = first_fitting(main);
   const ScalePoint* last = last_fitting(main);
+  if (!first && main.size() == 1)
+    return fmt::format("No plan fits {} GPUs.", count(main[0].accelerators));
   if (!first) return "No plan at any of these sizes.";
+  if (main.size() == 1) {
+    const Prediction& p = first->prediction;
+    return fmt::format("{} GPUs: {} MFU, {} a step, {} tokens per second.",
+                       count(first->accelerators), percent(p.mfu), seconds(p.step.v),
+                       scaled(p.tokens_per_s));
+  }
   if (first == last && r.fixed.empty()) {
     return fmt::format(
         "{} GPUs: {} MFU; no other of these sizes fits, so that nothing is compared.",

@@ -1,6 +1,7 @@
 // The report as a screen and as JSON.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <map>
@@ -18,32 +19,57 @@ std::string thousands(int64_t n) {
 
 // --- text --------------------------------------------------------------------------------------
 
+constexpr double kLongShare = 99999.5;  // percent; beyond it digits would fill the column
+
 std::string share(const std::optional<double>& x) {
   if (!x || !std::isfinite(*x)) return "-";
-  const double percent = *x * 100;
-  return std::abs(percent) >= 99.95 ? fmt::format("{:.0f}", percent)
-                                    : fmt::format("{:.1f}", percent);
+  const double percent = std::abs(*x * 100);
+  return percent >= kLongShare ? fmt::format("{:.0e}", *x * 100)
+         : percent >= 99.95    ? fmt::format("{:.0f}", *x * 100)
+                               : fmt::format("{:.1f}", *x * 100);
 }
 
 std::string signed_share(const std::optional<double>& x) {
   if (!x || !std::isfinite(*x)) return "-";
-  return fmt::format("{:+.1f}", *x * 100);
+  const double percent = std::abs(*x * 100);
+  return percent >= kLongShare ? fmt::format("{:+.0e}", *x * 100)
+         : percent >= 9999.95  ? fmt::format("{:+.0f}", *x * 100)
+                               : fmt::format("{:+.1f}", *x * 100);
 }
 
 constexpr int kWide = 95;  // all columns; a narrower screen has no memory and regret
 
-std::string table_row(const GroupStats& g, int width) {
-  std::string row =
-      fmt::format("  {:<24}{:>6}{:>7}{:>8}{:>8}{:>8}{:>8}{:>8}", sanitize(g.name, 23),
-                  thousands(g.rows), thousands(g.predicted), share(g.median), share(g.mean),
-                  share(g.p90), signed_share(g.bias), share(g.coverage));
+// Counts keep a blank before them, however long they are; names give up the room.
+struct Columns {
+  size_t name = 24, rows = 6, scored = 7;
+
+  explicit Columns(const GroupStats& all) {
+    const size_t both = name + rows + scored;
+    rows = std::max(rows, thousands(all.rows).size() + 1);
+    scored = std::max(scored, thousands(all.predicted).size() + 1);
+    name = both - rows - scored;
+  }
+};
+
+// A longer one ends in three dots.
+std::string short_name(const std::string& name, size_t most) {
+  std::string whole = sanitize(name);
+  return whole.size() <= most ? whole : sanitize(name, most - 3);
+}
+
+std::string table_row(const GroupStats& g, const Columns& c, int width) {
+  std::string row = fmt::format("  {:<{}}{:>{}}{:>{}}{:>8}{:>8}{:>8}{:>8}{:>8}",
+                                short_name(g.name, c.name - 1), c.name, thousands(g.rows), c.rows,
+                                thousands(g.predicted), c.scored, share(g.median), share(g.mean),
+                                share(g.p90), signed_share(g.bias), share(g.coverage));
   if (width >= kWide) row += fmt::format("{:>8}{:>8}", share(g.memory_median), share(g.regret_max));
   return row + "\n";
 }
 
-std::string table_head(const std::string& title, int width) {
-  std::string row = fmt::format("\n{:<26}{:>6}{:>7}{:>8}{:>8}{:>8}{:>8}{:>8}", title, "rows",
-                                "scored", "median", "mean", "p90", "bias", "cover");
+std::string table_head(const std::string& title, const Columns& c, int width) {
+  std::string row =
+      fmt::format("\n{:<{}}{:>{}}{:>{}}{:>8}{:>8}{:>8}{:>8}{:>8}", title, c.name + 2, "rows",
+                  c.rows, "scored", c.scored, "median", "mean", "p90", "bias", "cover");
   if (width >= kWide) row += fmt::format("{:>8}{:>8}", "memory", "regret");
   return row + "\n";
 }
@@ -63,25 +89,46 @@ std::string status_counts(const ValidateReport& report) {
   return out;
 }
 
+// `Unusable  1 by `quality`, 2 without `hidden``, in lines of `width`; empty: no parts.
+std::string listed(const std::string& title, const std::vector<std::string>& parts, int width) {
+  std::string out, line = title;
+  for (const std::string& text : parts) {
+    const std::string part = (line == title ? "  " : ", ") + text;
+    if (line != title && line.size() + part.size() + 1 > static_cast<size_t>(width)) {
+      out += line + ",\n";
+      line = std::string(title.size() + 2, ' ') + text;
+      continue;
+    }
+    line += part;
+  }
+  return parts.empty() ? "" : out + line + "\n";
+}
+
 // Rows that are left out of the score, by the column to blame; empty: none.
 std::string unusable_text(const ValidateReport& report, int width) {
   std::map<std::string, int64_t> columns;
   for (const RowResult& r : report.rows) {
     if (!r.usable) ++columns[r.unusable_for];
   }
-  std::string out, line = "Unusable";
+  std::vector<std::string> parts;
   for (const auto& [column, rows] : columns) {
     const bool judged = column == "quality" || column == "check";
-    const std::string part = fmt::format("{}{} {} `{}`", line == "Unusable" ? "  " : ", ",
-                                         thousands(rows), judged ? "by" : "without", column);
-    if (line.size() + part.size() + 1 > static_cast<size_t>(width)) {
-      out += line + ",\n";
-      line = "        " + part.substr(2).insert(0, "  ");
-      continue;
-    }
-    line += part;
+    parts.push_back(fmt::format("{} {} `{}`", thousands(rows), judged ? "by" : "without", column));
   }
-  return columns.empty() ? "" : out + line + "\n";
+  return listed("Unusable", parts, width);
+}
+
+// Cells that are taken as blank because nothing possible stands in them, by column.
+std::string unread_text(const ValidateReport& report, int width) {
+  std::map<std::string, int64_t> columns;
+  for (const RowResult& r : report.rows) {
+    for (const IgnoredCell& cell : r.ignored) ++columns[cell.column];
+  }
+  std::vector<std::string> parts;
+  for (const auto& [column, cells] : columns)
+    parts.push_back(fmt::format("{} `{}`", thousands(cells), column));
+  if (!parts.empty()) parts.back() += " (unreadable: taken as blank)";
+  return listed("Cells   ", parts, width);
 }
 
 std::string verdict(const GroupStats& all, int width) {
@@ -148,10 +195,16 @@ std::string group_json(const GroupStats& g) {
 std::string to_text(const ValidateReport& report, int width) {
   static const GroupStats kNone;
   const GroupStats& all = report.groups.empty() ? kNone : report.groups.front();
+  const Columns columns(all);
   std::string out = fmt::format(
-      "Validate  {}: {} rows, {} usable, {} scored\nStatus    {}\n", sanitize(report.file, 60),
-      thousands(all.rows), thousands(all.usable), thousands(all.predicted), status_counts(report));
-  out += unusable_text(report, width);
+      "Validate  {}: {} {}, {} usable, {} scored", sanitize(report.file, 60), thousands(all.rows),
+      all.rows == 1 ? "row" : "rows", thousands(all.usable), thousands(all.predicted));
+  if (report.lost_lines > 0) {
+    out += fmt::format("; {} {} not read", thousands(report.lost_lines),
+                       report.lost_lines == 1 ? "line" : "lines");
+  }
+  out += fmt::format("\nStatus    {}\n", status_counts(report));
+  out += unusable_text(report, width) + unread_text(report, width);
   out += "Figures   errors of step time in %; scored: rows that are usable and predicted\n";
   static constexpr std::array<std::array<std::string_view, 2>, 4> kTables = {
       {{"source", "By source"},
@@ -161,17 +214,17 @@ std::string to_text(const ValidateReport& report, int width) {
   for (const auto& [kind, title] : kTables) {
     std::string body;
     for (const GroupStats& g : report.groups) {
-      if (g.kind == kind && (g.predicted > 0 || kind == "source")) body += table_row(g, width);
+      if (g.kind == kind && (g.predicted > 0 || kind == "source"))
+        body += table_row(g, columns, width);
     }
-    if (!body.empty()) out += table_head(std::string(title), width) + body;
+    if (!body.empty()) out += table_head(std::string(title), columns, width) + body;
   }
-  out += all.sources > 0
-             ? fmt::format(
-                   "\nGroups of several sources weigh the {} sources of {} rows or more "
-                   "alike.\n",
-                   all.sources, kLeastRowsPerSource)
-             : fmt::format("\nNo source has {} rows: every row weighs the same.\n",
-                           kLeastRowsPerSource);
+  out +=
+      all.sources > 0
+          ? fmt::format("\nGroups of several sources weigh the {} {} of {} rows or more alike.\n",
+                        all.sources, all.sources == 1 ? "source" : "sources", kLeastRowsPerSource)
+          : fmt::format("\nNo source has {} rows: every row weighs the same.\n",
+                        kLeastRowsPerSource);
   if (all.oom_rows > 0) {
     out += fmt::format("Of {} runs that ran out of memory, {} {} called fitting.\n", all.oom_rows,
                        all.oom_called_fitting, all.oom_called_fitting == 1 ? "is" : "are");
@@ -180,7 +233,9 @@ std::string to_text(const ValidateReport& report, int width) {
 }
 
 std::string to_json(const ValidateReport& report) {
-  std::string out = R"({"schema":"assay.validate/1","rows":[)";
+  std::string out = R"({"schema":"assay.validate/1",)";
+  if (report.lost_lines > 0) out += fmt::format(R"("lost_lines":{},)", report.lost_lines);
+  out += R"("rows":[)";
   for (size_t i = 0; i < report.rows.size(); ++i) {
     out += (i > 0 ? ",\n" : "\n") + row_json(report.rows[i]);
   }

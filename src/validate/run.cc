@@ -37,17 +37,22 @@ constexpr std::array kTextColumns = {
     TextColumn{"task", &Run::task},
 };
 
+constexpr std::string_view kNumberFix = "write a number above zero, in the unit of its column";
+constexpr std::string_view kTimeFix =
+    "write seconds as a number above zero with a decimal point, as in 0.85 for 850 ms";
+
 struct NumberColumn {
   std::string_view name;
   std::optional<double> Run::*to;
   std::string_view units;  // that may stand behind the number
+  std::string_view fix = kNumberFix;
 };
 constexpr std::array kNumberColumns = {
     NumberColumn{"params_b", &Run::params_b, "b billion"},
     NumberColumn{"gpu_mem_gb", &Run::gpu_mem_gb, "gb g gib"},
     NumberColumn{"peak_mem_gb", &Run::peak_mem_gb, "gb g gib"},
-    NumberColumn{"step_time_s", &Run::step_time_s, "s sec seconds"},
-    NumberColumn{"step_time_norm_s", &Run::step_time_norm_s, "s"},
+    NumberColumn{"step_time_s", &Run::step_time_s, "s sec seconds", kTimeFix},
+    NumberColumn{"step_time_norm_s", &Run::step_time_norm_s, "s", kTimeFix},
     NumberColumn{"tokens_per_s_per_gpu", &Run::tokens_per_s_per_gpu, "tokens tok per"},
 };
 
@@ -123,11 +128,15 @@ bool is_needed(std::string_view column) {
 
 void note_unreadable(std::string_view column, std::string_view cell, std::string fix, Run& run) {
   const bool needed = is_needed(column);
-  if (needed && run.unreadable.empty()) {
+  if (!needed) {
+    run.ignored.push_back({std::string(column), quoted(column, cell), std::move(fix)});
+    return;
+  }
+  if (run.unreadable.empty()) {
     run.unreadable_column = column;
     run.unreadable_fix = std::move(fix);
   }
-  (needed ? run.unreadable : run.ignored).push_back(quoted(column, cell));
+  run.unreadable.push_back(quoted(column, cell));
 }
 
 // Whether more stands behind the number than a reader may pass over: `8k`, `8x8`, `4M tokens`,
@@ -172,8 +181,19 @@ void read_numbers(const CsvTable& table, const CsvRow& row, Run& run) {
     if (value && *value > 0 && *value <= kLargestNumber && !says_more(cell, c.units)) {
       run.*c.to = *value;
     } else {
-      note_unreadable(c.name, cell, "write a number above zero, in the unit of its column", run);
+      note_unreadable(c.name, cell, std::string(c.fix), run);
     }
+  }
+}
+
+// A step that was measured as no number is no blank cell: the run went wrong, or its log was read
+// wrongly. Where another column tells the time, nobody misses it.
+void note_no_number(const CsvTable& table, const CsvRow& row, Run& run) {
+  if (run.measured_s()) return;
+  for (const NumberColumn& c : kNumberColumns) {
+    const bool time = c.fix == kTimeFix || c.name == "tokens_per_s_per_gpu";
+    const std::string_view cell = table.cell(row, c.name);
+    if (time && squeezed(cell) == "nan") note_unreadable(c.name, cell, std::string(c.fix), run);
   }
 }
 
@@ -257,7 +277,7 @@ std::string_view Run::unusable_for() const {
   if (!by_name && !hidden) return "hidden";
   if (!micro_batch) return "micro_batch";
   if (!global_batch) return "global_batch";
-  return step_time_norm_s ? "" : "step_time_norm_s";
+  return step_time_norm_s ? "" : time_column;
 }
 
 std::string Run::free_text() const {
@@ -276,6 +296,11 @@ namespace {
 void take_own(const CsvTable& table, Run& run) {
   if (table.column("quality") < 0) run.quality = "A";
   if (table.column("check") < 0) run.check = "ok";
+  for (const std::string_view name : {"tokens_per_s_per_gpu", "step_time_s", "step_time_norm_s"}) {
+    if (table.column(name) >= 0) run.time_column = name;
+  }
+  const bool timed = table.column(run.time_column) >= 0;
+  if (!timed) run.time_column = "step_time_s";
   run.by_name = table.column("layers") < 0 && table.column("hidden") < 0;
   if (table.column("source") < 0) run.source = table.file.substr(table.file.rfind('/') + 1);
 }
@@ -295,6 +320,7 @@ std::vector<Run> read_runs(const CsvTable& table) {
     read_numbers(table, row, run);
     take_own(table, run);
     read_counts(table, row, run);
+    note_no_number(table, row, run);
     if (table.column("step_time_norm_s") < 0) run.step_time_norm_s = run.measured_s();
     read_flags(table, row, run);
     if (row.fields.size() < 2) {

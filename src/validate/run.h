@@ -14,6 +14,13 @@
 
 namespace assay {
 
+// A cell that holds no possible value and is taken as blank.
+struct IgnoredCell {
+  std::string column;
+  std::string text;  // `step_time_s "fast"`
+  std::string fix;
+};
+
 struct Run {
   int line = 0;  // of the file
   std::string id, source, date, quality, check;
@@ -29,11 +36,14 @@ struct Run {
   std::optional<int64_t> experts, experts_per_token, expert_ffn, shared_ffn, dense_layers;
   std::optional<bool> gated_mlp, tied_embeddings;
 
+  // The column of step times: of those that the table has, the first that counts.
+  std::string_view time_column = "step_time_norm_s";
   bool by_name = false;  // the table has no columns of shapes: models are known by their names
 
   // Cells that hold no possible value, as `layers "abc"`: those without which a run is unknown, and
   // those that are taken as blank.
-  std::vector<std::string> unreadable, ignored;
+  std::vector<std::string> unreadable;
+  std::vector<IgnoredCell> ignored;
   std::vector<std::string> taken;  // cells that were taken for what they do not say as such
   std::string unreadable_column, unreadable_fix;  // of the first of them
 

@@ -94,6 +94,23 @@ TEST(Run, NumbersAndWhatStandsBehindThem) {
   EXPECT_EQ(one("tokens_per_s_per_gpu", "88000 tokens/s total").tokens_per_s_per_gpu, std::nullopt);
 }
 
+// Times that cannot be are told with a fix, under the column that the table has.
+TEST(Runs, TimesThatCannotBe) {
+  for (const char* bad : {"3200 ms", "\"3,2\"", "-3.2", "nan", "0", "fast"}) {
+    const TrainingRun run = runs_of(std::string("id,Step_Time_S\na,") + bad + "\n")[0];
+    EXPECT_FALSE(run.measured_s()) << bad;
+    ASSERT_EQ(run.ignored.size(), 1u) << bad;
+    EXPECT_EQ(run.ignored[0].column, "step_time_s");
+    EXPECT_NE(run.ignored[0].fix.find("0.85 for 850 ms"), std::string::npos);
+    EXPECT_EQ(run.time_column, "step_time_s");
+  }
+  EXPECT_TRUE(runs_of("id,step_time_s\na,\nb,n/a\n")[0].ignored.empty());
+  EXPECT_TRUE(runs_of("id,step_time_norm_s,step_time_s\na,2,nan\n")[0].ignored.empty());
+  EXPECT_EQ(runs_of("id,step_time_norm_s,step_time_s\na,,2\n")[0].time_column, "step_time_norm_s");
+  EXPECT_EQ(runs_of("id,tokens_per_s_per_gpu\na,\n")[0].time_column, "tokens_per_s_per_gpu");
+  EXPECT_EQ(runs_of("id\na\n")[0].time_column, "step_time_s");
+}
+
 // A sequence of `8k` is a power of two, and told; no other count is.
 TEST(Runs, SequencesInThousands) {
   const auto read = [](const std::string& seq, const std::string& batch) {

@@ -442,7 +442,7 @@ MemoryCounter choose_counter(const Run& run) {
 tl::expected<Scenario, Refusal> to_scenario(const Run& run, const Catalog& catalog) {
   if (const auto checked = check_stated(run); !checked) return tl::unexpected(checked.error());
   Scenario s;
-  for (const std::string& cell : run.ignored) s.assumed.push_back("as if blank: " + cell);
+  for (const IgnoredCell& cell : run.ignored) s.assumed.push_back("as if blank: " + cell.text);
   for (const std::string& cell : run.taken) s.assumed.push_back(cell);
   const Accelerator* accelerator = choose_accelerator(run, catalog);
   if (!accelerator && (accelerator = usual_accelerator(run, catalog))) {

@@ -23,10 +23,12 @@ struct RowResult {
   std::optional<double> measured_s, predicted_s, low_s, high_s;
   std::optional<double> measured_mem_gb, predicted_mem_gb;  // in the unit of the file's column
   std::vector<std::string> assumed;
+  std::vector<IgnoredCell> ignored;  // cells that were taken as blank
   RunClass kind = RunClass::kDense;
   int64_t accelerators = 0;
   bool usable = false;
-  std::string unusable_for;  // the column to blame
+  std::string unusable_for;      // the column to blame
+  std::string_view time_column;  // where its time stands, or should
   bool extrapolated = false;
   bool failed_for_memory = false;  // the authors saw it run out of memory
   std::optional<bool> fits;        // by predicted reserved memory
@@ -47,7 +49,7 @@ struct GroupStats {
   std::optional<double> coverage, range_width;
   int64_t memory_rows = 0;
   std::optional<double> memory_median, memory_p90;  // of |error| of peak memory
-  int64_t sweeps = 0;  // groups of rows that differ only in their plan
+  int64_t sweeps = 0;                               // groups of rows that differ only in their plan
   std::optional<double> regret_max, regret_mean;
   int64_t oom_rows = 0, oom_called_fitting = 0;
 };

@@ -163,6 +163,8 @@ RowResult predict_case(const Case& c) {
   out.measured_mem_gb = c.run.peak_mem_gb;
   out.usable = c.run.usable();
   out.unusable_for = c.run.unusable_for();
+  out.ignored = c.run.ignored;
+  out.time_column = c.run.time_column;
   out.failed_for_memory = c.run.ran_out_of_memory();
   out.accelerators = c.run.accelerators.value_or(0);
   out.sweep = sweep_key(c.run);
@@ -240,6 +242,7 @@ ValidateReport run_validate(const CsvTable& table, const Catalog& catalog,
                             const std::function<void(double)>& progress) {
   ValidateReport out = run_validate(read_cases(table, catalog), progress);
   out.file = table.file;
+  out.lost_lines = table.lost_lines;
   out.catalog_date = catalog.date;
   return out;
 }

@@ -31,6 +31,7 @@ tl::expected<Description, Refusal> describe_case(const Case&);
 struct ValidateReport {
   std::string file;
   std::string catalog_date;
+  int64_t lost_lines = 0;  // of the file, in no row
   std::vector<RowResult> rows;
   // `all` first, then by source, class, accelerator and size.
   std::vector<GroupStats> groups;
@@ -41,6 +42,11 @@ ValidateReport run_validate(const CsvTable&, const Catalog&,
                             const std::function<void(double)>& progress = {});
 ValidateReport run_validate(const std::vector<Case>&,
                             const std::function<void(double)>& progress = {});
+
+// What a reader of the table should know of rows that were read: cells taken as blank, times that
+// no step takes, ids that stand twice. Warnings, in the order of the table, at most `most` of each
+// sort; the others are counted.
+Diagnostics doubts(const CsvTable&, const ValidateReport&, size_t most = 20);
 
 // The screen: one table, the verdict last. Plain ASCII, at most `width` columns (80 or more): a
 // narrow one leaves out memory and regret, which the JSON has.

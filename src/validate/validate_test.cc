@@ -234,6 +234,78 @@ TEST(Validate, RecomputeFromWhatFits) {
   EXPECT_GE(right, all * 96 / 100);
 }
 
+const std::string kOwnHead =
+    "id,model_name,gpu,n_gpus,seq_len,parallel_tp,pp,micro_batch,global_batch,step_time_s\n";
+const std::string kOwnRow = ",llama-3.1-8b,h100,8,4096,1,1,1,128,";
+
+TEST(Validate, DoubtsAreToldWithTheirPlace) {
+  const CsvTable table = parse_csv(kOwnHead + "a" + kOwnRow + "9\nb" + kOwnRow + "fast\na" +
+                                       kOwnRow + "1e9\nc" + kOwnRow + "1e-9\n",
+                                   "t.csv");
+  const ValidateReport report = run_validate(table, catalog());
+  const Diagnostics all = doubts(table, report);
+  const char* words[] = {"step_time_s \"fast\"", "1e+09 s", "1e-09 s", "`a` stands on line 2"};
+  const int lines[] = {3, 4, 5, 4};
+  ASSERT_EQ(all.size(), std::size(words));
+  for (size_t i = 0; i < all.size(); ++i) {
+    EXPECT_NE(all[i].message.find(words[i]), std::string::npos) << all[i].message;
+    EXPECT_EQ(all[i].at.line, lines[i]);
+    EXPECT_GT(all[i].at.column, 0);
+    EXPECT_FALSE(all[i].help.empty());
+    EXPECT_EQ(all[i].severity, Severity::kWarning);
+  }
+  EXPECT_EQ(doubts(table, report, 1).size(), 4u) << "one of each, and one that counts";
+  const std::string text = to_text(report);
+  EXPECT_NE(text.find("Cells     1 `step_time_s`"), std::string::npos) << text;
+  EXPECT_NE(text.find("1 without `step_time_s`"), std::string::npos) << text;
+}
+
+TEST(Validate, TheRunsThatWeKeepAreNotDoubted) {
+  for (const char* name : {"training_runs", "blind_runs"}) {
+    const Result<CsvTable> table = read_csv(std::string(ASSAY_ROOT) + "/data/" + name + ".csv");
+    ASSERT_TRUE(table);
+    EXPECT_TRUE(table->problems.empty());
+    ValidateReport report;
+    for (const TrainingRun& run : read_runs(*table)) {
+      RowResult& row = report.rows.emplace_back();
+      row.id = run.id, row.line = run.line, row.measured_s = run.measured_s();
+      row.ignored = run.ignored;
+    }
+    for (const Diagnostic& d : doubts(*table, report)) ADD_FAILURE() << render(d);
+  }
+}
+
+// Long counts and large errors keep a blank before them.
+TEST(Validate, ColumnsDoNotRunTogether) {
+  GroupStats g;
+  g.kind = "all";
+  g.rows = g.usable = g.predicted = 1'000'000;
+  g.median = g.mean = g.p90 = 123456789.0;
+  g.bias = -9999.9;
+  g.coverage = g.memory_median = g.regret_max = 1e300;
+  ValidateReport report;
+  report.groups = {g, g};
+  report.groups[1].kind = "source";
+  report.groups[1].name = std::string(40, 'x');
+  for (const int width : {80, 100}) {
+    const std::string text = to_text(report, width);
+    const size_t at = text.find("\n  xxx") + 1;
+    std::istringstream line(text.substr(at, text.find('\n', at) - at));
+    std::vector<std::string> words;
+    for (std::string word; line >> word;) words.push_back(word);
+    ASSERT_EQ(words.size(), width == 80 ? 8u : 10u) << text;
+    EXPECT_EQ(words[1], "1,000,000");
+    EXPECT_EQ(words[3], "1e+10");
+    EXPECT_EQ(words[6], "-1e+06");
+    EXPECT_LE(text.find('\n', at) - at, static_cast<size_t>(width));
+  }
+  report.groups[0].rows = 1;
+  report.lost_lines = 2;
+  EXPECT_NE(to_text(report).find(": 1 row, "), std::string::npos);
+  EXPECT_NE(to_text(report).find("; 2 lines not read"), std::string::npos);
+  EXPECT_NE(to_json(report).find(R"("lost_lines":2)"), std::string::npos);
+}
+
 TEST(Validate, EmptyAndHeaderlessTables) {
   for (const char* text : {"", "id\n", "nothing,known\n1,2\n", "id,layers\n\"unterminated"}) {
     const ValidateReport report = report_of(text);
