@@ -180,7 +180,7 @@ void Describer::read_cluster(int64_t gpus) {
   check_fabric(c, value, problems_);
   Assumptions assume(result_.assumed, result_.origins);
   complete_cluster(c, catalog_, assume);
-  check_cluster(c, value.at, problems_);
+  check_cluster(c, value, problems_);
   const int64_t used = result_.setting.accelerators;
   if (workload_known_)
     fit_batch(result_.setting.workload, {used > 0 ? used : c.accelerators()}, result_.assumed,
