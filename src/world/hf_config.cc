@@ -158,7 +158,8 @@ class ConfigReader : public ConfigValues {
 
   // The dense MLP's width.
   void width(bool recurrent, bool attention) {
-    model_.ffn = mean(kFfnKeys);
+    model_.ffn = whole({"block_ff_dim"});  // LFM2's, before the usual one
+    if (model_.ffn == 0) model_.ffn = mean(kFfnKeys);
     const int64_t ratio = whole({"expansion_ratio"});
     if (model_.ffn == 0 && (defaults_.wide_ffn || ratio > 0)) {
       model_.ffn = (ratio > 0 ? ratio : 4) * model_.hidden;
@@ -205,7 +206,8 @@ class ConfigReader : public ConfigValues {
 
   void attention_heads(const std::string& type) {
     if (find("block_configs") == nullptr) {
-      model_.kv_heads = mean(kKvHeadsKeys);
+      model_.kv_heads = mean({"num_key_value_heads_per_layer"});  // DeciLM's, before the usual one
+      if (model_.kv_heads == 0) model_.kv_heads = mean(kKvHeadsKeys);
       model_.head_dim = whole(kHeadDimKeys);
     }
     const bool new_falcon = flag("new_decoder_architecture").value_or(false);

@@ -20,8 +20,9 @@ inline constexpr Keys kHeadsKeys = {
     "num_attention_heads",     "n_head",         "num_heads", "n_heads", "decoder_attention_heads",
     "encoder_attention_heads", "num_query_heads"};
 inline constexpr Keys kKvHeadsKeys = {
-    "num_key_value_heads_per_layer", "num_key_value_heads", "num_kv_heads",          "n_head_kv",
-    "multi_query_group_num",         "kv_n_heads",          "attn_config.kv_n_heads"};
+    "num_key_value_heads",          "num_kv_heads", "n_head_kv",
+    "multi_query_group_num",        "kv_n_heads",   "attn_config.kv_n_heads",
+    "num_key_value_heads_per_layer"};
 inline constexpr Keys kHeadDimKeys = {"head_dim", "d_kv", "kv_channels", "attention_head_dim"};
 inline constexpr Keys kVocabKeys = {"vocab_size", "padded_vocab_size", "vocab_size_padded"};
 inline constexpr Keys kPositionsKeys = {"max_position_embeddings",
@@ -33,8 +34,7 @@ inline constexpr Keys kPositionsKeys = {"max_position_embeddings",
                                         "model_max_length",
                                         "max_target_positions",
                                         "max_context_length"};
-inline constexpr Keys kFfnKeys = {"block_ff_dim",
-                                  "intermediate_size",
+inline constexpr Keys kFfnKeys = {"intermediate_size",
                                   "n_inner",
                                   "ffn_dim",
                                   "d_ff",
@@ -43,7 +43,8 @@ inline constexpr Keys kFfnKeys = {"block_ff_dim",
                                   "decoder_ffn_dim",
                                   "encoder_ffn_dim",
                                   "moe_intermediate_size",
-                                  "ffn_config.ffn_hidden_size"};
+                                  "ffn_config.ffn_hidden_size",
+                                  "block_ff_dim"};
 inline constexpr Keys kExpertsKeys = {"num_local_experts", "num_experts", "n_routed_experts",
                                       "moe_num_experts", "ffn_config.moe_num_experts"};
 inline constexpr Keys kExpertsPerTokenKeys = {"num_experts_per_tok",

@@ -136,10 +136,11 @@ void check_attention(const Model& m, ModelCheck& check) {
                  "state head_dim if the heads are wider than hidden / heads");
   }
   if (m.kv_heads > 0 && m.heads > 0) {
-    check.refuse(m.kv_heads > m.heads || m.heads % m.kv_heads != 0, {"kv_heads", "heads"},
-                 fmt::format("{} key-value heads do not divide {} heads", m.kv_heads, m.heads),
-                 fmt::format("write a divisor of {}, or leave it out where every head has its own",
-                             m.heads));
+    check.refuse(
+        m.kv_heads > m.heads || m.heads % m.kv_heads != 0, {"kv_heads", "heads"},
+        fmt::format("{} key-value heads do not divide {} heads", m.kv_heads, m.heads),
+        fmt::format("make them a divisor of {}, or leave them out where every head has its own",
+                    m.heads));
   }
   check.refuse(m.window_layers > 0 && m.window == 0, {"window_layers", "window"},
                "window_layers without a window", "add `window`, in tokens, or leave it out");
