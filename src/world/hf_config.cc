@@ -162,7 +162,8 @@ class ConfigReader : public ConfigValues {
     if (model_.ffn == 0) model_.ffn = mean(kFfnKeys);
     const int64_t ratio = whole({"expansion_ratio"});
     if (model_.ffn == 0 && (defaults_.wide_ffn || ratio > 0)) {
-      model_.ffn = (ratio > 0 ? ratio : 4) * model_.hidden;
+      constexpr int64_t kMost = 1'000'000'000;  // beyond any limit, and products of it still fit
+      model_.ffn = std::min(kMost, (ratio > 0 ? ratio : 4) * model_.hidden);
     }
     if (recurrent && !attention) model_.ffn = 0;  // state spaces alone have no MLP
     // Granite's expert models without experts: what the others share is all there is.
