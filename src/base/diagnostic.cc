@@ -175,18 +175,26 @@ std::string nearest(const std::string& word, const std::vector<std::string>& can
   if (word.empty() || word.size() > kLongest) return "";
   const std::string wanted = folded(word);
   // A third of the letters may be wrong; beyond that a suggestion is noise.
-  size_t best_distance = std::max<size_t>(1, wanted.size() / 3) + 1;
+  size_t most = std::max<size_t>(1, wanted.size() / 3);
+  // Of equally near words the one that begins alike, then the one as long: `nodez` is `nodes`.
+  std::tuple<size_t, size_t, size_t> least;
   std::string best;
   for (const std::string& candidate : candidates) {
     const size_t longer = std::max(candidate.size(), wanted.size());
     const size_t shorter = std::min(candidate.size(), wanted.size());
-    if (candidate.size() > kLongest || longer - shorter >= best_distance) continue;
-    const size_t distance = edit_distance(wanted, folded(candidate));
+    if (candidate.size() > kLongest || longer - shorter > most) continue;
+    const std::string word_there = folded(candidate);
+    const size_t distance = edit_distance(wanted, word_there);
     // A word of which nothing is left is not a correction.
-    if (distance < best_distance && distance < wanted.size()) {
-      best_distance = distance;
-      best = candidate;
-    }
+    if (distance > most || distance >= wanted.size()) continue;
+    const auto differs =
+        std::mismatch(wanted.begin(), wanted.end(), word_there.begin(), word_there.end());
+    const auto alike = static_cast<size_t>(differs.first - wanted.begin());
+    const std::tuple rank(distance, kLongest - alike, longer - shorter);
+    if (!best.empty() && rank >= least) continue;
+    least = rank;
+    most = distance;
+    best = candidate;
   }
   return best;
 }

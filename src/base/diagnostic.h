@@ -50,7 +50,8 @@ Diagnostic to_diagnostic(const Failure&);
 template <class T>
 using Result = tl::expected<T, Failure>;
 
-// The closest of `candidates` to `word` by edit distance, or empty when none is near.
+// The closest of `candidates` to `word` by edit distance, or empty when none is near; of equally
+// close ones that which begins alike and is as long.
 std::string nearest(const std::string& word, const std::vector<std::string>& candidates);
 
 // Text from outside made safe for a terminal: control characters and invalid UTF-8 become `?`,

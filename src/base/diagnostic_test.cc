@@ -81,6 +81,14 @@ TEST(Diagnostic, NearestFindsTheSlip) {
   EXPECT_EQ(nearest(std::string(1000000, 'a'), keys), "");
 }
 
+// Among equals the word that begins alike, then the one as long, whatever their order.
+TEST(Diagnostic, NearestOfEqualsIsTheLikest) {
+  EXPECT_EQ(nearest("nodez", {"node", "nodes"}), "nodes");
+  EXPECT_EQ(nearest("nodez", {"nodes", "node"}), "nodes");
+  EXPECT_EQ(nearest("bale", {"kale", "base"}), "base");
+  EXPECT_EQ(nearest("bale", {"base", "kale"}), "base");
+}
+
 TEST(Diagnostic, SanitizeStopsTerminalTricks) {
   EXPECT_EQ(sanitize("\x1b[31mred\x07"), "?[31mred?");
   EXPECT_EQ(sanitize("a\xC3\xA4z"), "a\xC3\xA4z");

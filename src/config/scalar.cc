@@ -75,6 +75,14 @@ constexpr std::array kSecondUnits = {Unit{"s", 1},
                                      Unit{"ns", 1e-9},
                                      Unit{"min", 60},
                                      Unit{"h", 3600},
+                                     Unit{"sec", 1},
+                                     Unit{"second", 1},
+                                     Unit{"seconds", 1},
+                                     Unit{"minute", 60},
+                                     Unit{"minutes", 60},
+                                     Unit{"hr", 3600},
+                                     Unit{"hour", 3600},
+                                     Unit{"hours", 3600},
                                      Unit{"d", 86400},
                                      Unit{"day", 86400},
                                      Unit{"days", 86400}};
@@ -269,6 +277,10 @@ ScalarError wrong_unit(const Number& n, const Family& f) {
   ScalarError e;
   e.message = fmt::format("has the wrong unit `{}`", shown(n.rest));
   const std::string meant = candidates(n, f);
+  if (f.example == "$/h" && contains(lower(n.rest), "node")) {
+    e.help = "prices are of one accelerator: divide it by those of a node, as in `$2/h`";
+    return e;
+  }
   e.help = meant.empty() ? written_like(f) : fmt::format("did you mean {}?", meant);
   return e;
 }
@@ -284,6 +296,29 @@ const Unit* find_unit(std::string_view name, const Family& f, Dimension d) {
     if (caseless && lower(unit.name) == lower(name)) return &unit;
   }
   return nullptr;
+}
+
+// What all write who mean an accelerator's hour, which every price here is of.
+constexpr std::string_view kGpuHours[] = {"/gpu/h",  "/gpu-h",    "/gpuh",     "/gpu/hr",
+                                          "/gpu-hr", "/gpu/hour", "/gpu-hour", "/gpuhour"};
+
+// A unit as the tables have it: `GB / sec` is `GB/s`, `$/GPU-hour` is `$/h`.
+std::string plain_unit(std::string_view written, Dimension d) {
+  std::string unit;
+  for (const char c : written) {
+    if (c == '/') unit = trimmed(unit);
+    if (!(is_blank(c) && unit.ends_with('/'))) unit += c;
+  }
+  for (const std::string_view second : {"/second", "/sec"}) {
+    if (unit.ends_with(second)) unit.resize(unit.size() - second.size() + 2);
+  }
+  if (d != Dimension::kDollarRate) return unit;
+  const size_t slash = unit.find('/');
+  if (slash == unit.npos) return unit;
+  std::string of = lower(unit.substr(slash));
+  std::replace(of.begin(), of.end(), ' ', '-');
+  if (std::find(std::begin(kGpuHours), std::end(kGpuHours), of) == std::end(kGpuHours)) return unit;
+  return unit.substr(0, slash) + "/h";
 }
 
 constexpr const char* kPlainNumber = "write one, as in `8` or `1.5e12`";
@@ -305,8 +340,10 @@ tl::expected<double, ScalarError> parse_ratio(const Number& n) {
 
 }  // namespace
 
-tl::expected<double, ScalarError> parse_quantity(std::string_view text, Dimension d) {
-  const Family f = family(d);
+tl::expected<double, ScalarError> parse_quantity(std::string_view text, Dimension d,
+                                                 std::string_view usual_unit) {
+  Family f = family(d);
+  if (!usual_unit.empty()) f.example = usual_unit;
   std::string_view s = trimmed(text);
   const bool money =
       d == Dimension::kDollars || d == Dimension::kDollarRate || d == Dimension::kEnergyPrice;
@@ -325,7 +362,7 @@ tl::expected<double, ScalarError> parse_quantity(std::string_view text, Dimensio
     return tl::unexpected(missing_unit(*n, f));
   }
   if (d == Dimension::kNumber && is_ratio(*n)) return parse_ratio(*n);
-  const Unit* unit = find_unit(n->rest, f, d);
+  const Unit* unit = find_unit(plain_unit(n->rest, d), f, d);
   // `/h` needs the dollar in front, `$/h` must not have it twice.
   const bool dollar_in_unit = unit != nullptr && unit->name.find_first_of("$U") != unit->name.npos;
   if (unit == nullptr || (money && dollar_in_unit == dollar_first)) {

@@ -1,7 +1,7 @@
 // Scalars as people write them: numbers with their unit in the value.
 //
 //   80 GB   80 GiB   450 GB/s   400 Gbps   989 TFLOPS   700 W   5 us   1.98 GHz   $2.49/h
-//   $0.08/kWh
+//   $0.08/kWh   $2.10/GPU-h   50 GB / sec
 //   1_000   1e3   2.0 T   15e12   40 %   2:1   true   off
 //
 // An error reads as a predicate (`needs the unit W`), so that the caller can put the key before it.
@@ -36,8 +36,10 @@ struct ScalarError {
   std::string help;     // `a bare number is ambiguous; write `700 W``
 };
 
-// The value in the base unit of its dimension. Never NaN or infinite. Zero needs no unit.
-tl::expected<double, ScalarError> parse_quantity(std::string_view text, Dimension);
+// The value in the base unit of its dimension. Never NaN or infinite. Zero needs no unit. Where the
+// unit is missing, `usual_unit` is proposed: what such a quantity is usually stated in.
+tl::expected<double, ScalarError> parse_quantity(std::string_view text, Dimension,
+                                                 std::string_view usual_unit = "");
 
 // A whole number, exactly representable (below 2^53). `1e3` and `1_000` are whole, `8k` is refused:
 // it means 8000 to one and 8192 to another.

@@ -44,6 +44,30 @@ TEST(Scalar, Units) {
   EXPECT_DOUBLE_EQ(value("0", Dimension::kBytes), 0);
 }
 
+// Spellings that can mean one thing only.
+TEST(Scalar, UnitsAsPeopleWriteThem) {
+  for (const char* price :
+       {"$2.10/gpu/h", "$2.10/GPU-h", "$2.10/GPU/hour", "$2.10/gpu-hr", "$2.10 / h",
+        "$2.10 / GPU / h", "$2.10/GPU hour", "2.10 $/GPU-h", "2.10 USD/GPU-hour", "$2.10/hr"}) {
+    EXPECT_DOUBLE_EQ(value(price, Dimension::kDollarRate), 2.10 / 3600) << price;
+  }
+  for (const char* rate : {"50 GB/sec", "50 GB / s", "50GB/ sec", "50 GB/second"}) {
+    EXPECT_DOUBLE_EQ(value(rate, Dimension::kBandwidth), 50e9) << rate;
+  }
+  EXPECT_DOUBLE_EQ(value("400 Gbit / sec", Dimension::kBandwidth), 50e9);
+  EXPECT_DOUBLE_EQ(value("$0.08 / kWh", Dimension::kEnergyPrice), 0.08 / 3.6e6);
+  EXPECT_DOUBLE_EQ(value("989 TFLOP/sec", Dimension::kFlopRate), 989e12);
+  EXPECT_DOUBLE_EQ(value("30 minutes", Dimension::kSeconds), 1800);
+  EXPECT_DOUBLE_EQ(value("2 hours", Dimension::kSeconds), 7200);
+  // Of a node, nobody knows how many accelerators it has; and bits are no bytes.
+  EXPECT_EQ(help("$20/node/h", Dimension::kDollarRate),
+            "prices are of one accelerator: divide it by those of a node, as in `$2/h`");
+  EXPECT_EQ(help("400G", Dimension::kBandwidth), "did you mean `400 GB/s` or `400 Gb/s`?");
+  EXPECT_EQ(error("2.10/gpu/h", Dimension::kDollarRate), "has the wrong unit `/gpu/h`");
+  EXPECT_EQ(parse_quantity("24", Dimension::kWatts, "MW").error().help,
+            "a bare number is ambiguous; write `24 MW`");
+}
+
 TEST(Scalar, Numbers) {
   EXPECT_DOUBLE_EQ(value("15e12", Dimension::kNumber), 15e12);
   EXPECT_DOUBLE_EQ(value("2.0 T", Dimension::kNumber), 2e12);

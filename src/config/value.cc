@@ -27,6 +27,7 @@ int characters_in(std::string_view text) {
 
 const Source* Sources::add(std::string file, std::string text) {
   Source& source = all_.emplace_back();
+  source.order = all_.size();
   source.file = std::move(file);
   source.text = std::move(text);
   if (source.text.compare(0, 3, "\xEF\xBB\xBF") == 0) source.text.erase(0, 3);
@@ -54,6 +55,27 @@ Value scalar_value(std::string text, const Mark& at) {
   value.text = std::move(text);
   value.at = at;
   return value;
+}
+
+const Value* find_path(const Value& map, std::string_view path) {
+  const size_t dot = path.find('.');
+  const Entry* entry = map.find(path.substr(0, dot));
+  if (entry == nullptr) return nullptr;
+  return dot == path.npos ? &entry->value : find_path(entry->value, path.substr(dot + 1));
+}
+
+bool said_later(const Mark& a, const Mark& b) {
+  const auto order = [](const Mark& m) { return m.source == nullptr ? 0 : m.source->order; };
+  return order(a) != order(b) ? order(a) > order(b) : a.offset > b.offset;
+}
+
+Mark last_stated(const Value& map, std::initializer_list<std::string_view> paths) {
+  const Value* last = nullptr;
+  for (const std::string_view path : paths) {
+    const Value* found = find_path(map, path);
+    if (found != nullptr && (last == nullptr || said_later(found->at, last->at))) last = found;
+  }
+  return last == nullptr ? map.at : last->at;
 }
 
 std::string file_of(const Mark& mark) { return mark.source == nullptr ? "" : mark.source->file; }

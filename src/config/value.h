@@ -2,6 +2,7 @@
 #pragma once
 
 #include <deque>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,6 +16,7 @@ struct Source {
   std::string file;
   std::string text;
   std::vector<size_t> line_starts;
+  size_t order = 0;  // among those of one reading: files first, then each `--set`
 };
 
 // Owns every text of a reading, so that marks stay valid. Addresses are stable.
@@ -66,6 +68,13 @@ struct Entry {
 };
 
 Value scalar_value(std::string text, const Mark&);
+
+// What stands at `accelerator.tdp` inside a mapping, or null.
+const Value* find_path(const Value& map, std::string_view path);
+// Whether `a` was said after `b`: later in one text, or in a later one.
+bool said_later(const Mark& a, const Mark& b);
+// The place of that of these paths which was stated last; of the whole when none was.
+Mark last_stated(const Value& map, std::initializer_list<std::string_view> paths);
 
 // A diagnostic at a mark, with the source line for the caret.
 Diagnostic problem_at(const Mark&, std::string message, std::string help = "");

@@ -143,5 +143,63 @@ TEST(Describe, BlockScaledEightBitsNeedHardware) {
   }
 }
 
+// Where two keys contradict each other, the one stated last is at fault: a --set after a file, and
+// never the name in the catalog that both start from.
+TEST(Describe, AContradictionStandsAtTheKeyStatedLast) {
+  const auto place = [](const Described& d) {
+    EXPECT_FALSE(d);
+    return d ? Position{} : d.error().front().at;
+  };
+  const std::string shape = "workload:\n  model:\n    layers: 4\n    ffn: 64\n    vocab: 9\n";
+  const TemporaryYaml heads(shape + "    hidden: 1000\n    heads: 7\n");
+  EXPECT_EQ(place(of({heads.path(), "h100-8"})).line, 7);
+  EXPECT_EQ(place(of({heads.path(), "h100-8"})).column, 12);
+  const TemporaryYaml groups(shape + "    heads: 24\n    hidden: 1536\n    kv_heads: 16\n");
+  EXPECT_EQ(place(of({groups.path(), "h100-8"})).line, 8);
+  EXPECT_FALSE(help(of({groups.path(), "h100-8"})).empty());
+  EXPECT_EQ(place(of({groups.path(), "h100-8"}, {"workload.model.heads=25"})).file,
+            "--set workload.model.heads=25");
+  const TemporaryYaml mixer(shape + "    hidden: 64\n    heads: 4\n    mixer:\n      layers: 4\n" +
+                            "      heads: 4\n      state: 8\n      head_dim: 0\n");
+  EXPECT_EQ(place(of({mixer.path(), "h100-8"})).line, 12);
+  for (const char* set : {"workload.model.hidden=4097", "workload.model.kv_heads=7",
+                          "cluster.accelerator.tdp=1 W", "cluster.node.nics=0"}) {
+    const Described d = of({"llama-3.1-8b", "h100-64"}, {set});
+    EXPECT_EQ(place(d).file, std::string("--set ") + set);
+    EXPECT_FALSE(help(d).empty()) << set;
+  }
+  const TemporaryYaml gpus("cluster:\n  base: h100-64\n  nodes: 4\n  gpus: 100\n");
+  EXPECT_EQ(place(of({"llama-3.1-8b", gpus.path()})).line, 4);
+}
+
+// Zero stands for what nobody stated: whoever states it is told, not passed over.
+TEST(Describe, AStatedZeroIsNotIgnored) {
+  for (const char* zero : {"0", "$0/h", "$0.00/GPU-h"}) {
+    const Described d = of({"llama-3.1-8b", "h100-64"}, {std::string("cluster.price=") + zero});
+    EXPECT_EQ(error(d), "cluster.price must be more than zero") << zero;
+    EXPECT_EQ(help(d), "leave it out for the accelerator's usual price");
+  }
+  const TemporaryYaml file("cluster:\n  base: h100-64\n  price: 0\n");
+  EXPECT_EQ(error(of({"llama-3.1-8b", file.path()})), "cluster.price must be more than zero");
+  EXPECT_EQ(error(of({"llama-3.1-8b", "h100-64"}, {"workload.tokens=0"})),
+            "workload.tokens must be at least 1");
+  EXPECT_EQ(error(of({"dlrm-dcnv2", "h100-64"}, {"workload.tokens=0"})),
+            "workload.tokens must be at least 1");
+}
+
+TEST(Describe, AUnitThatIsMissingIsTheUsualOneOfTheKey) {
+  const auto advice = [](const char* set) { return help(of({"llama-3.1-8b", "h100-64"}, {set})); };
+  const auto site = [](const std::string& set) {
+    Request request;
+    request.inputs = {"llama-3.1-8b", "h100-64", "phoenix"};
+    request.sets = {set};
+    request.needs_site = request.needs_operations = true;
+    return help(describe(request, catalog()));
+  };
+  EXPECT_NE(site("site.power.contracted=24").find("write `24 MW`"), std::string::npos);
+  EXPECT_NE(advice("cluster.accelerator.tdp=700").find("write `700 W`"), std::string::npos);
+  EXPECT_EQ(help(of({"llama-3.1-8b", "h100-64"}, {"cluster.nodez=4"})), "did you mean `nodes`?");
+}
+
 }  // namespace
 }  // namespace assay

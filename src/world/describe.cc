@@ -55,7 +55,7 @@ class Describer {
                       [](const Diagnostic& d) { return d.severity == Severity::kError; }));
   }
   bool clean_since(size_t before) const { return errors() == before; }
-  int64_t take_gpus(Value& cluster);
+  int64_t take_gpus(Value& cluster, Mark& at);
   Mark storage_place(const char* key) const;
   void size_cluster(int64_t gpus, bool nodes_stated, const Mark& at);
   std::string take_name(const Value& section, const std::string& otherwise);
@@ -110,8 +110,10 @@ void Describer::read_workload(double tokens) {
     return;
   }
   check_model(w.model, "workload.model", model->value, problems_);
-  for (const auto& [key, stated] :
-       {std::pair("seq", w.seq), std::pair("global_batch", w.global_batch)}) {
+  // In what is described so far zero stands for what nobody stated.
+  for (const auto& [key, stated] : {std::pair("seq", static_cast<double>(w.seq)),
+                                    std::pair("global_batch", static_cast<double>(w.global_batch)),
+                                    std::pair("tokens", w.tokens)}) {
     const Entry* entry = value.find(key);
     if (entry == nullptr || stated > 0) continue;
     problem(entry->value.at, fmt::format("workload.{} must be at least 1", key),
@@ -127,10 +129,11 @@ void Describer::read_workload(double tokens) {
 }
 
 // `gpus: 64` in a cluster says how many are used, and how many nodes there are if nothing does.
-int64_t Describer::take_gpus(Value& cluster) {
+int64_t Describer::take_gpus(Value& cluster, Mark& at) {
   Entry* entry = cluster.find("gpus");
   if (entry == nullptr) return 0;
   int64_t gpus = 0;
+  at = entry->value.at;
   reader_.read(entry->value, gpus, "cluster.gpus", kCount);
   cluster.entries.erase(cluster.entries.begin() + (entry - cluster.entries.data()));
   return gpus;
@@ -168,19 +171,24 @@ void Describer::read_cluster(int64_t gpus) {
   const size_t before = errors();
   Cluster& c = result_.setting.cluster;
   Value& value = inputs_.cluster.value;
-  const int64_t stated_gpus = value.is_map() ? take_gpus(value) : 0;
+  Mark at = value.at;
+  const int64_t stated_gpus = value.is_map() ? take_gpus(value, at) : 0;
   reader_.read_struct(value, c, "cluster");
   result_.cluster_name = take_name(value, c.name.empty() ? inputs_.cluster.label : c.name);
   c.name = result_.cluster_name;
   if (!clean_since(before)) return;
   const bool nodes_stated = result_.origins.contains("cluster.nodes");
   const Mark option{gpus != 0 ? inputs_.sources.add(fmt::format("--gpus {}", gpus), "") : nullptr};
-  size_cluster(gpus != 0 ? gpus : stated_gpus, nodes_stated, gpus != 0 ? option : value.at);
+  size_cluster(gpus != 0 ? gpus : stated_gpus, nodes_stated, gpus != 0 ? option : at);
+  if (const Entry* price = value.find("price"); price != nullptr && c.price.v == 0) {
+    problem(price->value.at, "cluster.price must be more than zero",
+            "leave it out for the accelerator's usual price");
+  }
   if (!clean_since(before)) return;
   check_fabric(c, value, problems_);
   Assumptions assume(result_.assumed, result_.origins);
   complete_cluster(c, catalog_, assume);
-  check_cluster(c, value.at, problems_);
+  check_cluster(c, value, problems_);
   const int64_t used = result_.setting.accelerators;
   if (workload_known_)
     fit_batch(result_.setting.workload, {used > 0 ? used : c.accelerators()}, result_.assumed,

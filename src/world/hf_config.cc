@@ -1,14 +1,14 @@
 // Hugging Face config.json files. Architectures name the same shape differently; what they share is
 // read by lists of synonyms, what they leave unsaid comes from a table of their defaults.
 #include <algorithm>
-#include <array>
-#include <cmath>
+#include <initializer_list>
 #include <optional>
 
 #include <fmt/format.h>
 
 #include "config/json.h"
 #include "world/describe.h"
+#include "world/hf_types.h"
 #include "world/hf_values.h"
 #include "world/rules.h"
 
@@ -19,60 +19,13 @@ constexpr size_t kMaxConfigBytes = size_t{4} << 20;
 constexpr const char* kOtherModels =
     "give the config.json of a transformer, or name a model (`assay catalog list models`)";
 
-// What an architecture's code does when its config does not say. From the classes' defaults in the
-// transformers library, from memory.
-struct Defaults {
-  std::string_view type;  // prefix of model_type
-  bool gated;
-  bool tied;
-  bool causal;
-  bool positions;  // learned position embeddings
-  bool wide_ffn;   // 4 x hidden when no width is stated
-};
-constexpr Defaults kDefaults[] = {
-    {"gpt2", false, true, true, true, true},
-    {"gpt_neox", false, false, true, false, true},
-    {"gpt_neo", false, true, true, true, true},
-    {"gptj", false, false, true, false, true},
-    {"gpt_bigcode", false, true, true, true, true},
-    {"gpt_oss", true, false, true, false, false},
-    {"codegen", false, false, true, false, true},
-    {"starcoder2", false, true, true, false, false},
-    {"bloom", false, true, true, false, true},
-    {"opt", false, true, true, true, false},
-    {"mpt", false, true, true, false, true},
-    {"falcon", false, true, true, false, true},
-    {"RefinedWeb", false, true, true, false, true},
-    {"bert", false, true, false, true, false},
-    {"roberta", false, true, false, true, false},
-    {"xlm-roberta", false, true, false, true, false},
-    {"distilbert", false, true, false, true, false},
-    {"electra", false, true, false, true, false},
-    {"deberta", false, true, false, false, false},
-    {"modernbert", true, true, false, false, false},
-    {"t5", false, true, true, false, false},
-    {"mt5", true, false, true, false, false},
-    {"umt5", true, false, true, false, false},
-    {"bart", false, true, true, true, false},
-    {"mbart", false, true, true, true, false},
-    {"blenderbot", false, true, true, true, false},
-    {"whisper", false, true, true, true, false},
-    {"marian", false, true, true, false, false},
-    {"pegasus", false, true, true, false, false},
-    {"m2m_100", false, true, true, false, false},
-    {"phi-msft", false, false, true, false, true},
-    {"phi3", true, false, true, false, false},
-    {"phi4", true, false, true, false, false},
-    {"phimoe", true, false, true, false, false},
-    {"phi", false, false, true, false, false},
-    {"persimmon", false, false, true, false, false},
-    {"nemotron", false, false, true, false, false},
-    {"gemma", true, true, true, false, false},
-    {"cohere", true, true, true, false, false},
-    {"command", true, true, true, false, false},
-    {"minicpm", true, true, true, false, false},
-};
-constexpr Defaults kUsual = {"", true, false, true, false, false};
+bool is_one_of(const std::string& type, std::initializer_list<std::string_view> types) {
+  return std::find(types.begin(), types.end(), type) != types.end();
+}
+
+bool is_falcon(const std::string& type) {
+  return is_one_of(type, {"falcon", "RefinedWeb", "RefinedWebModel"});
+}
 
 class ConfigReader : public ConfigValues {
  public:
@@ -80,9 +33,14 @@ class ConfigReader : public ConfigValues {
 
   Model read() {
     const std::string& type = this->type();
-    defaults_ = defaults_for(type);
+    defaults_ = type_defaults(type).value_or(TypeDefaults{});
     model_.name = name(type);
     if (!reads_tokens(type)) return model_;
+    if (const Undescribed* u = undescribed(type)) {
+      problem(place("model_type"), fmt::format("`{}` cannot be described: {}", type, u->why),
+              std::string(u->help));
+      return model_;
+    }
     const bool recurrent = read_mixer(*this, model_);
     if (const std::string other = other_layers(type, recurrent); !other.empty()) {
       problem(find(other.c_str())->at,
@@ -94,26 +52,20 @@ class ConfigReader : public ConfigValues {
     if (model_.layers == 0 || model_.hidden == 0 || (model_.heads == 0 && !recurrent)) {
       return model_;
     }
-    if (recurrent) count_mixer_layers(*this, model_);
+    if (recurrent) {
+      count_mixer_layers(*this, model_);
+    } else {
+      kinds_of_layers();
+    }
     attention_heads(type);
     latent_attention();
     experts(type);
     // Where blocks are layers of their own, a prediction is made by an attention and an MLP.
-    model_.mtp_layers = whole({"num_nextn_predict_layers", "mtp_num_hidden_layers"}) *
-                        (model_.mlp_layers > 0 ? 2 : 1);
-    model_.expert_bias = type.starts_with("gpt_oss");
-    model_.head_norm = type.starts_with("qwen3") || type.starts_with("gemma3");
-    const bool gpt2 = type == "gpt2" && word("activation_function").empty();  // its default
-    model_.tanh_gelu =
-        gpt2 || word("activation_function") == "gelu_new" || word("hidden_act") == "gelu_new";
-    model_.parallel_block = parallel_block(type);
-    const bool t5 = type.find("t5") != std::string::npos;
-    const bool two_parts = type.find("bart") != std::string::npos ||
-                           (peek({"encoder_layers"}) > 0 && peek({"decoder_layers"}) > 0);
-    model_.rotary = type != "bloom" && type != "mpt" && !t5 && !two_parts;
+    model_.mtp_layers = whole(kMtpKeys) * (model_.mlp_layers > 0 ? 2 : 1);
+    details(type);
     windows(type);
-    if (t5) encoder_decoder("num_layers", "num_decoder_layers");
-    if (two_parts) encoder_decoder("encoder_layers", "decoder_layers");
+    halves(type);
+    tell_left_out(type);
     return model_;
   }
 
@@ -135,10 +87,13 @@ class ConfigReader : public ConfigValues {
   // The key that tells of layers that no mixer here describes: blocks that several layers share,
   // recurrences of other kinds, and those of a family that was not recognised.
   std::string other_layers(const std::string& type, bool recurrent) const {
+    // Every generation of these families.
     if (type.find("rwkv") != std::string::npos || type.starts_with("zamba")) return "model_type";
     for (const char* key : {"ssm_cfg", "lru_width"}) {
       if (find(key)) return key;
     }
+    // Embeddings for each layer, beside those of the vocabulary: the small ones of Gemma 4.
+    if (peek({"hidden_size_per_layer_input"}) > 0) return "hidden_size_per_layer_input";
     if (recurrent) return "";
     for (const char* key :
          {"mamba_d_conv", "hybrid_override_pattern", "layers_block_type", "attn_layer_period"}) {
@@ -151,11 +106,30 @@ class ConfigReader : public ConfigValues {
     return "";
   }
 
-  static Defaults defaults_for(const std::string& type) {
-    for (const Defaults& d : kDefaults) {
-      if (type.starts_with(d.type)) return d;
+  // A kind for every layer, where they are listed; those of predicted tokens may follow.
+  void kinds_of_layers() {
+    const auto listed = static_cast<int64_t>(items("layer_types").size());
+    const int64_t ahead = peek(kMtpKeys);
+    if (listed > 0 && listed != model_.layers + ahead)
+      check_length("layer_types", listed, model_.layers);
+  }
+
+  // Qwen3, Gemma 3 and what follows them normalise by head; others have a switch.
+  bool head_norm(const std::string& type) const {
+    if (type.starts_with("qwen3") || is_one_of(type, {"gemma3", "gemma3_text", "gemma4_text"})) {
+      return true;
     }
-    return kUsual;
+    if (type == "openelm") return flag("normalize_qk_projections").value_or(false);
+    return type.starts_with("hunyuan") && flag("use_qk_norm").value_or(false);
+  }
+
+  void details(const std::string& type) {
+    model_.expert_bias = type == "gpt_oss";
+    model_.head_norm = head_norm(type);
+    const bool gpt2 = type == "gpt2" && word("activation_function").empty();  // its default
+    model_.tanh_gelu =
+        gpt2 || word("activation_function") == "gelu_new" || word("hidden_act") == "gelu_new";
+    model_.parallel_block = parallel_block(type);
   }
 
   std::string name(const std::string& type) const {
@@ -165,40 +139,31 @@ class ConfigReader : public ConfigValues {
   }
 
   void shape(bool recurrent) {
-    const Keys layers = {"num_hidden_layers", "n_layer", "num_layers", "n_layers",
-                         "decoder_layers"};
-    const int64_t listed = recurrent && peek(layers) == 0 ? listed_layers(*this) : 0;
-    model_.layers = listed > 0 ? listed : needed(layers);
-    model_.hidden = needed({"hidden_size", "n_embd", "d_model", "n_embed", "dim", "model_dim"});
-    const Keys heads = {
-        "num_attention_heads",    "n_head", "num_heads", "n_heads", "decoder_attention_heads",
-        "encoder_attention_heads"};
+    const int64_t listed = recurrent && peek(kLayersKeys) == 0 ? listed_layers(*this) : 0;
+    model_.layers = listed > 0 ? listed : needed(kLayersKeys);
+    model_.hidden = needed(kHiddenKeys);
     const bool attention = !recurrent || find("num_attention_heads");
-    model_.heads = attention ? needed(heads) : 0;
-    model_.vocab = needed({"vocab_size", "padded_vocab_size", "vocab_size_padded"});
-    model_.max_positions =
-        whole({"max_position_embeddings", "n_positions", "n_ctx", "seq_length", "max_seq_len",
-               "max_sequence_length", "model_max_length", "max_target_positions"});
+    model_.heads = attention ? needed_mean(kHeadsKeys) : 0;
+    model_.vocab = needed(kVocabKeys);
+    model_.max_positions = whole(kPositionsKeys);
     const int64_t narrow = whole({"word_embed_proj_dim", "embedding_size"});  // OPT, ELECTRA
     if (narrow != model_.hidden) model_.embedding_dim = narrow;
     model_.gated_mlp = gated();
-    model_.tied_embeddings = flag("tie_word_embeddings").value_or(defaults_.tied);
+    model_.tied_embeddings = tied();
     model_.causal = defaults_.causal;
     model_.learned_positions = defaults_.positions && model_.max_positions > 0;
+    if (read_blocks(*this, model_) || read_multipliers(*this, model_)) return;
+    width(recurrent, attention);
+  }
+
+  // The dense MLP's width.
+  void width(bool recurrent, bool attention) {
+    model_.ffn = whole({"block_ff_dim"});  // LFM2's, before the usual one
+    if (model_.ffn == 0) model_.ffn = mean(kFfnKeys);
     const int64_t ratio = whole({"expansion_ratio"});
-    const Keys widths = {"intermediate_size",
-                         "n_inner",
-                         "ffn_dim",
-                         "d_ff",
-                         "ffn_hidden_size",
-                         "hidden_dim",
-                         "decoder_ffn_dim",
-                         "encoder_ffn_dim",
-                         "moe_intermediate_size",
-                         "ffn_config.ffn_hidden_size"};
-    model_.ffn = whole(widths);
     if (model_.ffn == 0 && (defaults_.wide_ffn || ratio > 0)) {
-      model_.ffn = (ratio > 0 ? ratio : 4) * model_.hidden;
+      constexpr int64_t kMost = 1'000'000'000;  // beyond any limit, and products of it still fit
+      model_.ffn = std::min(kMost, (ratio > 0 ? ratio : 4) * model_.hidden);
     }
     if (recurrent && !attention) model_.ffn = 0;  // state spaces alone have no MLP
     // Granite's expert models without experts: what the others share is all there is.
@@ -206,34 +171,51 @@ class ConfigReader : public ConfigValues {
         shared > 0 && find("num_local_experts") && peek({"num_local_experts"}) == 0) {
       model_.ffn = shared;
     }
-    if (model_.ffn == 0 && attention) model_.ffn = needed(widths);
+    if (model_.ffn == 0 && attention) model_.ffn = needed_mean(kFfnKeys);
+    // The first Qwen states the width of both up-projections together.
+    if (type() == "qwen") model_.ffn /= 2;
+    // LFM2 states what a plain MLP would have: a gated one takes two thirds, in whole blocks.
+    if (flag("block_auto_adjust_ff_dim").value_or(false)) {
+      const int64_t step = std::max<int64_t>(1, whole({"block_multiple_of"}));
+      model_.ffn = (model_.ffn * 2 / 3 + step - 1) / step * step;
+    }
+  }
+
+  bool tied() const {
+    for (const char* key : {"tie_word_embeddings", "tie_embedding", "share_input_output_layers"}) {
+      if (const std::optional<bool> stated = flag(key)) return *stated;
+    }
+    return defaults_.tied;
   }
 
   bool gated() const {
     const std::string projection = word("feed_forward_proj");  // T5: gated-gelu or relu
     if (!projection.empty()) return projection.starts_with("gated");
-    return defaults_.gated;
+    return flag("ffn_with_glu").value_or(defaults_.gated);  // OpenELM's switch
   }
 
   // By the code of the class; GPT-NeoX, Falcon and StableLM have a switch.
   bool parallel_block(const std::string& type) const {
-    if (type == "gptj" || type == "codegen" || type == "phi" || type == "phi-msft") return true;
-    if (type.starts_with("cohere")) return true;
+    if (is_one_of(type, {"gptj", "codegen", "phi", "phi-msft", "cohere", "cohere2"})) return true;
+    if (type == "cohere2_text") return true;
     if (type == "gpt_neox") return flag("use_parallel_residual").value_or(true);
-    if (type.starts_with("stablelm")) return flag("use_parallel_residual").value_or(false);
-    if (!type.starts_with("falcon") && !type.starts_with("RefinedWeb")) return false;
+    if (is_one_of(type, {"stablelm", "stablelm_epoch"}))
+      return flag("use_parallel_residual").value_or(false);
+    if (!is_falcon(type)) return false;
     return flag("new_decoder_architecture").value_or(false) || flag("parallel_attn").value_or(true);
   }
 
   void attention_heads(const std::string& type) {
-    model_.kv_heads = whole({"num_key_value_heads", "num_kv_heads", "n_head_kv",
-                             "multi_query_group_num", "kv_n_heads", "attn_config.kv_n_heads"});
-    model_.head_dim = whole({"head_dim", "d_kv", "kv_channels", "attention_head_dim"});
+    if (find("block_configs") == nullptr) {
+      model_.kv_heads = mean({"num_key_value_heads_per_layer"});  // DeciLM's, before the usual one
+      if (model_.kv_heads == 0) model_.kv_heads = mean(kKvHeadsKeys);
+      model_.head_dim = whole(kHeadDimKeys);
+    }
     const bool new_falcon = flag("new_decoder_architecture").value_or(false);
-    const bool falcon = type.starts_with("falcon") || type.starts_with("RefinedWeb");
     const bool single = flag("multi_query").value_or(false);
-    if (falcon && !new_falcon) model_.kv_heads = single ? 1 : 0;
+    if (is_falcon(type) && !new_falcon) model_.kv_heads = single ? 1 : 0;
     if (type == "gpt_bigcode" && flag("multi_query").value_or(true)) model_.kv_heads = 1;
+    settle_heads(*this, model_);
     if (model_.head_dim > 0 && model_.head_dim * model_.heads == model_.hidden) {
       model_.head_dim = 0;
     }
@@ -253,32 +235,22 @@ class ConfigReader : public ConfigValues {
   }
 
   void experts(const std::string& type) {
-    model_.experts = whole({"num_local_experts", "num_experts", "n_routed_experts",
-                            "moe_num_experts", "ffn_config.moe_num_experts"});
+    model_.experts = mean(kExpertsKeys);
     if (model_.experts <= 1) {
       model_.experts = 0;
       return;
     }
-    model_.experts_per_token =
-        needed({"num_experts_per_tok", "num_experts_per_token", "moe_topk", "moe_top_k",
-                "num_selected_experts", "experts_per_token", "ffn_config.moe_top_k"});
-    const int64_t own_width = whole({"moe_intermediate_size", "expert_ffn_hidden_size"});
+    model_.experts_per_token = needed_mean(kExpertsPerTokenKeys);
+    const int64_t own_width = mean(kExpertFfnKeys);
     model_.expert_ffn = own_width > 0 ? own_width : model_.ffn;
-    model_.shared_expert_ffn =
-        whole({"shared_expert_intermediate_size", "moe_shared_expert_intermediate_size",
-               "shared_intermediate_size"});
-    if (model_.shared_expert_ffn == 0) {
-      const int64_t shared = whole({"n_shared_experts", "num_shared_experts"});
-      model_.shared_expert_ffn = shared * model_.expert_ffn;
-    }
-    model_.dense_layers = whole({"first_k_dense_replace", "num_dense_layers"});
-    model_.dense_layers =
-        std::max(model_.dense_layers, static_cast<int64_t>(items("mlp_only_layers").size()));
-    const int64_t every = whole({"decoder_sparse_step", "moe_layer_freq", "moe_layer_frequency",
-                                 "interleave_moe_layer_step", "expert_layer_period"});
-    model_.moe_every = std::max<int64_t>(1, every);
+    model_.shared_expert_ffn = whole(kSharedFfnKeys);
+    if (model_.shared_expert_ffn == 0)
+      model_.shared_expert_ffn = mean(kSharedExpertsKeys) * model_.expert_ffn;
+    // Gemma 4 keeps its dense MLP beside the experts.
+    if (type == "gemma4_text") model_.shared_expert_ffn = model_.ffn;
+    expert_layers(*this, model_);
     model_.expert_hidden = whole({"moe_latent_size", "routed_expert_hidden_size"});
-    if (type.starts_with("llama4")) {
+    if (is_one_of(type, {"llama4", "llama4_text"})) {
       model_.shared_expert_ffn = model_.expert_ffn;
       const int64_t dense = whole({"intermediate_size_mlp"});
       if (dense > 0) model_.ffn = dense;
@@ -289,7 +261,7 @@ class ConfigReader : public ConfigValues {
   }
 
   void windows(const std::string& type) {
-    int64_t window = whole({"sliding_window", "sliding_window_size", "local_attention"});
+    int64_t window = whole(kWindowKeys);
     if (flag("use_sliding_window") == false) window = 0;
     const bool beyond = model_.max_positions > 0 && window >= model_.max_positions;
     if (window == 0 || beyond) return;
@@ -307,13 +279,24 @@ class ConfigReader : public ConfigValues {
     }
     const int64_t pattern = whole({"sliding_window_pattern", "global_attn_every_n_layers"});
     if (pattern > 1) return 1 - 1 / static_cast<double>(pattern);
-    if (type.starts_with("gemma3")) return 5.0 / 6;
-    if (type.starts_with("gemma2") || type.starts_with("gpt_oss")) return 0.5;
+    if (is_one_of(type, {"gemma3", "gemma3_text", "gemma4_text"})) return 5.0 / 6;
+    if (is_one_of(type, {"gemma2", "gpt_oss", "t5gemma"})) return 0.5;
     const int64_t full = whole({"max_window_layers"});
-    if (full > 0 && type.starts_with("qwen")) {
+    if (full > 0 && type.starts_with("qwen")) {  // of every generation that has the key
       return std::max(0.0, 1 - static_cast<double>(full) / static_cast<double>(model_.layers));
     }
     return 1;
+  }
+
+  // An encoder before the decoder, and what either does without rotary positions.
+  void halves(const std::string& type) {
+    const bool t5 = is_one_of(type, {"t5", "mt5", "umt5", "longt5"});
+    const bool two_parts = is_one_of(type, {"bart", "mbart", "plbart"}) ||
+                           (peek({"encoder_layers"}) > 0 && peek({"decoder_layers"}) > 0);
+    model_.rotary = type != "bloom" && type != "mpt" && !t5 && !two_parts;
+    if (t5) encoder_decoder("num_layers", "num_decoder_layers");
+    if (two_parts) encoder_decoder("encoder_layers", "decoder_layers");
+    if (type == "t5gemma") two_gemmas();
   }
 
   void encoder_decoder(const char* encoder, const char* decoder) {
@@ -323,20 +306,87 @@ class ConfigReader : public ConfigValues {
     if (decoders > 0) model_.layers = decoders;
   }
 
-  Defaults defaults_ = kUsual;
+  // T5Gemma: two Gemmas with a shape each. A Model has one shape for both.
+  void two_gemmas() {
+    constexpr std::pair<const char*, const char*> kShapes[] = {
+        {"hidden_size", "encoder.hidden_size"},
+        {"intermediate_size", "encoder.intermediate_size"},
+        {"num_attention_heads", "encoder.num_attention_heads"},
+        {"num_key_value_heads", "encoder.num_key_value_heads"},
+        {"head_dim", "encoder.head_dim"}};
+    for (const auto& [decoder, encoder] : kShapes) {
+      const int64_t own = peek({decoder}), other = peek({encoder});
+      if (own == other) continue;
+      problem(place(encoder),
+              fmt::format("the encoder's `{}` is {}, the decoder's {}: a model has one shape for "
+                          "both",
+                          decoder, other, own),
+              "plan a T5Gemma of two equal halves, or each half alone as a Gemma");
+      return;
+    }
+    model_.encoder_layers = needed({"encoder.num_hidden_layers"});
+    // The decoder's two tables are one, and the encoder has its own: two, as if they were untied.
+    model_.tied_embeddings = false;
+  }
+
+  // What is described otherwise than it runs.
+  void tell_left_out(const std::string& type) {
+    if (type.empty()) {
+      warn(place("model_type"), "no model_type: read as a decoder of the Llama kind by its keys",
+           kCompare);
+    } else if (!type_defaults(type)) {
+      warn(place("model_type"),
+           fmt::format("model_type `{}` is not known; read as a decoder of the Llama kind by its "
+                       "keys",
+                       sanitize(type, 60)),
+           kCompare);
+    }
+    if (find("quantization_config")) {
+      warn(place("quantization_config"),
+           "its quantization_config is left out: the plan says in which format weights are trained",
+           "state it as `plan.precision` (--set plan.precision=fp8)");
+    }
+    if (type.starts_with("ernie4_5") && !items("moe_intermediate_size").empty()) {
+      warn(place("moe_intermediate_size"),
+           "its experts for images are left out: those for text "
+           "alone are planned",
+           "add their parameters to the model, or expect less");
+    }
+    if (flag("use_cla").value_or(false)) {
+      warn(place("use_cla"), "keys and values that layers share are counted in every layer",
+           "expect a little less memory and time");
+    }
+    if (type == "gemma4_text" && peek({"global_head_dim"}) != peek({"head_dim"})) {
+      warn(place("global_head_dim"), "its heads are planned as wide as those of its windows",
+           "expect up to 2 % more parameters in the layers of full attention");
+    }
+  }
+
+  static constexpr const char* kCompare =
+      "compare the parameters with the published count; correct what differs, as in `--set "
+      "workload.model.gated_mlp=false`";
+
+  TypeDefaults defaults_;
   Model model_;
 };
 
 // The limits of the fields hold for a config, too.
-void check_limits(const Model& model, const ConfigReader& reader, Diagnostics& problems) {
-  fields(model, [&](const char* key, const auto& member, const Limits& limits, const char* what) {
-    using T = std::remove_cvref_t<decltype(member)>;
-    if constexpr (std::is_same_v<T, int64_t> || std::is_same_v<T, double>) {
+template <class T>
+void check_limits(const T& of, const std::string& prefix, const ModelPlaces& places,
+                  Diagnostics& problems) {
+  fields(of, [&](const char* key, const auto& member, const Limits& limits, const char*) {
+    using M = std::remove_cvref_t<decltype(member)>;
+    if constexpr (std::is_same_v<M, Mixer>) {
+      check_limits(member, std::string(key) + ".", places, problems);
+    } else if constexpr (std::is_same_v<M, int64_t> || std::is_same_v<M, double>) {
       const double value = static_cast<double>(member);
       if (value >= limits.min && value <= limits.max) return;
-      problems.push_back(problem_at(reader.place_of(value),
-                                    fmt::format("{} ({}) is out of range: {}", key, what, value),
-                                    fmt::format("write {:.0f} to {:.0f}", limits.min, limits.max)));
+      const std::string field = prefix + key;
+      const Value* stated = places.find(field);
+      problems.push_back(
+          problem_at(stated != nullptr ? stated->at : places.whole,
+                     fmt::format("{} is out of range: {}", places.name(field), value),
+                     fmt::format("write {:.0f} to {:.0f}", limits.min, limits.max)));
     }
   });
 }
@@ -362,16 +412,19 @@ Diagnostics left_out_of_config(const std::string& text, const std::string& file)
   Diagnostics ignored;
   const std::optional<Value> root = parse_json(*source, ignored);
   if (!root) return out;
-  const ConfigValues values(*root, ignored);
+  ConfigReader reader(*root, ignored);
+  reader.read();
   for (const LeftOut& l : kLeftOut) {
     const size_t at = source->text.find(fmt::format("\"{}\"", l.key));
-    const bool speech = l.key != "max_source_positions" || values.type() == "whisper";
+    const bool speech = l.key != "max_source_positions" || reader.type() == "whisper";
     const bool told = !out.empty() && out.back().message == l.message;
     if (at == std::string::npos || !speech || told) continue;
     out.push_back(
         problem_at({source, at, l.key.size() + 2}, std::string(l.message), std::string(l.help)));
     out.back().severity = Severity::kWarning;
   }
+  out.insert(out.end(), reader.warnings().begin(), reader.warnings().end());
+  sort_by_place(out);
   return out;
 }
 
@@ -393,8 +446,8 @@ tl::expected<Model, Diagnostics> read_hf_config(const std::string& text, const s
   }
   ConfigReader reader(*root, problems);
   const Model model = reader.read();
-  if (problems.empty()) check_limits(model, reader, problems);
-  if (problems.empty()) check_model(model, "model", *root, problems);
+  if (problems.empty()) check_limits(model, "", reader.places(), problems);
+  if (problems.empty()) check_model(model, "model", reader.places(), problems);
   if (!problems.empty()) return tl::unexpected(std::move(problems));
   return model;
 }

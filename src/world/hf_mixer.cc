@@ -8,14 +8,6 @@
 namespace assay {
 namespace {
 
-// A number inside a mapping: of `linear_attn_config`.
-int64_t inside(const ConfigValues& c, const char* map, const char* key) {
-  const Value* outer = c.find(map);
-  const Entry* entry = outer != nullptr ? outer->find(key) : nullptr;
-  const double stated = entry != nullptr ? config_number(entry->value).value_or(0) : 0;
-  return stated >= 1 && stated <= 1e6 ? static_cast<int64_t>(stated) : 0;
-}
-
 // The key that lists kinds of layers.
 const char* listing_key(const ConfigValues& c) {
   for (const char* key : {"layers_block_type", "layer_types", "attn_type_list"}) {
@@ -33,12 +25,6 @@ std::vector<std::string> kinds(const ConfigValues& c) {
   return out;
 }
 
-void check_length(ConfigValues& c, const char* key, int64_t listed, int64_t layers) {
-  if (listed == layers) return;
-  c.problem(c.find(key)->at, fmt::format("`{}` has {} layers of {}", key, listed, layers),
-            "write one for each of num_hidden_layers");
-}
-
 // Qwen3-Next, Qwen3.5, OLMo Hybrid.
 Mixer gated_delta(ConfigValues& c) {
   Mixer x;
@@ -52,22 +38,22 @@ Mixer gated_delta(ConfigValues& c) {
 }
 
 // Kimi Linear; its gates go through as many elements as a head has.
-Mixer kda(const ConfigValues& c) {
-  constexpr const char* kMap = "linear_attn_config";
+Mixer kda(ConfigValues& c) {
   Mixer x;
   x.kind = MixerKind::kKda;
-  x.heads = x.groups = inside(c, kMap, "num_heads");
-  x.head_dim = x.state = x.rank = inside(c, kMap, "head_dim");
-  x.taps = inside(c, kMap, "short_conv_kernel_size");
+  x.heads = x.groups = c.needed({"linear_attn_config.num_heads"});
+  x.head_dim = x.state = x.rank = c.needed({"linear_attn_config.head_dim"});
+  x.taps = c.whole({"linear_attn_config.short_conv_kernel_size"});
   return x;
 }
 
-// MiniMax-01: as many heads as its softmax attention.
+// MiniMax-01: as many heads as its softmax attention, as wide as these.
 Mixer lightning(ConfigValues& c) {
   Mixer x;
   x.kind = MixerKind::kLightning;
   x.heads = x.groups = c.peek({"num_attention_heads"});
-  x.head_dim = x.state = c.peek({"head_dim"});
+  const int64_t stated = c.peek(kHeadDimKeys);
+  x.head_dim = x.state = stated > 0 ? stated : c.peek(kHiddenKeys) / std::max<int64_t>(1, x.heads);
   return x;
 }
 
@@ -134,10 +120,44 @@ Blocks by_words(const std::vector<std::string>& words) {
   return b;
 }
 
+// Families that always have recurrent layers, and the key that tells of them.
+struct Recurrent {
+  std::string_view type;
+  const char* key;
+};
+constexpr Recurrent kRecurrent[] = {{"kimi_linear", "linear_attn_config"},
+                                    {"qwen3_next", "linear_num_value_heads"},
+                                    {"qwen3_5", "linear_num_value_heads"},
+                                    {"qwen3_5_text", "linear_num_value_heads"},
+                                    {"qwen3_5_moe", "linear_num_value_heads"},
+                                    {"qwen3_5_moe_text", "linear_num_value_heads"},
+                                    {"olmo_hybrid", "linear_num_value_heads"},
+                                    {"falcon_h1", "mamba_d_state"},
+                                    {"bamba", "mamba_d_state"},
+                                    {"nemotron_h", "ssm_state_size"},
+                                    {"lfm2", "conv_L_cache"},
+                                    {"lfm2_moe", "conv_L_cache"},
+                                    {"minimax", "layer_types"},
+                                    {"minimax_text_01", "attn_type_list"},
+                                    {"minimax_m1", "attn_type_list"}};
+
+// Without the key its layers would be taken for plain attention.
+bool lacks_its_mixer(ConfigValues& c) {
+  for (const Recurrent& r : kRecurrent) {
+    if (c.type() != r.type || c.find(r.key)) continue;
+    c.problem(c.place("model_type"),
+              fmt::format("`{}` has recurrent layers, and `{}` is missing", r.type, r.key),
+              "copy the whole config.json");
+    return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 bool read_mixer(ConfigValues& c, Model& m) {
   const std::string& type = c.type();
+  if (lacks_its_mixer(c)) return true;
   if (c.find("linear_num_value_heads")) {
     m.mixer = gated_delta(c);
     m.gated_attention = c.flag("attn_output_gate").value_or(type.starts_with("qwen3"));
@@ -148,7 +168,7 @@ bool read_mixer(ConfigValues& c, Model& m) {
     m.mixer.heads = 1;
     m.mixer.head_dim = c.peek({"hidden_size"});
     m.mixer.taps = c.whole({"conv_L_cache"});
-  } else if (c.find("attn_type_list") || (type.starts_with("minimax") && !kinds(c).empty())) {
+  } else if (c.find("attn_type_list") || (type == "minimax" && !kinds(c).empty())) {
     m.mixer = lightning(c);
   } else if (type == "mamba" || type == "falcon_mamba" || type == "jamba") {
     m.mixer = mamba(c);
@@ -170,10 +190,10 @@ void count_mixer_layers(ConfigValues& c, Model& m) {
       c.find("hybrid_override_pattern") != nullptr ? c.find("hybrid_override_pattern")->text : "";
   if (!pattern.empty()) {
     b = by_letters(pattern);
-    check_length(c, "hybrid_override_pattern", b.mixers + b.attention + b.mlps, all);
+    c.check_length("hybrid_override_pattern", b.mixers + b.attention + b.mlps, all);
   } else if (const std::vector<std::string> words = kinds(c); !words.empty()) {
     b = by_words(words);
-    check_length(c, listing_key(c), static_cast<int64_t>(words.size()), all);
+    c.check_length(listing_key(c), static_cast<int64_t>(words.size()), all);
   } else if (const int64_t period = c.whole({"full_attention_interval", "attn_layer_period"})) {
     attention_in(all / period);
   } else if (const Value* linear = c.find("linear_attn_config"); linear != nullptr) {
@@ -182,7 +202,7 @@ void count_mixer_layers(ConfigValues& c, Model& m) {
   } else if (const std::vector<Value> some = c.items("attn_layer_indices"); !some.empty()) {
     attention_in(static_cast<int64_t>(some.size()));
   } else {
-    b = {all, c.type().starts_with("falcon_h1") ? all : 0, 0};
+    b = {all, c.type() == "falcon_h1" ? all : 0, 0};
   }
   m.mixer.layers = b.mixers;
   if (b.mixers + b.attention != all) m.attention_layers = b.attention;

@@ -1,18 +1,16 @@
 // The values of a Hugging Face config.json by the names that families give them. Internal to world.
 #pragma once
 
-#include <initializer_list>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "config/value.h"
+#include "world/hf_keys.h"
+#include "world/rules.h"
 #include "world/workload.h"
 
 namespace assay {
-
-using Keys = std::initializer_list<const char*>;
 
 class ConfigValues {
  public:
@@ -27,29 +25,47 @@ class ConfigValues {
   // The first of the keys that is there, as a whole number; 0 when none is. Bad values are
   // problems.
   int64_t whole(Keys);
-  // The same, and a problem where it is 0.
+  // The same where a list may say it layer by layer: its mean, and a warning where layers differ.
+  int64_t mean(Keys);
+  // The same as whole() or mean(), and a problem where it is 0.
   int64_t needed(Keys);
+  int64_t needed_mean(Keys);
   // The same as whole(), and nobody is told: for who asks before the value is due.
   int64_t peek(Keys) const;
   std::optional<bool> flag(const char* key) const;
   std::string word(const char* key) const;
   // The items of a list; none where it is something else.
   std::vector<Value> items(const char* key) const;
+  // A list that has one item for each layer.
+  void check_length(const char* key, int64_t listed, int64_t layers);
 
   void problem(const Mark& at, std::string message, std::string help);
-  // Where a number was read, for whoever finds it out of range; the whole file where it was not.
-  Mark place_of(double number) const;
+  void warn(const Mark& at, std::string message, std::string help);
+  const Diagnostics& warnings() const { return warnings_; }
+  // The config as a whole, and the place of a key in it, else the whole.
+  Mark whole_place() const { return root_.at; }
+  Mark place(const char* key) const;
+  // Where the fields of a Model are stated.
+  ModelPlaces places() const;
 
  private:
+  const char* known_key(std::string_view field) const;
+  int64_t number(const char* key, const Value& stated);
+  int64_t list_mean(const char* key, const Value& list);
+  int64_t first(Keys, bool per_layer);
+  int64_t at_least_one(Keys, bool per_layer);
+
   const Value& root_;
   const Value* text_;  // the language model's part
   std::string type_;
   Diagnostics& problems_;
-  std::vector<std::pair<double, Mark>> numbers_;
+  Diagnostics warnings_;
 };
 
 // A number as JSON writes it.
 std::optional<double> config_number(const Value&);
+// The multiple of `step` that is nearest to a positive number, and at least one of it.
+int64_t nearest_multiple(double number, int64_t step);
 
 // hf_mixer.cc: the recurrent mixer of a hybrid, if the config tells of one; then, when the model's
 // layers are known, how many of them have it.
@@ -57,5 +73,13 @@ bool read_mixer(ConfigValues&, Model&);
 void count_mixer_layers(ConfigValues&, Model&);
 // Layers by a list of their kinds, for configs that state no number.
 int64_t listed_layers(const ConfigValues&);
+
+// hf_layers.cc: models whose layers differ, by their mean. False: the config lists no such layers.
+bool read_blocks(ConfigValues&, Model&);
+bool read_multipliers(ConfigValues&, Model&);
+// Key-value heads that divide the heads, after a mean of either.
+void settle_heads(ConfigValues&, Model&);
+// Which layers have experts, from a list of zeros and ones.
+void expert_layers(ConfigValues&, Model&);
 
 }  // namespace assay

@@ -106,6 +106,12 @@ double largest_sane(Dimension d) {
   return kPositive.max;
 }
 
+// What a site's power is stated in, where a node's is in W.
+std::string_view usual_unit(const std::string& path, Dimension d) {
+  if (d != Dimension::kWatts || !path.starts_with("site.")) return "";
+  return contains(path, "rack") ? "kW" : "MW";
+}
+
 }  // namespace
 
 bool Reader::in_limits(const Value& value, double number, Dimension d, const std::string& path,
@@ -136,7 +142,8 @@ bool Reader::in_limits(const Value& value, double number, Dimension d, const std
 void Reader::quantity(const Value& value, double& into, Dimension d, const std::string& path,
                       const Limits& limits) {
   if (!want_scalar(value, path)) return;
-  const tl::expected<double, ScalarError> number = parse_quantity(value.text, d);
+  const tl::expected<double, ScalarError> number =
+      parse_quantity(value.text, d, usual_unit(path, d));
   if (!number) {
     problem(value.at, fmt::format("{} {}", path, number.error().message), number.error().help);
     return;

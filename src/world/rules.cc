@@ -128,111 +128,6 @@ void complete_fabric(Cluster& c, const Catalog& catalog, Assumptions& assume) {
   rewire(c, catalog, assume);
 }
 
-// Says what one of several needed numbers lacks.
-class ModelCheck {
- public:
-  ModelCheck(const std::string& path, const Value& stated, Diagnostics& problems)
-      : path_(path), stated_(stated), problems_(problems) {}
-
-  void need(int64_t value, const char* key) {
-    if (value > 0) return;
-    if (const Entry* entry = stated_.find(key)) {
-      const bool list = entry->value.is_list();
-      problem(entry->value.at,
-              fmt::format("{}.{} {}", path_, key, list ? "is empty" : "must be at least 1"),
-              "write what the model has, or remove the key and name a model");
-      return;
-    }
-    problem(stated_.at, fmt::format("{}.{} is not stated", path_, key),
-            fmt::format("add `{}: N`, or name a model (`assay catalog list models`)", key));
-  }
-  void refuse(bool wrong, const std::string& message,
-              const std::string& help = "write what the model's config.json says") {
-    if (wrong) problem(stated_.at, fmt::format("{}: {}", path_, message), help);
-  }
-
- private:
-  void problem(const Mark& at, std::string message, std::string help) {
-    problems_.push_back(problem_at(at, std::move(message), std::move(help)));
-  }
-
-  const std::string& path_;
-  const Value& stated_;
-  Diagnostics& problems_;
-};
-
-void check_dlrm(const Model& m, ModelCheck& check) {
-  check.need(m.tables, "tables");
-  check.need(m.rows_per_table, "rows_per_table");
-  check.need(m.embedding_dim, "embedding_dim");
-  check.need(static_cast<int64_t>(m.top_mlp.size()), "top_mlp");
-  const auto empty_layer = [](const std::vector<int64_t>& widths) {
-    return std::any_of(widths.begin(), widths.end(), [](int64_t w) { return w < 1; });
-  };
-  check.refuse(empty_layer(m.top_mlp) || empty_layer(m.bottom_mlp), "an MLP layer has no width");
-}
-
-void check_experts(const Model& m, ModelCheck& check) {
-  if (m.experts == 0) {
-    if (m.mixer.layers == 0 || m.mlp_layers > 0) check.need(m.ffn, "ffn");
-    check.refuse(m.experts_per_token > 0 || m.expert_ffn > 0, "experts is not stated");
-    return;
-  }
-  check.need(m.expert_ffn, "expert_ffn");
-  check.need(m.experts_per_token, "experts_per_token");
-  check.refuse(m.experts_per_token > m.experts, fmt::format("a token cannot visit {} of {} experts",
-                                                            m.experts_per_token, m.experts));
-  check.refuse(m.dense_layers > m.layers,
-               fmt::format("{} dense layers of {}", m.dense_layers, m.layers));
-  const bool has_dense = moe_layers(m) < mlp_layers(m);
-  check.refuse(has_dense && m.ffn == 0, "ffn of the dense layers is not stated");
-}
-
-void check_mixer(const Model& m, ModelCheck& check) {
-  const auto within = [&](int64_t some, const char* what) {
-    check.refuse(some > m.layers, fmt::format("{} {} of {} layers", some, what, m.layers));
-  };
-  within(m.mixer.layers, "layers with a recurrent mixer");
-  within(m.attention_layers, "layers with attention");
-  within(m.mlp_layers, "layers with an MLP");
-  if (m.mixer.layers == 0) {
-    check.refuse(m.attention_layers > 0 || m.mlp_layers > 0,
-                 "attention_layers and mlp_layers are for models with a recurrent mixer",
-                 "state mixer, or leave them out");
-    return;
-  }
-  const Mixer& x = m.mixer;
-  check.need(x.heads, "mixer.heads");
-  check.need(x.head_dim, "mixer.head_dim");
-  if (x.kind != MixerKind::kConvolution) check.need(x.state, "mixer.state");
-  if (x.kind == MixerKind::kMamba || x.kind == MixerKind::kKda) check.need(x.rank, "mixer.rank");
-  check.refuse(x.groups > 0 && x.heads % x.groups != 0,
-               fmt::format("{} key heads do not divide {} value heads", x.groups, x.heads));
-  check.refuse(m.mlp_layers > 0 && (m.dense_layers > 0 || m.moe_every > 1),
-               "mlp_layers beside dense_layers or moe_every is not modelled");
-  check.refuse(m.encoder_layers > 0, "an encoder-decoder with a recurrent mixer is not modelled");
-}
-
-void check_attention(const Model& m, ModelCheck& check) {
-  if (attention_layers(m) == 0) return;
-  check.need(m.heads, "heads");
-  if (m.kv_lora_rank > 0) {
-    check.need(m.qk_nope_head_dim + m.qk_rope_head_dim, "qk_nope_head_dim");
-    check.need(m.v_head_dim, "v_head_dim");
-    return;
-  }
-  if (m.heads > 0 && m.hidden > 0 && m.head_dim == 0) {
-    check.refuse(m.hidden % m.heads != 0,
-                 fmt::format("{} heads do not divide the width of {}", m.heads, m.hidden),
-                 "state head_dim if the heads are wider than hidden / heads");
-  }
-  if (m.kv_heads > 0 && m.heads > 0) {
-    check.refuse(m.kv_heads > m.heads || m.heads % m.kv_heads != 0,
-                 fmt::format("{} key-value heads do not divide {} heads", m.kv_heads, m.heads));
-  }
-  check.refuse(m.window_layers > 0 && m.window == 0, "window_layers without a window");
-}
-
 }  // namespace
 
 void Assumptions::add(const std::string& path, std::string value, std::string why) {
@@ -407,21 +302,6 @@ const Node* usual_node(const std::string& accelerator, const Catalog& catalog) {
   return any;
 }
 
-void check_model(const Model& m, const std::string& path, const Value& stated,
-                 Diagnostics& problems) {
-  ModelCheck check(path, stated, problems);
-  if (m.kind == ModelKind::kDlrm) {
-    check_dlrm(m, check);
-    return;
-  }
-  check.need(m.layers, "layers");
-  check.need(m.hidden, "hidden");
-  check.need(m.vocab, "vocab");
-  check_experts(m, check);
-  check_mixer(m, check);
-  check_attention(m, check);
-}
-
 void check_workload(const Workload& w, const Mark& at, Diagnostics& problems) {
   const bool limited = w.model.max_positions > 0 && w.model.kind == ModelKind::kTransformer;
   if (limited && w.seq > w.model.max_positions) {
@@ -446,32 +326,44 @@ void check_fabric(const Cluster& c, const Value& stated, Diagnostics& problems) 
                                 "state its kind, as in `infiniband`, or use one node"));
 }
 
-void check_cluster(const Cluster& c, const Mark& at, Diagnostics& problems) {
-  const auto refuse = [&](bool wrong, std::string message, std::string help = "") {
-    if (wrong) problems.push_back(problem_at(at, std::move(message), std::move(help)));
+void check_cluster(const Cluster& c, const Value& stated, Diagnostics& problems) {
+  const auto refuse = [&](bool wrong, std::initializer_list<std::string_view> keys,
+                          std::string message, std::string help) {
+    if (wrong)
+      problems.push_back(
+          problem_at(last_stated(stated, keys), std::move(message), std::move(help)));
   };
   const bool unknown = c.node.accelerator.empty() && c.accelerator.name.empty();
   if (unknown && c.accelerator.memory.v == 0) {
-    refuse(true, "cluster.node is not stated",
+    refuse(true, {"node", "accelerator"}, "cluster.node is not stated",
            "name a node of the catalog, as in `node: dgx-h100`");
     return;
   }
   const Accelerator& a = c.accelerator;
   const double peak = std::max({a.fp32.v, a.tf32.v, a.fp16.v, a.bf16.v, a.fp8.v});
-  refuse(peak == 0, "cluster.accelerator has no peak: state bf16 or another");
-  refuse(a.memory.v == 0, "cluster.accelerator.memory is not stated");
-  refuse(a.memory_bandwidth.v == 0, "cluster.accelerator.memory_bandwidth is not stated");
-  refuse(a.tdp.v > 0 && a.tdp <= a.idle,
+  refuse(peak == 0, {"accelerator"}, "cluster.accelerator has no peak: state bf16 or another",
+         "as in `bf16: 989 TFLOPS`, of its data sheet, without sparsity");
+  refuse(a.memory.v == 0, {"accelerator.memory", "accelerator"},
+         "cluster.accelerator.memory is not stated", "as in `memory: 80 GB`");
+  refuse(a.memory_bandwidth.v == 0, {"accelerator.memory_bandwidth", "accelerator"},
+         "cluster.accelerator.memory_bandwidth is not stated",
+         "as in `memory_bandwidth: 3.35 TB/s`");
+  refuse(a.tdp.v > 0 && a.tdp <= a.idle, {"accelerator.tdp", "accelerator.idle"},
          fmt::format("cluster.accelerator.tdp of {:g} W is not above its idle power of {:g} W",
-                     a.tdp.v, a.idle.v));
+                     a.tdp.v, a.idle.v),
+         fmt::format("write a tdp above {:g} W, or a lower `idle`; is the unit right?", a.idle.v));
   const bool one_domain = c.accelerators() <= c.scaleup_domain();
   refuse(!one_domain && (c.node.nics == 0 || c.node.nic_bandwidth.v == 0),
+         {"nodes", "gpus", "node.nics", "node.nic_bandwidth", "fabric.scaleup_domain"},
          fmt::format("the {} nodes are not connected: cluster.node has no NICs", c.nodes),
          "state node.nics and node.nic_bandwidth, or use one node");
   const int64_t domain = c.scaleup_domain();
   const int64_t per_node = c.node.accelerators;
-  refuse(domain > 0 && domain % per_node != 0 && per_node % domain != 0,
-         fmt::format("a scale-up domain of {} does not fit nodes of {}", domain, per_node));
+  refuse(
+      domain > 0 && domain % per_node != 0 && per_node % domain != 0,
+      {"fabric.scaleup_domain", "node.accelerators"},
+      fmt::format("a scale-up domain of {} does not fit nodes of {}", domain, per_node),
+      fmt::format("write a multiple of {} as `fabric.scaleup_domain`, or leave it out", per_node));
 }
 
 }  // namespace assay

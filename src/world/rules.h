@@ -2,6 +2,7 @@
 // is within its limits. Each rule notes what it assumed and why.
 #pragma once
 
+#include <functional>
 #include <optional>
 
 #include "config/value.h"
@@ -64,11 +65,21 @@ const Stack* stack_instead(const Stack&, const Accelerator&, const Catalog&);
 // The node that an accelerator usually sits in; null when the catalog has none.
 const Node* usual_node(const std::string& accelerator, const Catalog&);
 
-// Contradictions, placed at `at`; `path` is what messages call the thing.
-// The model's own is placed at the key of `stated` that says it, else at the whole.
+// Contradictions. `stated` is the mapping that says it; each is placed at the key that is at fault,
+// of several at the one stated last (a --set after a file), else at the whole.
 void check_model(const Model&, const std::string& path, const Value& stated, Diagnostics&);
 void check_workload(const Workload&, const Mark& at, Diagnostics&);
-void check_cluster(const Cluster&, const Mark& at, Diagnostics&);
+void check_cluster(const Cluster&, const Value& stated, Diagnostics&);
+
+// Where a model's fields are stated, for texts that call them otherwise: a config.json.
+struct ModelPlaces {
+  Mark whole;
+  std::function<const Value*(std::string_view field)> find;  // null: not stated
+  std::function<std::string(std::string_view field)> name;   // as messages call it
+  std::function<std::string(std::string_view field)> add;    // as it is written: `heads: N`
+};
+void check_model(const Model&, const std::string& path, const ModelPlaces&, Diagnostics&);
+
 // Several nodes of which `stated` itself says that nothing joins them. Before complete_cluster,
 // which takes a fabric of one node for one that nobody stated.
 void check_fabric(const Cluster&, const Value& stated, Diagnostics&);

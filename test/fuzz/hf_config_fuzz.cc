@@ -4,6 +4,7 @@
 
 #include "world/describe.h"
 #include "world/model_size.h"
+#include "world/rules.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string text(reinterpret_cast<const char*>(data), size);
@@ -12,6 +13,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (!model) {
     if (assay::render(model.error()).empty()) std::abort();
     return 0;
+  }
+  for (const assay::Diagnostic& d : assay::left_out_of_config(text, "fuzz.json")) {
+    if (assay::render(d).empty()) std::abort();
   }
   const double all = assay::parameters(*model);
   const double flops = assay::flops_per_token(*model, 4096, assay::Task::kPretrain);

@@ -30,7 +30,7 @@ void read_as_everything(const assay::Value& value) {
     if (entry.key == "plan") reader.read_struct(entry.value, plan, "plan");
   }
   assay::check_model(workload.model, "workload.model", value, problems);
-  assay::check_cluster(cluster, value.at, problems);
+  assay::check_cluster(cluster, value, problems);
 }
 
 }  // namespace

@@ -1,0 +1,238 @@
+// Architectures by their model_type. From the classes' defaults in the transformers library, and
+// from the published configs of those that bring their own code, from memory.
+#include "world/hf_types.h"
+
+#include <algorithm>
+#include <span>
+
+namespace assay {
+namespace {
+
+struct Row {
+  std::string_view type;
+  bool gated, tied, causal, positions, wide_ffn;
+};
+
+// Every type whose code differs from a Llama's.
+constexpr Row kRows[] = {
+    {"gpt2", false, true, true, true, true},
+    {"gpt_neox", false, false, true, false, true},
+    {"gpt_neo", false, true, true, true, true},
+    {"gptj", false, false, true, false, true},
+    {"gpt_bigcode", false, true, true, true, true},
+    {"codegen", false, false, true, false, true},
+    {"starcoder2", false, true, true, false, false},
+    {"bloom", false, true, true, false, true},
+    {"opt", false, true, true, true, false},
+    {"mpt", false, true, true, false, true},
+    {"falcon", false, true, true, false, true},
+    {"RefinedWeb", false, true, true, false, true},
+    {"RefinedWebModel", false, true, true, false, true},
+    {"bert", false, true, false, true, false},
+    {"megatron-bert", false, true, false, true, false},
+    {"ernie", false, true, false, true, false},
+    {"roberta", false, true, false, true, false},
+    {"camembert", false, true, false, true, false},
+    {"xlm-roberta", false, true, false, true, false},
+    {"xlm-roberta-xl", false, true, false, true, false},
+    {"distilbert", false, true, false, true, false},
+    {"mpnet", false, true, false, true, false},
+    {"electra", false, true, false, true, false},
+    {"deberta", false, true, false, false, false},
+    {"deberta-v2", false, true, false, false, false},
+    {"modernbert", true, true, false, false, false},
+    {"modernbert-decoder", true, true, true, false, false},
+    {"t5", false, true, true, false, false},
+    {"longt5", false, true, true, false, false},
+    {"mt5", true, false, true, false, false},
+    {"umt5", true, false, true, false, false},
+    {"t5gemma", true, true, true, false, false},
+    {"bart", false, true, true, true, false},
+    {"mbart", false, true, true, true, false},
+    {"plbart", false, true, true, true, false},
+    {"blenderbot", false, true, true, true, false},
+    {"blenderbot-small", false, true, true, true, false},
+    {"whisper", false, true, true, true, false},
+    {"marian", false, true, true, false, false},
+    {"pegasus", false, true, true, false, false},
+    {"pegasus_x", false, true, true, false, false},
+    {"m2m_100", false, true, true, false, false},
+    {"phi-msft", false, false, true, false, true},
+    {"phi", false, false, true, false, false},
+    {"persimmon", false, false, true, false, false},
+    {"nemotron", false, false, true, false, false},
+    {"nemotron_h", false, false, true, false, false},
+    {"arcee", false, false, true, false, false},
+    {"apertus", false, false, true, false, false},
+    {"gemma", true, true, true, false, false},
+    {"gemma2", true, true, true, false, false},
+    {"gemma3", true, true, true, false, false},
+    {"gemma4", true, true, true, false, false},
+    {"vaultgemma", true, true, true, false, false},
+    {"cohere", true, true, true, false, false},
+    {"cohere2", true, true, true, false, false},
+    {"minicpm", true, true, true, false, false},
+    {"minicpm3", true, true, true, false, false},
+    {"minicpmv", true, true, true, false, false},
+    {"minicpmo", true, true, true, false, false},
+    {"mamba", true, true, true, false, false},
+    {"falcon_mamba", true, true, true, false, false},
+    {"lfm2", true, true, true, false, false},
+    {"lfm2_moe", true, true, true, false, false},
+    {"smollm3", true, true, true, false, false},
+    {"ernie4_5", true, true, true, false, false},
+    {"ernie4_5_moe", true, true, true, false, false},
+    {"ernie4_5_moe_vl", true, true, true, false, false},
+    {"ernie4_5_vl", true, true, true, false, false},
+    {"ernie4_5_vl_moe", true, true, true, false, false},
+};
+
+// Decoders of the Llama kind: a gated MLP, rotary positions, two embeddings unless they say other.
+constexpr std::string_view kLlamaKind[] = {"llama",
+                                           "llama4",
+                                           "mllama",
+                                           "mistral",
+                                           "mistral3",
+                                           "ministral",
+                                           "ministral3",
+                                           "mixtral",
+                                           "qwen",
+                                           "qwen2",
+                                           "qwen2_moe",
+                                           "qwen2_vl",
+                                           "qwen2_5_vl",
+                                           "qwen2_5_omni",
+                                           "qwen3",
+                                           "qwen3_moe",
+                                           "qwen3_next",
+                                           "qwen3_vl",
+                                           "qwen3_vl_moe",
+                                           "qwen3_omni_moe",
+                                           "qwen3_5",
+                                           "qwen3_5_moe",
+                                           "deepseek",
+                                           "deepseek_v2",
+                                           "deepseek_v3",
+                                           "deepseek_v32",
+                                           "deepseek_vl_v2",
+                                           "kimi_k2",
+                                           "kimi_k25",
+                                           "kimi_vl",
+                                           "kimi_linear",
+                                           "glm",
+                                           "glm4",
+                                           "glm4_moe",
+                                           "glm4_moe_lite",
+                                           "glm4v",
+                                           "glm4v_moe",
+                                           "glm_moe_dsa",
+                                           "chatglm",
+                                           "internlm",
+                                           "internlm2",
+                                           "internlm3",
+                                           "internvl_chat",
+                                           "baichuan",
+                                           "Yi",
+                                           "yi",
+                                           "olmo",
+                                           "olmo2",
+                                           "olmo3",
+                                           "olmo_hybrid",
+                                           "olmoe",
+                                           "flex_olmo",
+                                           "granite",
+                                           "granitemoe",
+                                           "granitemoeshared",
+                                           "granitemoehybrid",
+                                           "stablelm",
+                                           "stablelm_epoch",
+                                           "exaone",
+                                           "exaone4",
+                                           "hunyuan",
+                                           "hunyuan_v1_dense",
+                                           "hunyuan_v1_moe",
+                                           "minimax",
+                                           "minimax_text_01",
+                                           "minimax_m1",
+                                           "minimax_m2",
+                                           "jamba",
+                                           "bamba",
+                                           "falcon_h1",
+                                           "mamba2",
+                                           "seed_oss",
+                                           "dots1",
+                                           "cwm",
+                                           "helium",
+                                           "bitnet",
+                                           "dbrx",
+                                           "grok-1",
+                                           "gpt_oss",
+                                           "phi3",
+                                           "phi3_v",
+                                           "phi4mm",
+                                           "phi4_multimodal",
+                                           "phimoe",
+                                           "bailing_moe",
+                                           "bailing_moe_v2",
+                                           "mimo",
+                                           "aquila",
+                                           "xverse",
+                                           "orion",
+                                           "deci",
+                                           "nemotron-nas",
+                                           "openelm",
+                                           "pixtral",
+                                           "llava",
+                                           "aria"};
+
+constexpr std::string_view kAnotherModel =
+    "name a model of its size (`assay catalog list models`), or write the shape that comes closest "
+    "as `workload: {model: {layers: N, hidden: N, ...}}` in YAML";
+constexpr std::string_view kEncoderExperts =
+    "plan its dense sibling (a T5 of the same width), or write a decoder of as many layers with "
+    "`experts`, `expert_ffn` and `moe_every: 2` in YAML";
+constexpr std::string_view kPerLayerTables =
+    "every layer has embeddings of its own and shares keys and values with others";
+constexpr std::string_view kEncoderWithExperts = "its encoder has experts, too";
+constexpr Undescribed kUndescribed[] = {
+    {"albert", "all layers share one set of weights", kAnotherModel},
+    {"gemma3n", kPerLayerTables, kAnotherModel},
+    {"switch_transformers", kEncoderWithExperts, kEncoderExperts},
+    {"nllb-moe", kEncoderWithExperts, kEncoderExperts},
+    {"t5gemma2", "its decoder attends to itself and to the encoder in one attention",
+     kAnotherModel},
+    {"longcat_flash", "a layer has two attentions and two MLPs beside its experts", kAnotherModel},
+};
+
+// `gemma3_text`, `mllama_text_model` -> `gemma3`, `mllama`.
+std::string_view family_of(std::string_view type) {
+  for (const std::string_view half : {"_text", "_text_model"}) {
+    if (type.ends_with(half)) return type.substr(0, type.size() - half.size());
+  }
+  return type;
+}
+
+std::optional<TypeDefaults> exactly(std::string_view type) {
+  for (const Row& r : kRows) {
+    if (r.type == type) return TypeDefaults{r.gated, r.tied, r.causal, r.positions, r.wide_ffn};
+  }
+  const std::span<const std::string_view> usual(kLlamaKind);
+  if (std::find(usual.begin(), usual.end(), type) != usual.end()) return TypeDefaults{};
+  return {};
+}
+
+}  // namespace
+
+std::optional<TypeDefaults> type_defaults(const std::string& type) {
+  const std::optional<TypeDefaults> known = exactly(type);
+  return known ? known : exactly(family_of(type));
+}
+
+const Undescribed* undescribed(const std::string& type) {
+  for (const Undescribed& u : kUndescribed) {
+    if (u.type == type || u.type == family_of(type)) return &u;
+  }
+  return nullptr;
+}
+
+}  // namespace assay
