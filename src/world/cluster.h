@@ -103,7 +103,7 @@ void fields(T& c, V&& visit) {
   visit("nodes", c.nodes, Limits{1, 1e6}, "number of nodes");
   visit("fabric", c.fabric, kAny, "the fabric, a catalog name or a mapping");
   visit("accelerator", c.accelerator, kAny, "overrides of the node's accelerator");
-  visit("price", c.price, kNotNegative, "price per accelerator and hour, more than zero");
+  visit("price", c.price, kNotNegative, "price per accelerator and hour; left out: its usual one");
   visit("pue", c.pue, Limits{1, 5}, "facility power over IT power");
   visit("storage_bandwidth", c.storage_bandwidth, kNotNegative, "shared storage, read");
   visit("inlet_c", c.inlet_c, Limits{-40, 80}, "coolant or air supply, Celsius");
