@@ -5,25 +5,12 @@
 
 #include <fmt/format.h>
 
+#include "base/text.h"
+
 namespace assay {
 namespace {
 
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-
-std::string_view trimmed(std::string_view name) {
-  constexpr std::string_view kBlanks = " \t\r\n\v\f";
-  const size_t first = name.find_first_not_of(kBlanks);
-  if (first == std::string_view::npos) return {};
-  return name.substr(first, name.find_last_not_of(kBlanks) - first + 1);
-}
-
-// How a column's name is compared: people write `GPU` and ` gpu `.
-std::string folded(std::string_view name) {
-  std::string out(trimmed(name));
-  std::transform(out.begin(), out.end(), out.begin(), lower);
-  return out;
-}
-
+// People write `GPU` and ` gpu `.
 bool same_name(std::string_view a, std::string_view b) {
   a = trimmed(a), b = trimmed(b);
   return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(),
@@ -143,7 +130,7 @@ class Parser {
     }
     std::set<std::string> seen;
     for (size_t i = 0; i < row.fields.size(); ++i) {
-      const std::string name = folded(row.fields[i]);
+      const std::string name = lower(trimmed(row.fields[i]));
       if (name.empty() || seen.insert(name).second) continue;
       problem(row.line, fmt::format("column `{}` appears twice", sanitize(row.fields[i], 60)),
               "remove or rename one; the first counts", static_cast<int>(row.starts[i]));
