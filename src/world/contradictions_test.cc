@@ -109,6 +109,22 @@ TEST(Describe, AStackOfAnotherMakerIsAWarning) {
       of({"llama-3.1-8b", "h100-64"}, {"stack=nxd", "stack.library=own"})->warnings.empty());
 }
 
+// What is stated and changes nothing is told, and only where it is stated and changes nothing.
+TEST(Describe, SettingsWithoutEffectAreTold) {
+  const auto warnings = [](const char* model, const char* set) {
+    const Described d = of({model, "h100-64"}, {set});
+    EXPECT_TRUE(d) << error(d);
+    return d ? d->warnings.size() : 99;
+  };
+  for (const char* set : {"plan.expert_skew=3", "plan.expert_capacity=2", "plan.etp=4",
+                          "plan.overlap_expert=true", "workload.lora_rank=8",
+                          "cluster.node.numa_nodes=4"}) {
+    EXPECT_EQ(warnings("llama-3.1-8b", set), 1u) << set;
+  }
+  EXPECT_EQ(warnings("mixtral-8x7b", "plan.expert_skew=3"), 0u);
+  EXPECT_EQ(warnings("llama-3.1-8b", "plan.tp=4"), 0u);
+}
+
 TEST(Describe, SeveralNodesNeedAFabric) {
   for (const char* none : {"cluster.fabric.kind=none", "cluster.fabric=single-node"}) {
     const Described d = of({"llama-3.1-8b", "h100-128"}, {none});

@@ -213,19 +213,37 @@ void Describer::read_site() {
   if (unnamed && !site.cooling.name.empty() && cooling && cooling->value.is_map()) {
     reader_.read_struct(cooling->value, site.cooling, "site.cooling");
   }
-  note_idle();
 }
 
-// What can be said of a site and nothing here depends on: it must not look as if it mattered.
+// What can be said and nothing here depends on: it must not look as if it mattered.
 void Describer::note_idle() {
-  for (const char* path : {"site.climate.latitude", "site.climate.longitude",
-                           "site.cooling.liquid_share", "site.storage.usd_per_tb_month"}) {
-    const auto stated = result_.origins.find(path);
-    if (stated == result_.origins.end() || stated->second.file.empty() ||
+  const Workload& w = result_.setting.workload;
+  const bool known = workload_known_;
+  const bool no_adapters = known && w.task != Task::kLora;
+  const bool no_experts = known && w.model.experts == 0;
+  struct Idle {
+    const char* path;
+    bool idle;
+    const char* why;
+  };
+  for (const Idle& x : {Idle{"site.climate.latitude", true, "no figure depends on it"},
+                        Idle{"site.climate.longitude", true, "no figure depends on it"},
+                        Idle{"site.cooling.liquid_share", true, "no figure depends on it"},
+                        Idle{"site.storage.usd_per_tb_month", true, "no figure depends on it"},
+                        Idle{"cluster.node.numa_nodes", true, "no figure depends on it"},
+                        Idle{"workload.lora_rank", no_adapters, "the task is not lora"},
+                        Idle{"workload.lora_mlp", no_adapters, "the task is not lora"},
+                        Idle{"plan.etp", no_experts, "the model has no experts"},
+                        Idle{"plan.overlap_expert", no_experts, "the model has no experts"},
+                        Idle{"plan.expert_skew", no_experts, "the model has no experts"},
+                        Idle{"plan.expert_capacity", no_experts, "the model has no experts"}}) {
+    const auto stated = result_.origins.find(x.path);
+    if (!x.idle || stated == result_.origins.end() || stated->second.file.empty() ||
         stated->second.file.starts_with("catalog/"))
       continue;
-    Diagnostic d = problem_of(result_.origins, path, fmt::format("{} changes no figure", path),
-                              "keep it as a note, or leave it out");
+    Diagnostic d =
+        problem_of(result_.origins, x.path, fmt::format("{} changes nothing: {}", x.path, x.why),
+                   "keep it as a note, or leave it out");
     d.severity = Severity::kWarning;
     result_.warnings.push_back(std::move(d));
   }
@@ -477,6 +495,7 @@ DescribeAttempt try_describe(const Request& request, const Catalog& catalog) {
   plannable = plannable && errors() == before;
   if (request.needs_operations) describer.check_together();
   describer.check_offer();
+  describer.note_idle();
   sort_by_place(problems);
   if (has_errors(problems) && !plannable) return attempt;
   describer.finish();
@@ -526,6 +545,7 @@ CheckReport check_file(const std::string& path, const Catalog& catalog) {
   if (inputs.run.given || job) describer.read_operations();
   if (inputs.stack.given || job) describer.read_stack();
   describer.read_plan();
+  describer.note_idle();
   report.problems.insert(report.problems.end(), describer.result().warnings.begin(),
                          describer.result().warnings.end());
   sort_by_place(report.problems);
