@@ -223,18 +223,12 @@ void collect_telemetry(Telemetry t, Collected& collected, Diagnosis& d, FileRead
 
 void collect_text(FileKind kind, const std::string& text, const std::string& path,
                   Collected& collected, Diagnosis& d, FileRead& file) {
+  if (is_telemetry(kind))
+    return collect_telemetry(read_telemetry(kind, text, path), collected, d, file);
   switch (kind) {
     case FileKind::kFlightRecorderPickle:
     case FileKind::kFlightRecorderJson:
       return collect_dump(text, path, collected, d, file);
-    case FileKind::kSmiCsv:
-    case FileKind::kSmiText:
-    case FileKind::kSmiXml:
-    case FileKind::kSmiMonitor:
-    case FileKind::kPrometheusText:
-    case FileKind::kPrometheusJson:
-    case FileKind::kMonitorJsonl:
-      return collect_telemetry(read_telemetry(kind, text, path), collected, d, file);
     case FileKind::kNcclTests:
       return collect_nccl(read_nccl_tests(text, path), collected, d, file);
     case FileKind::kNcclTestsJson:

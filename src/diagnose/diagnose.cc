@@ -45,21 +45,6 @@ bool tells_time(const FileRead& f) {
   }
 }
 
-bool is_telemetry(FileKind kind) {
-  switch (kind) {
-    case FileKind::kSmiCsv:
-    case FileKind::kSmiText:
-    case FileKind::kSmiXml:
-    case FileKind::kSmiMonitor:
-    case FileKind::kPrometheusText:
-    case FileKind::kPrometheusJson:
-    case FileKind::kMonitorJsonl:
-      return true;
-    default:
-      return false;
-  }
-}
-
 // How much is said where no fault was found, and how sure that is.
 Finding healthy_finding(const Diagnosis& d) {
   Finding healthy;

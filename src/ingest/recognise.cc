@@ -521,4 +521,19 @@ Result<FileKind> recognise_file(const std::string& path) {
   return recognise(*source);
 }
 
+bool is_telemetry(FileKind kind) {
+  switch (kind) {
+    case FileKind::kSmiCsv:
+    case FileKind::kSmiText:
+    case FileKind::kSmiXml:
+    case FileKind::kSmiMonitor:
+    case FileKind::kPrometheusText:
+    case FileKind::kPrometheusJson:
+    case FileKind::kMonitorJsonl:
+      return true;
+    default:
+      return false;
+  }
+}
+
 }  // namespace assay

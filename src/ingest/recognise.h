@@ -44,6 +44,7 @@ enum class FileKind {
 constexpr int kFileKinds = static_cast<int>(FileKind::kAssayResult) + 1;
 
 std::string_view kind_name(FileKind);  // `nvidia-smi query log`
+bool is_telemetry(FileKind);           // samples of devices, in any of their forms
 
 constexpr size_t kRecogniseBytes = size_t{64} << 10;
 // A trainer may print megabytes before its first iteration; undecided text is looked at this far.

@@ -65,5 +65,18 @@ TEST(Explain, TheSlowEndOfExpertsIsDerived) {
   EXPECT_EQ(input(predictor.explain(p, "step_time"), "slow end"), nullptr);
 }
 
+// Accounts too small for a line of their own have one together.
+TEST(Explain, AccountsAddUpToTheStep) {
+  Setting s = job("mixtral-8x7b", "h100-128");
+  Plan p = s.stack.defaults;
+  p.tp = 2, p.ep = 4, p.etp = 1, p.micro_batch = 1;
+  const Derivation step = Predictor(s).explain(p, "step_time");
+  double sum = 0;
+  for (const Derivation& part : step.inputs) {
+    if (part.name != "slow end") sum += part.value;
+  }
+  EXPECT_NEAR(sum, step.value, 1e-9 * step.value);
+}
+
 }  // namespace
 }  // namespace assay

@@ -206,6 +206,7 @@ TEST(Pipeline, InterleavingShrinksTheBubbleAndKeepsMoreAlive) {
   EXPECT_EQ(live_microbatches(Schedule::kOneFOneB, 8, 1, 64, 7), 1);
   EXPECT_GT(live_microbatches(Schedule::kInterleaved, 8, 2, 64, 0), 8);
   EXPECT_EQ(live_microbatches(Schedule::kGpipe, 8, 1, 64, 3), 64);
+  EXPECT_EQ(live_microbatches(Schedule::kGpipe, 1, 1, 64, 0), 1);
 }
 
 }  // namespace

@@ -210,4 +210,17 @@ TEST(Space, EveryShapeUsesAllAccelerators) {
 }
 
 }  // namespace
+// Half of the layers run again, whole or in part: what was asked for is not dropped for none.
+TEST(Search, AStatedShareOfLayersIsKept) {
+  const Description d = described({"llama-3.1-8b", "h100-64"},
+                                  {"workload.global_batch=64", "plan.recompute_layers=0.5"});
+  Predictor predictor(d.setting);
+  const SearchResult found = search(predictor, d.plan, d.plan_keys);
+  ASSERT_FALSE(found.top.empty());
+  for (const Candidate& c : found.top) {
+    EXPECT_NE(c.plan.recompute, Recompute::kNone);
+    EXPECT_EQ(c.plan.recompute_layers, 0.5);
+  }
+}
+
 }  // namespace assay
