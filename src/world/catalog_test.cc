@@ -5,6 +5,8 @@
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
+#include <sstream>
 
 #include <gtest/gtest.h>
 
@@ -28,6 +30,32 @@ TEST(Catalog, EveryFigureHasASourceAndAMark) {
     EXPECT_NE(std::string("msca").find(origin.mark), std::string::npos) << path;
     EXPECT_GT(origin.line, 0) << path;
   }
+}
+
+// A constant whose fit ends at a limit was not found by the fit: whoever set the limit chose it.
+TEST(Catalog, WhatALimitChoseIsNotCalledCalibrated) {
+  std::ifstream params(ASSAY_ROOT "/tools/calibrate.params");
+  int constants = 0, at_limits = 0;
+  for (std::string line; std::getline(params, line);) {
+    std::istringstream words(line.substr(0, line.find('#')));
+    std::string path;
+    double low = 0, high = 0;
+    if (!(words >> path >> low >> high)) continue;
+    const auto found = catalog().origins.find(path);
+    ASSERT_NE(found, catalog().origins.end()) << path;
+    std::ifstream file(ASSAY_ROOT "/" + found->second.file);
+    file.seekg(static_cast<std::streamoff>(found->second.offset));
+    double value = 0;
+    std::string unit;
+    file >> value >> unit;
+    if (unit == "us") value *= 1e-6;
+    ++constants;
+    if (value > low * 1.001 && value < high * 0.999) continue;
+    ++at_limits;
+    EXPECT_EQ(found->second.mark, 'a') << path;
+  }
+  EXPECT_GT(constants, 50);
+  EXPECT_GT(at_limits, 0);
 }
 
 TEST(Catalog, PartsFitTogether) {
