@@ -227,6 +227,20 @@ Inputs pipeline_inputs(const Subject& u, Account a) {
   return inputs;
 }
 
+Inputs imbalance_inputs(const Subject& u) {
+  const double skew = load_skew(u.s, u.p, u.l);
+  const bool stated = u.p.expert_skew > 0 && u.p.expert_capacity == 0;
+  const double routed = skew > 1 ? (u.r.ledger[Account::kExpertImbalance] / (skew - 1)).v : 0;
+  return {timed("routed work", Seconds(routed), "experts, their exchange and its copies, a step"),
+          stated ? given("busiest over mean", skew, "", "plan.expert_skew")
+                 : leaf("busiest over mean", skew, "",
+                        "as trained routers leave it, by experts, expert parallel degree and "
+                        "tokens",
+                        'c', "docs/models/step.md"),
+          count_of("experts", u.s.workload.model.experts, "workload.model.experts"),
+          count_of("expert parallel", u.l.ep, "plan.ep")};
+}
+
 Inputs host_inputs(const Subject& u, Account a) {
   const Stack& st = u.s.stack;
   if (a == Account::kSync) {
@@ -309,6 +323,8 @@ const char* account_equation(const Subject& u, Account a) {
                  : "stages x (mean + to the next) - slowest - to the next";
     case Account::kStageImbalance:
       return "(slowest - mean) x micro-batches";
+    case Account::kExpertImbalance:
+      return "time of routed work x (load of the busiest rank - 1)";
     default:
       return "";
   }
@@ -369,6 +385,8 @@ Inputs account_inputs(const Subject& u, Account a) {
     case Account::kCommGrad:
     case Account::kCommParam:
       return data_inputs(u, a == Account::kCommGrad);
+    case Account::kExpertImbalance:
+      return imbalance_inputs(u);
     case Account::kBubble:
     case Account::kStageImbalance:
     case Account::kCommPipeline:

@@ -46,14 +46,6 @@ AttentionKernel attention_kernel(const Rank& r) {
 // Saved per score by a fused softmax with dropout: two 16-bit results and a mask.
 constexpr double kFusedScoreBytes = 5;
 
-// Keys that a query sees on average, over layers with and without a window.
-double keys_seen(const Model& m, bool causal, double reach) {
-  const double full = reach * (causal ? 0.5 : 1.0);
-  const double window = static_cast<double>(m.window);
-  if (window <= 0 || window >= reach) return full;
-  return m.window_layers * window + (1 - m.window_layers) * full;
-}
-
 void attention_core(const Rank& r, LayerCost& c, const HeadSizes& z, double tp) {
   const Model& m = r.s.workload.model;
   const AttentionKernel kernel = attention_kernel(r);
@@ -62,7 +54,8 @@ void attention_core(const Rank& r, LayerCost& c, const HeadSizes& z, double tp) 
   shape.heads = whole(z.heads / tp);
   shape.qk_dim = z.qk_dim;
   shape.v_dim = z.v_dim;
-  // A fused kernel runs each packed document alone; an unfused one runs the sequence and masks.
+  // A fused kernel runs each packed document alone, and of a window what lies in it; an unfused one
+  // runs the sequence and masks.
   const double document = static_cast<double>(attended(r.s.workload));
   const double reach = kernel == AttentionKernel::kUnfused ? r.seq : document;
   shape.documents = r.seq / reach;
@@ -74,9 +67,12 @@ void attention_core(const Rank& r, LayerCost& c, const HeadSizes& z, double tp) 
   shape.score_traffic = r.s.stack.score_traffic;
   shape.saved_scores = r.s.stack.saved_scores;
   AttentionTime t = attention_time(shape, kernel, r.s.cluster.accelerator, r.s.kernels);
-  if (m.window > 0 && m.window_layers > 0 && static_cast<double>(m.window) < reach) {
+  const double window = static_cast<double>(m.window);
+  if (kernel == AttentionKernel::kUnfused) {  // pairs that are masked are work, but of no use
+    t.flops = t.flops * (keys_seen(m, r.causal, document) / keys_in_window(0, r.causal, reach));
+  } else if (window > 0 && m.window_layers > 0 && window < reach) {
     AttentionShape local = shape;
-    local.keys = static_cast<double>(m.window);
+    local.keys = keys_in_window(window, r.causal, reach);
     local.steps = 1;
     local.causal = false;  // nearly every query of a long sequence sees the whole window
     local.window = true;
@@ -85,12 +81,7 @@ void attention_core(const Rank& r, LayerCost& c, const HeadSizes& z, double tp) 
     t.forward = t.forward * (1 - f) + w.forward * f;
     t.backward = t.backward * (1 - f) + w.backward * f;
     t.flops = t.flops * (1 - f) + w.flops * f;
-    t.scores_forward = t.scores_forward * (1 - f) + w.scores_forward * f;
-    t.scores_backward = t.scores_backward * (1 - f) + w.scores_backward * f;
   }
-  // Pairs that are masked are work, but of no use.
-  if (reach > document)
-    t.flops = t.flops * (keys_seen(m, r.causal, document) / keys_seen(m, r.causal, reach));
   c.forward.attention += t.forward;
   c.backward.attention += t.backward;
   c.forward.scores += t.scores_forward;

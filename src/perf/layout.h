@@ -32,6 +32,10 @@ Links links_of(const Setting&);
 // reduces them once a step: some software asks for it, and every pipeline schedule does.
 bool adds_up_whole(const Stack&, const Plan&, const Layout&);
 
+// Load of the busiest rank of an expert group over the mean: as stated, or as routers balance that
+// are left alone (docs/models/step.md). 1 where experts are not spread, or have a fixed capacity.
+double load_skew(const Setting&, const Plan&, const Layout&);
+
 // REQUIRES: the plan is possible for the setting.
 Layout make_layout(const Setting&, const Plan&);
 

@@ -198,7 +198,7 @@ void stage_memory(const Setting& s, const Plan& p, const Layout& l, const Microb
   const Bytes whole(doubled * k.whole);
   const Bytes gradients = Bytes(sharded(2) * k.gradient) + whole;
 
-  const double skew = p.load_skew() - 1;
+  const double skew = load_skew(s, p, l) - 1;
   Bytes saved = c.dense.saved * content.dense_layers +
                 (c.moe.saved + c.moe.routed * skew) * content.moe_layers;
   if (content.first) saved += c.embedding.saved;

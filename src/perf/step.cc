@@ -298,7 +298,7 @@ struct PipelineTimes {
   double sum = 0, slowest = 0, wait = 0;
   PassCost all, again;               // summed over stages
   double forward = 0, backward = 0;  // passes of the slowest stage
-  double slowest_moe_layers = 0;     // its layers with experts
+  double slowest_moe_layers = 0, moe_layers = 0;  // its layers with experts, and those of all
   StageContent large_content;  // the stage with most parameters: its traffic and optimizer count
   double large = -1;
   double clock = 1, draw = 0;     // of the slowest stage
@@ -331,6 +331,7 @@ PipelineTimes time_stages(const Setting& s, const Plan& p, const Layout& l, cons
     } else {
       for (int64_t k = 0; k < run.count; ++k) add_stages(t, st, 1);
     }
+    t.moe_layers += run.content.moe_layers * static_cast<double>(run.count);
     const StageParameters q = stage_parameters(c, run.content, m);
     if (q.dense + q.expert > t.large) {
       t.large = q.dense + q.expert;
@@ -394,19 +395,19 @@ Step assemble_step(const Setting& s, const Plan& p, const Layout& l, const Links
   g[Account::kPowerCap] += Seconds(t.capped * m / pp);
   g[Account::kThermal] += Seconds(t.heated * m / pp);
   g[Account::kLaunch] += Seconds(t.wait * m / pp);
-  const double mean = t.sum / pp;
-  g[Account::kStageImbalance] += Seconds((t.slowest - mean) * m);
+  // Everybody waits for the busiest rank's experts, in every layer that has some.
+  const double runs = p.recompute == Recompute::kFull ? 1 + p.recompute_layers : 1;
+  const double waited =
+      (c.moe.busy_forward * runs + c.moe.busy_backward).v * (load_skew(s, p, l) - 1);
+  const double slowest = t.slowest + waited * t.slowest_moe_layers;
+  const double mean = (t.sum + waited * t.moe_layers) / pp;
+  g[Account::kExpertImbalance] += Seconds(waited * t.moe_layers / pp * m);
+  g[Account::kStageImbalance] += Seconds((slowest - mean) * m);
   g[Account::kCommPipeline] += Seconds(hop * m);
   g[Account::kHostCopy] += Seconds(parked * m);
-  out.slowest = Seconds(t.slowest), out.mean = Seconds(mean), out.hop = Seconds(hop + parked);
-  const Seconds each(t.slowest + hop + parked);
-  const Seconds sum = Seconds(t.sum) + Seconds((hop + parked) * pp);
-  g[Account::kBubble] += bubble_time(p.schedule, l.pp, l.vpp, l.microbatches, sum, each);
-  if (p.load_skew() > 1 && p.ep > 1) {
-    const double runs = p.recompute == Recompute::kFull ? 1 + p.recompute_layers : 1;
-    const Seconds busy = c.moe.busy_forward * runs + c.moe.busy_backward;
-    g[Account::kExpertImbalance] += busy * (t.slowest_moe_layers * (p.load_skew() - 1) * m);
-  }
+  out.slowest = Seconds(slowest), out.mean = Seconds(mean), out.hop = Seconds(hop + parked);
+  g[Account::kBubble] += bubble_time(p.schedule, l.pp, l.vpp, l.microbatches,
+                                     (out.mean + out.hop) * pp, out.slowest + out.hop);
   g[Account::kMemoryBound] += Seconds(accumulate);
 
   const Traffic traffic =

@@ -95,7 +95,14 @@ void apply_remarks(const Remarks& r, Scenario& s) {
   set_if(p.offload_activations, r.offload_activations);
   set_if(p.offload_optimizer, r.offload_optimizer);
   set_if(p.offload_parameters, r.offload_parameters);
-  set_if(p.expert_skew, r.expert_skew);
+  if (s.setting.workload.model.experts > 0) {
+    const bool forced = stack.recipes_balanced && s.setting.workload.task == Task::kPretrain;
+    p.expert_skew = r.expert_skew.value_or(forced ? 1 : 0);
+    if (!r.expert_skew && p.ep > 1 && r.expert_capacity.value_or(0) == 0) {
+      s.assumed.emplace_back(forced ? "experts loaded evenly, as its recipes force it"
+                                    : "experts loaded as trained routers leave them");
+    }
+  }
   set_if(p.expert_capacity, r.expert_capacity);
   if (r.offload_layers) {
     p.offload_activations = std::min(1.0, static_cast<double>(*r.offload_layers) /

@@ -66,13 +66,10 @@ double transformer_parameters(const Model& m, int64_t experts) {
          (m.tied_embeddings ? 1.0 : 2.0) * table + 2 * embedding_projection(m);
 }
 
-// Sum over attention blocks of the context length that the causal term counts.
+// Sum over attention blocks of twice the keys that a query sees.
 double attention_context(const Model& m, int64_t seq) {
   const double s = real(seq);
-  const double window = m.window > 0 ? real(std::min(m.window, seq)) : s;
-  const double share = m.window > 0 ? m.window_layers : 0;
-  const double mixed = share * window + (1 - share) * s;
-  const double own = real(attention_layers(m)) * mixed * (m.causal ? 1.0 : 2.0);
+  const double own = real(attention_layers(m)) * 2 * keys_seen(m, m.causal, s);
   // The encoder sees both sides, and a decoder layer all of the encoder's output.
   const double encoder = real(m.encoder_layers) * s * 2;
   const double cross = m.encoder_layers > 0 ? real(m.layers) * s * 2 : 0;
@@ -109,6 +106,17 @@ double dlrm_mlp_weights(const Model& m) {
 int64_t head_size(const Model& m) {
   if (m.head_dim > 0) return m.head_dim;
   return m.heads > 0 ? m.hidden / m.heads : 0;
+}
+
+double keys_in_window(double window, bool causal, double reach) {
+  if (window <= 0 || window >= reach) return causal ? reach / 2 : reach;
+  return causal ? window * (1 - window / (2 * reach)) : window;
+}
+
+double keys_seen(const Model& m, bool causal, double reach) {
+  const double share = m.window > 0 ? m.window_layers : 0;
+  return share * keys_in_window(real(m.window), causal, reach) +
+         (1 - share) * keys_in_window(0, causal, reach);
 }
 
 int64_t embedding_width(const Model& m) { return m.embedding_dim > 0 ? m.embedding_dim : m.hidden; }

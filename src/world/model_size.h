@@ -74,6 +74,11 @@ int64_t expert_width(const Model&);
 
 // Head sizes with their defaults applied.
 int64_t head_size(const Model&);
+// Keys that a query sees on average in a sequence of `reach`: under a causal mask half of it, and
+// of a window that is shorter the whole of it but for the first queries. The second is the mean
+// over layers with and without a window.
+double keys_in_window(double window, bool causal, double reach);
+double keys_seen(const Model&, bool causal, double reach);
 int64_t kv_head_count(const Model&);
 
 }  // namespace assay
