@@ -164,7 +164,8 @@ Inputs data_inputs(const Subject& u, bool gradients) {
     const StageParameters q = stage_parameters(u.cost, stage_content(m, stages_of(m, u.p), i), m);
     if (q.dense + q.expert > most.dense + most.expert) most = q;
   }
-  const bool sharded = u.p.zero == 3;
+  const int gathers = gathers_each_microbatch(st, u.p, u.l);
+  const bool sharded = gathers > 0;
   const Group& group = sharded ? u.l.shard_group : u.l.data;
   const double bytes = gradients ? st.gradient_comm_bytes : st.weight_comm_bytes;
   const bool whole = gradients && !sharded && (u.p.zero == 0 || !st.scatter_gradients);
@@ -182,7 +183,10 @@ Inputs data_inputs(const Subject& u, bool gradients) {
   const bool every = gradients ? u.p.zero >= 2 && !adds_up_whole(st, u.p, u.l) : sharded;
   for (Derivation& wire : inputs) {
     if (every && gradients) wire.equation += ", in every micro-batch";
-    if (every && !gradients) wire.equation += ", in both passes of every micro-batch";
+    if (every && !gradients) {
+      wire.equation += gathers > 1 ? ", in both passes of every micro-batch"
+                                   : ", in the forward pass of every micro-batch";
+    }
   }
   inputs.push_back(given("bytes per parameter", bytes, "",
                          gradients ? "stack.gradient_comm_bytes" : "stack.weight_comm_bytes"));

@@ -309,7 +309,7 @@ void finish_launches(const Rank& r, LayerCost& c, Seconds overhead, double part)
   c.backward.launches += st.launches_backward * r.launches * part;
   // That way starts no kernel, nor do hooks around every module that gather and release weights,
   // nor the bookkeeping of tensors that are spread.
-  double idle = r.p.zero == 3 ? st.launches_gather : 0;
+  double idle = gathers_each_microbatch(st, r.p, r.l) > 0 ? st.launches_gather : 0;
   if (r.l.tp > 1) {
     idle += st.launches_tensor * (r.p.compiled ? st.tensor_compiled : 1.0) * r.launches * part;
   }

@@ -91,6 +91,16 @@ double load_skew(const Setting& s, const Plan& p, const Layout& l) {
   return p.expert_skew > 0 ? p.expert_skew : std::max(1.0, natural_skew(s.workload, l));
 }
 
+int gathers_each_microbatch(const Stack& st, const Plan& p, const Layout& l) {
+  if (p.zero == 3) return 2;
+  const bool freed = st.sharding == Sharding::kFsdp && p.zero == 2 && l.shard > 1;
+  return freed && !adds_up_whole(st, p, l) ? 1 : 0;
+}
+
+bool experts_whole(const Stack& st, const Layout& l) {
+  return st.experts_whole > 0 && l.ep >= st.experts_whole;
+}
+
 Layout make_layout(const Setting& s, const Plan& p) {
   Layout l;
   const int64_t n = s.accelerators > 0 ? s.accelerators : s.cluster.accelerators();
@@ -119,7 +129,7 @@ Layout make_layout(const Setting& s, const Plan& p) {
   l.shard_group = strided(l.shard, l.tp, domain, node);
   l.replica_group = strided(data / std::max<int64_t>(1, l.shard), l.tp * l.shard, domain, node);
   const int64_t apart = l.ep * l.etp;
-  const int64_t share = std::min(l.shard, l.data_expert.ranks);
+  const int64_t share = experts_whole(s.stack, l) ? 1 : std::min(l.shard, l.data_expert.ranks);
   l.shard_expert = strided(share, apart, domain, node);
   l.replica_expert = strided(l.data_expert.ranks / share, apart * share, domain, node);
   l.pipeline = neighbours(l.pp, l.tp * l.cp * l.dp, domain, node);

@@ -81,8 +81,8 @@ Costs costs_of(const Setting& s, const Plan& p, const Layout& l, const Microbatc
   static_cast<StateBytes&>(k) = state_bytes(s, p);
   if (s.workload.task == Task::kLora) k.adapter = adapter_bytes(s, l) * adapters_held(p, l);
   k.shard = static_cast<double>(l.shard);
-  const bool outside = st.experts_whole > 0 && l.ep >= st.experts_whole;  // of what is sharded
-  k.expert_shard = outside ? 1 : std::min(k.shard, static_cast<double>(l.data_expert.ranks));
+  const bool outside = experts_whole(st, l);  // of what is sharded
+  k.expert_shard = static_cast<double>(l.shard_expert.ranks);
   k.gathered = k.reduced = k.ends = 0;
   if (p.zero == 3 && l.shard > 1) {
     const double experts = outside ? 0 : c.moe.expert_parameters;
@@ -149,6 +149,13 @@ Bytes placeholders(const Setting& s, const Layout& l, const MicrobatchCost& c,
   return Bytes(parameters * kPlaceholderBytes);
 }
 
+// Embedding and head of a stage; one table serves as both where they are tied and sit together.
+double end_parameters(const Model& m, const MicrobatchCost& c, const StageContent& content) {
+  const bool shared = m.tied_embeddings && content.first && content.last;
+  return (content.first && !shared ? c.embedding.parameters : 0) +
+         (content.last ? c.head.parameters : 0);
+}
+
 double layer_parameters(const MicrobatchCost& c, const StageContent& content) {
   return content.dense_layers * c.dense.parameters +
          content.moe_layers * (c.moe.parameters + c.moe.expert_parameters);
@@ -182,9 +189,8 @@ void stage_memory(const Setting& s, const Plan& p, const Layout& l, const Microb
   MemoryUse u;
   u.stage = stage;
   u.capacity = worst.capacity;
-  const double end_parameters =
-      (content.first ? c.embedding.parameters : 0) + (content.last ? c.head.parameters : 0);
-  const double ends_held = std::min(end_parameters, q.dense) / (p.zero >= 3 ? k.shard : 1);
+  const double ends = end_parameters(s.workload.model, c, content);
+  const double ends_held = std::min(ends, q.dense) / (p.zero >= 3 ? k.shard : 1);
   u.weights = Bytes(sharded(k.cast ? 2 : 3) * k.weight + ends_held * (k.end_weight - k.weight));
   MemoryParts& parts = u.parts;
   // Experts that no other rank holds are whole as they are.
@@ -208,9 +214,6 @@ void stage_memory(const Setting& s, const Plan& p, const Layout& l, const Microb
   if (content.dense_layers > 0) working = std::max(working, c.dense.working);
   if (content.moe_layers > 0) working = std::max(working, c.moe.working);
 
-  double ends = 0;
-  if (content.first) ends += c.embedding.parameters;
-  if (content.last) ends += c.head.parameters;
   parts.gathered = Bytes(k.gathered + k.ends * ends);
   if (st.placeholder_gradients && k.gradient > 0)
     parts.placeholders = placeholders(s, l, c, content);
@@ -267,12 +270,10 @@ double optimizer_state(const Workload& w, double adam) {
 
 StateBytes state_bytes(const Setting& s, const Plan& p) {
   const Stack& st = s.stack;
-  const bool fp16 = p.precision == Precision::kFp16;
   StateBytes k;
   k.weight = k.end_weight = st.weight_bytes;
-  k.gradient = fp16 ? st.gradient_bytes_fp16 : st.gradient_bytes;
-  const double state =
-      optimizer_state(s.workload, fp16 ? st.optimizer_bytes_fp16 : st.optimizer_bytes);
+  k.gradient = st.gradient_bytes;
+  const double state = optimizer_state(s.workload, st.optimizer_bytes);
   k.optimizer = state * (1 - p.offload_optimizer);
   if (s.workload.task == Task::kLora) {
     const double frozen = quantised(p.precision)          ? kFrozenBytesQuantised
