@@ -164,9 +164,22 @@ Verdict stated_replicas(const Setting& s, const Plan& p) {
 }
 
 Verdict experts_among_ranks(const Setting& s, const Plan& p) {
+  if (s.workload.model.experts == 0) return std::nullopt;
   const int64_t etp = p.etp > 0 ? p.etp : 1;
   const int64_t ranks = replicas(s, p) * p.cp * p.tp;
-  if (p.ep <= 1 || ranks % (p.ep * etp) == 0) return std::nullopt;
+  if (s.workload.model.expert_ffn % etp != 0) {
+    return Impossible{"plan.etp",
+                      fmt::format("etp {} does not divide experts of {} neurons", etp,
+                                  s.workload.model.expert_ffn),
+                      divisors(s.workload.model.expert_ffn, 64)};
+  }
+  if (ranks % (p.ep * etp) == 0) return std::nullopt;
+  if (p.ep <= 1) {
+    return Impossible{"plan.etp",
+                      fmt::format("etp {} does not divide the {} ranks of a pipeline stage", etp,
+                                  ranks),
+                      divisors(ranks, 64)};
+  }
   return Impossible{
       "plan.ep",
       fmt::format("ep {} does not divide the {} ranks of a pipeline stage", p.ep * etp, ranks),

@@ -111,9 +111,11 @@ constexpr double kAddBytes = 6;
 void context_exchange(const Rank& r, LayerCost& c, const HeadSizes& z, double tp) {
   if (r.l.cp == 1) return;
   const double steps = static_cast<double>(r.l.cp - 1);
+  // A key-value head is not split further; some software repeats heads before they travel.
+  const double kv = (z.k + z.v) / std::min(tp, z.kv_heads);
+  const double width = r.s.stack.expand_kv ? 2 * z.q / tp : kv;
   if (r.p.context == ContextKind::kRing) {
-    const double width = r.s.stack.expand_kv ? 2 * z.q : z.k + z.v;  // repeated before they travel
-    const Bytes block(r.tokens * width / tp * r.word);
+    const Bytes block(r.tokens * width * r.word);
     const Seconds hop = collective_time(Collective::kSendRecv, block, r.l.context, r.links);
     const double hide = r.s.stack.overlap_context;
     const auto exposed = [&](Seconds wire, Seconds compute) {
@@ -130,13 +132,13 @@ void context_exchange(const Rank& r, LayerCost& c, const HeadSizes& z, double tp
     // Every block's results are added to what has come before: output, then all three gradients.
     const double blocks = steps + 1;
     c.forward.memory += Bytes(kAddBytes * blocks * r.tokens * z.q / tp) / r.memory;
-    c.backward.memory += Bytes(kAddBytes * blocks * r.tokens * (z.q + width) / tp) / r.memory;
+    c.backward.memory += Bytes(kAddBytes * blocks * r.tokens * (z.q / tp + width)) / r.memory;
     // Each block is a smaller kernel: causal load balancing splits every sequence in 2 cp pieces.
     c.forward.launches += 4 * steps * r.launches;
     c.backward.launches += 8 * steps * r.launches;
     return;
   }
-  const Bytes all(r.tokens * (2 * z.q + z.k + z.v) / tp * r.word);
+  const Bytes all(r.tokens * (2 * z.q / tp + kv) * r.word);
   const Seconds t = collective_time(Collective::kAllToAll, all, r.l.context, r.links);
   c.forward.context += t;
   c.backward.context += t;

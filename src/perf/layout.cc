@@ -52,13 +52,12 @@ bool adds_up_whole(const Stack& st, const Plan& p, const Layout& l) {
 
 namespace {
 
-// Coefficient of variation of experts' loads in a layer of a router that is left alone. Settled
-// pretraining: 0.33 by a Dirichlet fit to 192 experts (marin-community, Grug), 0.2 to 0.45 for 64
-// (FLAME-MoE's logs), 0.19 to 0.46 by Gini coefficients of five trained models on text (arXiv
-// 2605.20982); 0.05 for 8 with an auxiliary loss (scattermoe issue 10). Fine-tuning and the first
-// hundred steps are less even (0.46 to 1.1), which published steps do not show.
-constexpr double kLoadVariation = 0.3, kLoadVariationFew = 0.06;
-constexpr int64_t kFewExperts = 16;
+// Coefficient of variation of experts' loads in a layer of a router that is left alone and has
+// settled: 0.05 for 8 experts with an auxiliary loss (scattermoe issue 10), 0.19 (DeepSeekMoE-16B
+// on text, arXiv 2605.20982) to 0.45 (FLAME-MoE's logs) for 64, 0.33 by a Dirichlet fit to 192
+// (marin-community, Grug); the power joins the ends. Fine-tuning and the first hundred steps are
+// less even (0.46 to 1.1), which published steps do not show.
+constexpr double kLoadVariation = 0.3, kManyExperts = 128, kVariationPower = 0.65;
 
 // Expected largest of n standard normal values, n = 2, 4, 8 ...; linear in log2 n between.
 constexpr std::array kLargestNormal = {0.0,   0.564, 1.029, 1.424, 1.766, 2.070,
@@ -76,7 +75,8 @@ double largest_normal(double n) {
 double natural_skew(const Workload& w, const Layout& l) {
   const double experts = static_cast<double>(w.model.experts), ep = static_cast<double>(l.ep);
   const double k = static_cast<double>(w.model.experts_per_token);
-  const double each = w.model.experts > kFewExperts ? kLoadVariation : kLoadVariationFew;
+  const double each =
+      kLoadVariation * std::pow(std::min(1.0, experts / kManyExperts), kVariationPower);
   const double tokens = static_cast<double>(w.seq * l.micro_batch) / static_cast<double>(l.cp);
   const double chance = (ep - 1) * (experts - k) / ((experts - 1) * tokens * ep * k);
   const double variance = each * each * ep / experts * (1 - 1 / ep) + std::max(0.0, chance);

@@ -133,7 +133,8 @@ Traffic replicated_traffic(const Setting& s, const Plan& p, const Layout& l, con
   const double param_shown = exposed(param, forward, p.overlap_param ? st.overlap_param : 0);
   if (!split && l.data.ranks > 1) {
     const Bandwidth memory = streaming(s);
-    t.copies = (Bytes((q.dense + q.expert) * st.gradient_comm_bytes * st.bucket_copy) / memory).v;
+    const double sent = q.dense + (l.data_expert.ranks > 1 ? q.expert : 0);
+    t.copies = (Bytes(sent * st.gradient_comm_bytes * st.bucket_copy) / memory).v;
   }
   t.gradient = times * (grad_shown + (grad - grad_shown) * st.contention);
   t.parameter = param_shown + (param - param_shown) * st.contention;
@@ -301,15 +302,17 @@ StageTime time_stage(const Setting& s, const Plan& p, const StagePasses& passes,
   return t;
 }
 
-// All stages of the pipeline, timed; the sums that the step needs.
+// All stages of the pipeline, timed; the sums that the step needs. `uneven`: what a layer of
+// experts waits for the busiest rank, which `sum` and `slowest` hold too.
 struct PipelineTimes {
+  double uneven = 0;
   double sum = 0, slowest = 0, wait = 0;
   PassCost all, again;               // summed over stages
   double forward = 0, backward = 0;  // passes of the slowest stage
-  double slowest_moe_layers = 0, moe_layers = 0;  // its layers with experts, and those of all
+  double moe_layers = 0;  // of all stages
   StageContent large_content;  // the stage with most parameters: its traffic and optimizer count
   double large = -1;
-  double clock = 1, draw = 0, waiting = 0;  // of the slowest stage; draw where it waits
+  double clock = 1, draw = 0, waiting = 0;  // of the slowest stage; what it draws where it waits
   double capped = 0, heated = 0;  // what clocks below burst add, summed over stages, by cause
 };
 
@@ -327,6 +330,8 @@ PipelineTimes time_stages(const Setting& s, const Plan& p, const Layout& l, cons
                           double extra) {
   PipelineTimes t;
   const Model& m = s.workload.model;
+  const double runs = p.recompute == Recompute::kFull ? 1 + p.recompute_layers : 1;
+  t.uneven = (c.moe.busy_forward * runs + c.moe.busy_backward).v * (load_skew(s, p, l) - 1);
   // An even split adds up by multiplication, any other one stage by stage.
   const Stages stages = stages_of(m, p);
   const bool even = m.experts == 0 && stages.even();
@@ -339,17 +344,18 @@ PipelineTimes time_stages(const Setting& s, const Plan& p, const Layout& l, cons
     } else {
       for (int64_t k = 0; k < run.count; ++k) add_stages(t, st, 1);
     }
+    const double waited = t.uneven * run.content.moe_layers;
     t.moe_layers += run.content.moe_layers * static_cast<double>(run.count);
+    t.sum += waited * static_cast<double>(run.count);
     const StageParameters q = stage_parameters(c, run.content, m);
     if (q.dense + q.expert > t.large) {
       t.large = q.dense + q.expert;
       t.large_content = run.content;
     }
-    if (st.total() > t.slowest) {
-      t.slowest = st.total();
+    if (st.total() + waited > t.slowest) {
+      t.slowest = st.total() + waited;
       t.forward = st.forward_s;
       t.backward = st.backward_s;
-      t.slowest_moe_layers = run.content.moe_layers;
       t.clock = st.held.clock;
       t.draw = st.held.draw, t.waiting = st.held.waiting;
     }
@@ -365,6 +371,22 @@ double parked_wait(const Setting& s, const MicrobatchCost& c, const PipelineTime
   if (parked.v <= 0) return 0;
   const double copy = (parked / (s.cluster.accelerator.pcie_bandwidth * kHostLinkShare)).v;
   return std::max(0.0, copy - t.forward) + std::max(0.0, copy - t.backward);
+}
+
+// Gradients are added up in memory by every micro-batch; where each one reduces them, only what a
+// rank keeps.
+Seconds accumulate_time(const Setting& s, const Plan& p, const Layout& l,
+                        const StageParameters& q) {
+  if (s.workload.task == Task::kLora) return Seconds(0);
+  const double m = static_cast<double>(l.microbatches);
+  const double adds = s.stack.gradients_resident ? m : m - 1;
+  // Tables are updated in place, by the rows that were looked up.
+  const double experts = s.workload.model.kind == ModelKind::kDlrm ? 0 : q.expert;
+  const bool parts = p.zero >= 2 && !adds_up_whole(s.stack, p, l);
+  const double added = parts ? q.dense / static_cast<double>(l.shard) +
+                                   experts / static_cast<double>(l.shard_expert.ranks)
+                             : q.dense + experts;
+  return Bytes(added * s.stack.accumulate_bytes) / streaming(s) * adds;
 }
 
 }  // namespace
@@ -389,38 +411,20 @@ Step assemble_step(const Setting& s, const Plan& p, const Layout& l, const Links
   out.clock = t.clock;
   const StageParameters q = stage_parameters(c, t.large_content, s.workload.model);
 
-  // Gradients are added up in memory by every micro-batch.
-  const double adds = st.gradients_resident ? m : m - 1;
-  const Bandwidth memory = streaming(s);
-  double accumulate = 0;
-  if (s.workload.task != Task::kLora) {
-    const double sparse = s.workload.model.kind == ModelKind::kDlrm ? 0 : q.expert;
-    // Where every micro-batch reduces, only what a rank keeps is added.
-    const bool parts = p.zero >= 2 && !adds_up_whole(st, p, l);
-    const double added = parts ? q.dense / static_cast<double>(l.shard) +
-                                     sparse / static_cast<double>(l.shard_expert.ranks)
-                               : q.dense + sparse;
-    accumulate = adds * (Bytes(added * st.accumulate_bytes) / memory).v;
-  }
-
   book_pass(g, t.all, t.again, m / pp);
   g[Account::kPowerCap] += Seconds(t.capped * m / pp);
   g[Account::kThermal] += Seconds(t.heated * m / pp);
   g[Account::kLaunch] += Seconds(t.wait * m / pp);
-  // Everybody waits for the busiest rank's experts, in every layer that has some.
-  const double runs = p.recompute == Recompute::kFull ? 1 + p.recompute_layers : 1;
-  const double waited =
-      (c.moe.busy_forward * runs + c.moe.busy_backward).v * (load_skew(s, p, l) - 1);
-  const double slowest = t.slowest + waited * t.slowest_moe_layers;
-  const double mean = (t.sum + waited * t.moe_layers) / pp;
-  g[Account::kExpertImbalance] += Seconds(waited * t.moe_layers / pp * m);
-  g[Account::kStageImbalance] += Seconds((slowest - mean) * m);
+  const double uneven = t.uneven * t.moe_layers / pp;
+  const double mean = t.sum / pp;
+  g[Account::kExpertImbalance] += Seconds(uneven * m);
+  g[Account::kStageImbalance] += Seconds((t.slowest - mean) * m);
   g[Account::kCommPipeline] += Seconds(hop * m);
   g[Account::kHostCopy] += Seconds(parked * m);
-  out.slowest = Seconds(slowest), out.mean = Seconds(mean), out.hop = Seconds(hop + parked);
+  out.slowest = Seconds(t.slowest), out.mean = Seconds(mean), out.hop = Seconds(hop + parked);
   g[Account::kBubble] += bubble_time(p.schedule, l.pp, l.vpp, l.microbatches,
                                      (out.mean + out.hop) * pp, out.slowest + out.hop);
-  g[Account::kMemoryBound] += Seconds(accumulate);
+  g[Account::kMemoryBound] += accumulate_time(s, p, l, q);
 
   const Traffic traffic =
       gathers_each_microbatch(st, p, l) > 0
@@ -437,7 +441,7 @@ Step assemble_step(const Setting& s, const Plan& p, const Layout& l, const Links
   }
   g[Account::kStraggler] += g.paid() * (st.jitter * log2_nodes(s, l));
   // What is not the mean stage's work, or the optimizer's, is waiting.
-  const double busy = (t.sum / pp + hop) * m + g[Account::kOptimizer].v;
+  const double busy = (mean - uneven + hop) * m + g[Account::kOptimizer].v;
   const double share = std::min(1.0, busy / g.paid().v);
   out.draw = t.draw * share + t.waiting * (1 - share);
   return out;

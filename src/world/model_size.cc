@@ -235,7 +235,9 @@ double flops_per_token(const Model& m, int64_t seq, Task task) {
     return per_weight * (dlrm_mlp_weights(m) + interaction_pairs(m) * real(m.embedding_dim));
   }
   const double head = real(m.vocab) * real(embedding_width(m)) + embedding_projection(m);
-  const double weights = body_weights(m, m.experts_per_token) + head;
+  // A fine-tuned encoder is asked once for each sequence.
+  const bool once = m.masked_share > 0 && task != Task::kPretrain;
+  const double weights = body_weights(m, m.experts_per_token) + head / (once ? real(seq) : 1);
   return per_weight * weights + 6 * attention_context(m, seq) * attention_width(m) +
          3 * real(m.mixer.layers) * mixer_flops(m.mixer);
 }

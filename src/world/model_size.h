@@ -15,8 +15,9 @@ double active_parameters(const Model&);
 
 // Model FLOPs per token (per sample of a recommendation model), forward and backward:
 //   6 x active matmul parameters + 6 x attention layers x seq x heads x head size   (causal)
-// with the output head in, the input embedding out, recomputation out. Attention that is not causal
-// counts twice, a windowed layer has min(window, seq) for seq, latent attention has half of
+// with the output head in (once a sequence where an encoder is fine-tuned), the input embedding
+// out, recomputation out. Attention that is not causal counts twice, a windowed layer has twice the
+// keys that a query sees for seq (keys_in_window), latent attention has half of
 // (query-key size + value size) for the head size. A recurrent mixer counts 7 per element of its
 // state forward and 14 backward, as Megatron-LM counts Mamba-2. LoRA: 4 instead of 6 per parameter,
 // because no gradient of a frozen weight is computed.

@@ -33,8 +33,7 @@ struct Plan {
   Schedule schedule = Schedule::kOneFOneB;
   int64_t first_layers = 0, last_layers = 0;  // of the end stages; zero: an even split
   int64_t zero = 1;  // 0: replicated, 1: optimizer, 2: + gradients, 3: + weights (FSDP)
-  int64_t sharding_group =
-      0;  // ranks that one copy is sharded over; zero: all of dp (HSDP if less)
+  int64_t sharding_group = 0;  // ranks one copy is sharded over; zero: dp x cp (HSDP if less)
   Recompute recompute = Recompute::kNone;
   double recompute_layers = 1;  // fraction of layers to which the recompute applies
   bool early_stop = true;       // a checkpointed block stops recomputing at the last needed tensor
