@@ -97,7 +97,7 @@ Verdict stated_ends(const Setting& s, const Plan& p) {
 Verdict enough_layers(const Setting& s, const Plan& p) {
   const int64_t layers = layer_count(s.workload.model);
   // The embedding and the head may each stand for a layer in the split.
-  if (p.pp <= std::max<int64_t>(1, layers) && p.pp * p.vpp <= layers + 2) return std::nullopt;
+  if (p.pp == 1 || p.pp * p.vpp <= layers + 2) return std::nullopt;
   return Impossible{"plan.pp",
                     fmt::format("pp {} x vpp {} is more than {} layers", p.pp, p.vpp, layers),
                     fmt::format("keep pp x vpp at {} or below", layers)};
