@@ -318,7 +318,7 @@ class ConfigReader : public ConfigValues {
     if (type == "bloom" || type == "mpt" || t5 || two_parts) model_.rotary = false;
     if (t5) encoder_decoder("num_layers", "num_decoder_layers");
     if (two_parts) encoder_decoder("encoder_layers", "decoder_layers");
-    if (type.starts_with("t5gemma")) two_gemmas(type == "t5gemma2");
+    if (type.starts_with("t5gemma")) read_halves(*this, model_);
   }
 
   void encoder_decoder(const char* encoder, const char* decoder) {
@@ -326,33 +326,6 @@ class ConfigReader : public ConfigValues {
     const int64_t decoders = whole({decoder});
     model_.encoder_layers = encoders > 0 ? encoders : model_.layers;
     if (decoders > 0) model_.layers = decoders;
-  }
-
-  // T5Gemma: two Gemmas with a shape each. A Model has one shape for both.
-  void two_gemmas(bool second) {
-    constexpr std::pair<const char*, const char*> kShapes[] = {
-        {"hidden_size", "encoder.hidden_size"},
-        {"intermediate_size", "encoder.intermediate_size"},
-        {"num_attention_heads", "encoder.num_attention_heads"},
-        {"num_key_value_heads", "encoder.num_key_value_heads"},
-        {"head_dim", "encoder.head_dim"}};
-    for (const auto& [decoder, encoder] : kShapes) {
-      const std::string deeper = fmt::format("encoder.text_config.{}", decoder);
-      const int64_t own = peek({decoder}), other = peek({encoder, deeper.c_str()});
-      if (own == other) continue;
-      problem(place(encoder),
-              fmt::format("the encoder's `{}` is {}, the decoder's {}: a model has one shape for "
-                          "both",
-                          decoder, other, own),
-              "plan a T5Gemma of two equal halves, or each half alone as a Gemma");
-      return;
-    }
-    model_.encoder_layers =
-        needed({"encoder.num_hidden_layers", "encoder.text_config.num_hidden_layers"});
-    // The decoder's two tables are one, and the encoder has its own: two, as if they were untied.
-    // The second T5Gemma has one for all three, and one attention for both halves.
-    model_.tied_embeddings = second;
-    model_.merged_cross = second;
   }
 
   // What is described otherwise than it runs.

@@ -83,6 +83,8 @@ void read_pairs(ConfigValues&, Model&);
 // hf_layers.cc: models whose layers differ, by their mean. False: the config lists no such layers.
 bool read_blocks(ConfigValues&, Model&);
 bool read_multipliers(ConfigValues&, Model&);
+// An encoder and a decoder with a shape each (T5Gemma).
+void read_halves(ConfigValues&, Model&);
 // Key-value heads that divide the heads, after a mean of either.
 void settle_heads(ConfigValues&, Model&);
 // Which layers have experts, from a list of zeros and ones.
