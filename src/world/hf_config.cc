@@ -74,7 +74,9 @@ class ConfigReader : public ConfigValues {
  private:
   // Towers that see or hear have no vocabulary: there is no sequence of tokens to plan.
   bool reads_tokens(const std::string& type) {
-    if (find("vocab_size") || find("padded_vocab_size") || find("vocab_size_padded")) return true;
+    for (const char* key : kVocabKeys) {
+      if (find(key)) return true;
+    }
     for (const char* key : {"patch_size", "image_size", "num_mel_bins", "conv_dim"}) {
       if (find(key) == nullptr) continue;
       problem(find(key)->at,

@@ -29,7 +29,8 @@ inline constexpr Keys kKvHeadsKeys = {
     "multi_query_group_num",        "kv_n_heads",   "attn_config.kv_n_heads",
     "num_key_value_heads_per_layer"};
 inline constexpr Keys kHeadDimKeys = {"head_dim", "d_kv", "kv_channels", "attention_head_dim"};
-inline constexpr Keys kVocabKeys = {"vocab_size", "padded_vocab_size", "vocab_size_padded"};
+inline constexpr Keys kVocabKeys = {"vocab_size", "padded_vocab_size", "vocab_size_padded",
+                                    "n_words"};
 inline constexpr Keys kPositionsKeys = {"max_position_embeddings",
                                         "n_positions",
                                         "n_ctx",
