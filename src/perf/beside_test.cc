@@ -153,6 +153,20 @@ TEST(Beside, SharedWeightsAreKeptOnce) {
   EXPECT_GT(b.predict(sharded).memory.buffers.v, 0.45 * a.predict(sharded).memory.buffers.v);
 }
 
+// Parts that no run ever had are not called measured.
+TEST(Beside, UnmeasuredPartsWidenTheRange) {
+  const auto far = [](const Model& m) {
+    return Predictor(with_model(m)).predict(simple()).extrapolated;
+  };
+  EXPECT_FALSE(far(plain_model()));
+  EXPECT_FALSE(far(shared_model()));
+  EXPECT_FALSE(far(switch_like()));
+  EXPECT_TRUE(far(recurrent(MixerKind::kRgLru)));
+  EXPECT_TRUE(far(recurrent(MixerKind::kWkv7)));
+  EXPECT_TRUE(far(layer_embedded()));
+  EXPECT_TRUE(far(merged()));
+}
+
 // More of anything never takes less.
 TEST(Beside, Orders) {
   const auto step = [](const Model& m) { return Predictor(with_model(m)).predict(simple()); };
