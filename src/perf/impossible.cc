@@ -103,6 +103,12 @@ Verdict enough_layers(const Setting& s, const Plan& p) {
                     fmt::format("keep pp x vpp at {} or below", layers)};
 }
 
+Verdict shared_weights(const Setting& s, const Plan& p) {
+  if (s.workload.model.weight_sets == 0 || p.pp == 1) return std::nullopt;
+  return Impossible{"plan.pp", "layers that share their weights are not spread over a pipeline",
+                    "use plan.pp=1"};
+}
+
 Verdict interleaved_pipeline(const Setting&, const Plan& p) {
   if (p.vpp > 1 && p.pp <= 1) {
     return Impossible{"plan.vpp", "interleaving needs a pipeline",
@@ -263,7 +269,7 @@ constexpr Rule kRankRules[] = {experts_among_ranks, copies_divided, batch_divide
 constexpr Rule kSizeRules[] = {sequence_divided, sequence_shared, offload_of_shards};
 constexpr Rule kModelRules[] = {heads_divided,        mixer_heads_divided, key_values_shared,
                                 enough_heads,         enough_layers,       stated_ends,
-                                interleaved_pipeline, experts_divided};
+                                interleaved_pipeline, shared_weights,      experts_divided};
 
 }  // namespace
 

@@ -218,8 +218,10 @@ void attention_block(const Rank& r, LayerCost& c) {
     stream(r, c, joined, joined);
   } else {
     const double width = (m.gated_attention ? 2 : 1) * z.q / tp + (z.k + z.v) / kv_tp;
-    linear(r, c, r.tokens, width, h, 1, prec, true);
-    c.parameters += h * width;
+    const double in = static_cast<double>(attention_input(m));
+    linear(r, c, r.tokens, width, in, 1, prec, true);
+    c.parameters += in * width;
+    wider_input(r, c, in - h);
   }
   if (m.gated_attention) {  // gate and output read, their product written
     const double one = r.tokens * z.q / tp * r.word;
@@ -244,8 +246,9 @@ void attention_block(const Rank& r, LayerCost& c) {
   save_hidden(r, c, true);
 }
 
-// A block that only a `share` of the layers have, where all layers share one cost.
-void add_share(LayerCost& c, const LayerCost& block, double share) {
+// A block that only a `share` of the layers have, where all layers share one cost; `kept` of these
+// blocks have weights of their own.
+void add_share(LayerCost& c, const LayerCost& block, double share, double kept = 1) {
   c.forward += block.forward * share;
   c.backward += block.backward * share;
   c.closing += block.closing * share;
@@ -256,8 +259,19 @@ void add_share(LayerCost& c, const LayerCost& block, double share) {
   c.busy_forward += block.busy_forward * share;
   c.busy_backward += block.busy_backward * share;
   c.working = std::max(c.working, block.working);
-  c.parameters += block.parameters * share;
-  c.expert_parameters += block.expert_parameters * share;
+  c.parameters += block.parameters * (share * kept);
+  c.expert_parameters += block.expert_parameters * (share * kept);
+}
+
+// Where a decoder's attention sees the encoder's output beside what came before: keys and values of
+// that output, and the scores with them.
+void see_encoder(const Rank& r, LayerCost& c) {
+  const Model& m = r.s.workload.model;
+  const HeadSizes z = head_sizes(m);
+  const double tp = static_cast<double>(r.l.tp), kv = (z.k + z.v) / std::min(tp, z.kv_heads);
+  linear(r, c, r.tokens, kv, static_cast<double>(m.hidden), 1, r.p.precision);
+  attention_core(r, c, z, tp);
+  save_heads(r, c, 0, kv, 0);
 }
 
 // Layers of an encoder see both sides; those of a decoder attend to what came before and then to
@@ -265,11 +279,18 @@ void add_share(LayerCost& c, const LayerCost& block, double share) {
 void two_sided_attention(Rank& r, LayerCost& c) {
   const Model& m = r.s.workload.model;
   const double decoders = static_cast<double>(m.layers);
+  const double share = decoders / (decoders + static_cast<double>(m.encoder_layers));
   LayerCost own;
   attention_block(r, own);
-  add_share(c, own, decoders / (decoders + static_cast<double>(m.encoder_layers)));
   r.causal = false;
-  attention_block(r, c);
+  if (m.merged_cross) {
+    LayerCost encoder;
+    see_encoder(r, own);
+    attention_block(r, encoder);
+    add_share(c, encoder, 1 - share);
+  }
+  add_share(c, own, share);
+  if (!m.merged_cross) attention_block(r, c);
   r.causal = m.causal;
 }
 
@@ -290,6 +311,7 @@ void dense_mlp(const Rank& r, LayerCost& c) {
   mlp(r, c, r.tokens, static_cast<double>(r.s.workload.model.ffn), 1, static_cast<double>(r.l.tp),
       false);
   c.closing.tensor = tensor_region(r, c);
+  if (r.s.workload.model.mlp_output_gate) output_gate(r, c);
   // No norm or residual of its own: one more term of the sum, and of the gradient at the norm.
   const bool shared = side_by_side(r.s.workload.model);
   const double one = r.own * h * r.word;
@@ -417,6 +439,8 @@ LayerCost head_cost(const Rank& r) {
   return c;
 }
 
+double streams(const Model& m) { return std::max(1.0, static_cast<double>(m.residual_streams)); }
+
 LayerCost embedding_cost(const Rank& r) {
   const Model& m = r.s.workload.model;
   LayerCost c;
@@ -425,8 +449,10 @@ LayerCost embedding_cost(const Rank& r) {
   const double positions = m.learned_positions ? static_cast<double>(m.max_positions) : 0;
   const double e = static_cast<double>(embedding_width(m));
   if (e != h) linear(r, c, r.tokens, h, e, 1, unquantised(r.p.precision));
-  c.parameters = e * own_vocab(r) + h * positions + embedding_projection(m);
-  c.saved = Bytes(r.own * h * std::max(r.word, r.s.stack.residual_bytes));
+  const double tables = e + layer_embedding_columns(m);
+  c.parameters = tables * own_vocab(r) + static_cast<double>(position_width(m)) * positions +
+                 embedding_projection(m);
+  c.saved = Bytes(r.own * h * streams(m) * std::max(r.word, r.s.stack.residual_bytes));
   c.forward.launches = 4 * r.launches;
   c.backward.launches = 4 * r.launches;
   return c;
@@ -447,23 +473,33 @@ Seconds way_through(const Setting& s, bool experts) {
 
 namespace {
 
+void beside_blocks(const Rank& r, LayerCost& c) {
+  const Model& m = r.s.workload.model;
+  if (m.layer_embedding > 0) layer_embedding(r, c);
+  if (m.residual_streams > 1) residual_streams(r, c);
+}
+
 // A layer of a hybrid: the mean of its layers, each with attention, a recurrent mixer or an MLP, or
 // two of them. Stages are taken to hold them in the same mixture.
 LayerCost hybrid_layer(Rank& r, bool experts) {
   const Model& m = r.s.workload.model;
   const BlockShares shares = block_shares(m);
   LayerCost c;
-  const auto add = [&](const char* name, double share, void (*block)(const Rank&, LayerCost&)) {
+  using Block = void (*)(const Rank&, LayerCost&);
+  const auto add = [&](const char* name, double share, double kept, Block block) {
     LayerCost one;
     if (share <= 0) return one;
     r.layer = name;
     block(r, one);
-    add_share(c, one, share);
+    add_share(c, one, share, kept);
     return one;
   };
-  const LayerCost attention = add("attention", shares.attention, attention_block);
-  const LayerCost mixer = add("mixer", shares.mixer, mixer_block);
-  const LayerCost mlps = add(experts ? "moe" : "mlp", shares.mlp, experts ? expert_mlp : dense_mlp);
+  const LayerCost attention =
+      add("attention", shares.attention, shares.attention_kept, attention_block);
+  const LayerCost mixer = add("mixer", shares.mixer, 1, mixer_block);
+  if (m.own_width > 0) add("own", shares.attention, 1, own_projections);
+  const LayerCost mlps =
+      add(experts ? "moe" : "mlp", shares.mlp, shares.mlp_kept, experts ? expert_mlp : dense_mlp);
   // An MLP stands beside a mixer in its layer, or is a layer of its own.
   const auto largest = [&](auto of) {
     const auto first = std::max(of(attention), of(mixer));
@@ -472,6 +508,7 @@ LayerCost hybrid_layer(Rank& r, bool experts) {
   c.largest_parameters =
       largest([](const LayerCost& x) { return x.parameters + x.expert_parameters; });
   c.largest_saved = largest([](const LayerCost& x) { return x.saved; });
+  beside_blocks(r, c);
   const double part = (shares.attention + shares.mixer + shares.mlp) / 2;
   finish_launches(r, c, way_through(r.s, experts), part);
   return c;
@@ -489,6 +526,13 @@ LayerCost plain_layer(Rank& r, bool experts) {
   } else {
     dense_mlp(r, c);
   }
+  if (const BlockShares shares = block_shares(r.s.workload.model); shares.mlp_kept < 1) {
+    c.largest_parameters = c.parameters + c.expert_parameters;  // what a gather brings
+    c.parameters *= shares.mlp_kept;
+    c.expert_parameters *= shares.mlp_kept;
+  }
+  if (r.s.workload.model.own_width > 0) own_projections(r, c);
+  beside_blocks(r, c);
   finish_launches(r, c, way_through(r.s, experts), 1);
   return c;
 }
@@ -521,7 +565,7 @@ MicrobatchCost plain_cost(const Setting& s, const Plan& p, const Layout& l, cons
   c.embedding = embedding_cost(r);
   // With tensor parallel every rank sends its share and the receivers gather it inside the node.
   c.boundary = Bytes(r.tokens / static_cast<double>(l.tp) *
-                     static_cast<double>(s.workload.model.hidden) * r.word);
+                     static_cast<double>(s.workload.model.hidden) * streams(m) * r.word);
   return c;
 }
 

@@ -57,12 +57,13 @@ double adapter_bytes(const Setting& s, const Layout& l) {
   const double kv = 2 * head_dim(m) * static_cast<double>(m.kv_heads > 0 ? m.kv_heads : m.heads);
   const BlockShares shares = block_shares(m);
   const double tp = static_cast<double>(l.tp);
-  double widths = (4 * h + (2 * q + kv) / tp) * shares.attention;
+  double widths = (4 * h + (2 * q + kv) / tp) * (shares.attention * shares.attention_kept);
   if (shares.mixer > 0) {
     widths += (2 * h + (mixer_inputs(m.mixer) + value_width(m.mixer)) / tp) * shares.mixer;
   }
   if (s.workload.lora_mlp && m.ffn > 0) {
-    widths += (m.gated_mlp ? 3 : 2) * (h + static_cast<double>(m.ffn) / tp) * shares.mlp;
+    widths += (m.gated_mlp ? 3 : 2) * (h + static_cast<double>(m.ffn) / tp) *
+              (shares.mlp * shares.mlp_kept);
   }
   return static_cast<double>(s.workload.lora_rank) * widths * kAdapterBytes;
 }
