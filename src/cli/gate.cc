@@ -79,7 +79,9 @@ tl::expected<Gate, std::string> parse_gate(const std::string& text) {
   g.figure = trimmed(std::string_view(text).substr(0, sign));
   g.below = text[sign] == '<';
   g.or_equal = sign + 1 < text.size() && text[sign + 1] == '=';
-  const std::string number(trimmed(std::string_view(text).substr(sign + (g.or_equal ? 2 : 1))));
+  std::string number(trimmed(std::string_view(text).substr(sign + (g.or_equal ? 2 : 1))));
+  const bool percent = number.ends_with('%');
+  if (percent) number = trimmed(std::string_view(number).substr(0, number.size() - 1));
   const std::vector<std::string>& names = gate_figure_names();
   bool known = false;
   for (const std::string& name : names) known |= name == g.figure;
@@ -91,6 +93,13 @@ tl::expected<Gate, std::string> parse_gate(const std::string& text) {
   const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), g.limit);
   if (error != std::errc() || end != number.data() + number.size() || !std::isfinite(g.limit)) {
     return tl::unexpected(fmt::format("`{}` is not a number", sanitize(number, 40)));
+  }
+  const bool share = g.figure == "mfu" || g.figure == "goodput";
+  if (percent && !share) return tl::unexpected(fmt::format("{} is no share of one", g.figure));
+  if (percent) g.limit /= 100;
+  if (share && std::abs(g.limit) > 1) {
+    return tl::unexpected(fmt::format("{} is a share of one: write {:g} or {:g} %", g.figure,
+                                      g.limit / 100, g.limit));
   }
   return g;
 }

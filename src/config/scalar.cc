@@ -222,6 +222,7 @@ ScalarError missing_unit(const Number& n, const Family& f) {
   ScalarError e;
   e.message = fmt::format("needs the unit {}", f.example);
   const bool price = f.example.starts_with("$/");
+  if (price && n.value < 0) return {"must not be negative", "write what an hour costs"};
   e.help = price ? fmt::format("a bare number is ambiguous; write `${}{}`", n.written,
                                f.example.substr(1))
                  : fmt::format("a bare number is ambiguous; write `{} {}`", n.written, f.example);

@@ -210,7 +210,10 @@ void stage_memory(const Setting& s, const Plan& p, const Layout& l, const Microb
                 (c.moe.saved + c.moe.routed * skew) * content.moe_layers;
   if (content.first) saved += c.embedding.saved;
   if (l.pp > 1) saved += c.embedding.saved * st.saved_outputs;
-  saved *= live_microbatches(p.schedule, l.pp, l.vpp, l.microbatches, stage);
+  const double live = live_microbatches(p.schedule, l.pp, l.vpp, l.microbatches, stage);
+  saved *= live;
+  const Bytes parked = c.dense.parked * content.dense_layers + c.moe.parked * content.moe_layers;
+  u.parked = worst.parked = std::max(worst.parked, parked * live);
   Bytes working;
   if (content.dense_layers > 0) working = std::max(working, c.dense.working);
   if (content.moe_layers > 0) working = std::max(working, c.moe.working);
@@ -247,21 +250,24 @@ void stage_memory(const Setting& s, const Plan& p, const Layout& l, const Microb
 
 }  // namespace
 
-Bytes host_memory(const Setting& s, const Plan& p) {
-  if (p.offload_optimizer <= 0 || s.workload.task == Task::kLora) return Bytes(0);
-  Plan whole = p;
-  whole.offload_optimizer = 0;
+Bytes host_memory(const Setting& s, const Plan& p, Bytes parked) {
+  const double node = static_cast<double>(std::min(s.accelerators, s.cluster.node.accelerators));
+  const Bytes activations = parked * node;
+  if (p.offload_optimizer <= 0 || s.workload.task == Task::kLora) return activations;
+  Stack stack = s.stack;
+  hold_words(stack, p.precision);
   const double ranks = static_cast<double>(s.accelerators);
   const double replicas = ranks / static_cast<double>(p.tp * p.pp * p.cp);
   const double copies = p.zero >= 1 ? 1 : replicas;
   const double nodes = std::max(1.0, ranks / static_cast<double>(s.cluster.node.accelerators));
-  return Bytes(parameters(s.workload.model) * state_bytes(s, whole).optimizer *
-               p.offload_optimizer * copies / nodes);
+  const double state = optimizer_state(s.workload, stack.optimizer_bytes);
+  return activations +
+         Bytes(parameters(s.workload.model) * state * p.offload_optimizer * copies / nodes);
 }
 
-bool host_holds(const Setting& s, const Plan& p) {
+bool host_holds(const Setting& s, const Plan& p, Bytes parked) {
   const Bytes there = s.cluster.node.host_memory;
-  return there.v <= 0 || host_memory(s, p) <= there;
+  return there.v <= 0 || host_memory(s, p, parked) <= there;
 }
 
 double optimizer_state(const Workload& w, double adam) {

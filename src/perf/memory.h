@@ -51,11 +51,12 @@ double optimizer_state(const Workload&, double adam);
 
 MemoryUse memory_use(const Setting&, const Plan&, const Layout&, const MicrobatchCost&);
 
-// What an optimizer on the host takes of one node's memory: its states, one copy of them among all
-// ranks where they are sharded, else one a replica. REQUIRES: degrees that divide.
-Bytes host_memory(const Setting&, const Plan&);
+// What is taken of one node's memory: the states of an optimizer on the host, one copy of them
+// among all ranks where they are sharded, else one a replica; and the activations that each rank
+// has `parked`. REQUIRES: degrees that divide.
+Bytes host_memory(const Setting&, const Plan&, Bytes parked = Bytes(0));
 // Whether the node has so much; where its memory is not stated, it does.
-bool host_holds(const Setting&, const Plan&);
+bool host_holds(const Setting&, const Plan&, Bytes parked = Bytes(0));
 
 // What the driver shows beside the allocator's memory: the CUDA context and the kernels' code (619
 // and 148 MiB with PyTorch 2.11 on an H200).

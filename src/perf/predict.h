@@ -36,6 +36,7 @@ struct MemoryUse {
   Bytes weights, gradients, optimizer, activations, buffers, framework;
   Bytes allocated, reserved, capacity;
   Bytes most_allocated;  // at any moment; `allocated` is that of the largest `reserved`
+  Bytes parked;          // on the host, of the rank that parks most
   int64_t stage = 0;     // the pipeline stage that needs most
   MemoryParts parts;
   bool fits() const { return reserved <= capacity; }

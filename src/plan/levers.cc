@@ -42,7 +42,7 @@ std::optional<WhatIf> carry_out(const Attempt& a,
   if (!a.search) {
     if (predictor.impossible(a.plan)) return std::nullopt;
     const Prediction p = predictor.predict(a.plan);
-    if (!p.memory.fits()) return std::nullopt;
+    if (!p.memory.fits() || !host_holds(a.setting, a.plan, p.memory.parked)) return std::nullopt;
     return WhatIf{a.label, a.command, a.plan, p, false, 0};
   }
   SearchOptions options;
@@ -50,6 +50,8 @@ std::optional<WhatIf> carry_out(const Attempt& a,
   options.progress = progress;
   const SearchResult found = search(predictor, a.plan, a.stated, options);
   if (!found.found()) return std::nullopt;
+  const Candidate& best = found.top[0];
+  if (!host_holds(a.setting, best.plan, best.prediction.memory.parked)) return std::nullopt;
   return WhatIf{a.label, a.command, found.top[0].plan, found.top[0].prediction, true, 0};
 }
 
@@ -224,6 +226,17 @@ void add_searches(LeverList& list, const Setting& s, const Candidate& now,
   memory.command = fmt::format("--set 'cluster.accelerator.memory={:g} GB'",
                                memory.setting.cluster.accelerator.memory.v / 1e9);
   list.attempts.push_back(std::move(memory));
+  if (now.plan.recompute != Recompute::kNone && now.plan.offload_activations == 0) {
+    Attempt parked{"activations parked on the host",
+                   "--set plan.offload_activations=1",
+                   s,
+                   now.plan,
+                   kept,
+                   search};
+    parked.plan.offload_activations = 1;
+    parked.stated.insert("offload_activations");
+    list.attempts.push_back(std::move(parked));
+  }
   const auto batch_of = [&](int64_t n, std::string label) {
     Attempt batch{std::move(label),
                   fmt::format("--set workload.global_batch={}", n),

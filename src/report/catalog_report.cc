@@ -273,7 +273,8 @@ std::string catalog_list_text(const Catalog& c, const std::string& kind, const S
     if (!kind.empty() && kind != name) return;
     out += fmt::format("{} ({})\n", name, entries.size());
     for (const auto& entry : entries) {
-      std::string line = "  " + left(entry.name, 28) + summary(entry);
+      const size_t column = std::max<size_t>(28, entry.name.size() + 1);
+      const std::string line = "  " + left(entry.name, column) + summary(entry);
       out += line.substr(0, static_cast<size_t>(style.width)) + "\n";
     }
     out += "\n";

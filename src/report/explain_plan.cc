@@ -207,7 +207,7 @@ std::optional<DocumentFigure> count_figure(const Json& plans, const std::string&
   };
   const Derivation possible = of("possible", "plans of the space that the software can run");
   const Derivation tried = of(
-      "tried", "of the possible, predicted; the rest need more memory than one that did not fit");
+      "tried", "of the possible, predicted; the rest cannot fit");
   Derivation d = name == "possible" ? possible
                  : name == "tried"  ? tried
                                     : of("fitting", "of the predicted, reserved <= usable memory");

@@ -44,9 +44,13 @@ std::string heading(const PlanResult& r, const Style& style) {
     tried +=
         r.search.tried < r.search.possible
             ? fmt::format("of {} plans ({})", count(r.search.possible),
-                          r.search.tried > 0 ? "the rest need more memory than one that did not fit"
+                          r.search.tried > 0 ? "the rest cannot fit"
                                              : "not even the most frugal fit")
             : "plans";
+    // Some software has pipelines, too: a search of its plans leaves them to whoever states one.
+    const bool pipelines = has_pipelines(d.setting.stack) || d.plan_keys.contains("pp");
+    if (!pipelines && d.setting.workload.model.kind == ModelKind::kTransformer)
+      tried += ", without pipelines";
     if (r.search.tried > 0) tried += fmt::format(", {} fit", count(r.search.fitting));
     if (!d.plan_keys.empty()) {
       tried += fmt::format("; kept as stated: {}", fmt::join(d.plan_keys, ", "));
@@ -327,11 +331,17 @@ std::vector<std::string> cautions(const PlanResult& r) {
         "No published run on such accelerators did better than {} MFU: trust the slow end.",
         percent(best_measured(s.kernels, r.plan.precision))));
   }
-  if (!host_holds(s, r.plan)) {
-    all.push_back(fmt::format("The optimizer needs {} of a host's memory, and a node has {}.",
-                              gibibytes(host_memory(s, r.plan).v),
+  if (!host_holds(s, r.plan, memory.parked)) {
+    const bool optimizer = r.plan.offload_optimizer > 0, activations = memory.parked.v > 0;
+    all.push_back(fmt::format("{} {} of a host's memory, and a node has {}.",
+                              optimizer && activations ? "Optimizer and parked activations need"
+                              : optimizer              ? "The optimizer needs"
+                                                       : "Parked activations need",
+                              gibibytes(host_memory(s, r.plan, memory.parked).v),
                               gibibytes(s.cluster.node.host_memory.v)));
   }
+  if (r.plan.recompute == Recompute::kNone && r.description.plan_keys.contains("recompute_layers"))
+    all.push_back("plan.recompute_layers changes nothing: nothing is recomputed (plan.recompute).");
   if (memory.tight() && memory.fits()) {
     all.push_back(fmt::format(
         "Memory is within {:.1f} % of what there is, the median error of its predictions.",

@@ -221,6 +221,8 @@ void Describer::note_idle() {
   const bool known = workload_known_;
   const bool no_adapters = known && w.task != Task::kLora;
   const bool no_experts = known && w.model.experts == 0;
+  const bool not_latent = known && w.model.kv_lora_rank == 0;
+  const Plan& p = result_.plan;
   struct Idle {
     const char* path;
     bool idle;
@@ -231,6 +233,23 @@ void Describer::note_idle() {
                         Idle{"site.cooling.liquid_share", true, "no figure depends on it"},
                         Idle{"site.storage.usd_per_tb_month", true, "no figure depends on it"},
                         Idle{"cluster.node.numa_nodes", true, "no figure depends on it"},
+                        Idle{"cluster.node.disk_bandwidth", true, "no figure depends on it"},
+                        Idle{"cluster.fabric.degraded_speed",
+                             result_.setting.cluster.fabric.degraded_links == 0,
+                             "no links are degraded"},
+                        Idle{"workload.model.q_lora_rank", not_latent,
+                             "kv_lora_rank is not stated"},
+                        Idle{"workload.model.qk_nope_head_dim", not_latent,
+                             "kv_lora_rank is not stated"},
+                        Idle{"workload.model.shared_expert_ffn", no_experts,
+                             "the model has no experts"},
+                        Idle{"workload.model.dense_layers", no_experts, "the model has no experts"},
+                        Idle{"workload.model.moe_every", no_experts, "the model has no experts"},
+                        Idle{"workload.model.expert_bias", no_experts, "the model has no experts"},
+                        Idle{"workload.model.expert_hidden", no_experts,
+                             "the model has no experts"},
+                        Idle{"plan.context", result_.plan_keys.contains("cp") && p.cp == 1,
+                             "plan.cp is 1"},
                         Idle{"workload.lora_rank", no_adapters, "the task is not lora"},
                         Idle{"workload.lora_mlp", no_adapters, "the task is not lora"},
                         Idle{"plan.etp", no_experts, "the model has no experts"},

@@ -381,7 +381,11 @@ class Gatherer {
   void bad_path(const std::vector<std::string>& parts, const Source& source) {
     const std::string near = nearest(parts[0], kSections);
     std::string help = fmt::format("a path starts with {}", fmt::join(kSections, ", "));
-    if (!near.empty() && parts.size() > 1) help = fmt::format("did you mean `{}.`?", near);
+    if (std::find(kSections.begin(), kSections.end(), parts[0]) != kSections.end()) {
+      help = fmt::format("write one of its keys: `{}.KEY=...`", parts[0]);
+    } else if (!near.empty() && parts.size() > 1) {
+      help = fmt::format("did you mean `{}.`?", near);
+    }
     const std::pair<const char*, std::vector<std::string>> sections[] = {
         {"workload", field_keys<Workload>()}, {"cluster", field_keys<Cluster>()},
         {"plan", field_keys<Plan>()},         {"site", field_keys<Site>()},

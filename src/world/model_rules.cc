@@ -105,6 +105,14 @@ void check_mixer(const Model& m, ModelCheck& check) {
                  "state mixer, or leave them out");
     return;
   }
+  // Where attention or MLPs are layers of their own, the kinds add up to all layers.
+  const int64_t kinds = m.mixer.layers + m.attention_layers + m.mlp_layers;
+  const bool apart = m.mlp_layers > 0 && m.attention_layers > 0 && m.weight_sets == 0;
+  check.refuse(apart && kinds != m.layers,
+               {"layers", "mlp_layers", "attention_layers", "mixer.layers"},
+               fmt::format("mixers {}, attention {} and MLPs {} are not {} layers", m.mixer.layers,
+                           m.attention_layers, m.mlp_layers, m.layers),
+               fmt::format("write layers: {}", kinds));
   const Mixer& x = m.mixer;
   check.need(x.heads, "mixer.heads");
   check.need(x.head_dim, "mixer.head_dim");
@@ -167,6 +175,9 @@ void check_attention(const Model& m, ModelCheck& check) {
         fmt::format("make them a divisor of {}, or leave them out where every head has its own",
                     m.heads));
   }
+  check.refuse(m.window > 0 && m.window_layers == 0, {"window", "window_layers"},
+               "a window without window_layers",
+               "add `window_layers`, the share of layers that have it, or leave it out");
   check.refuse(m.window_layers > 0 && m.window == 0, {"window_layers", "window"},
                "window_layers without a window", "add `window`, in tokens, or leave it out");
 }

@@ -303,6 +303,10 @@ const Node* usual_node(const std::string& accelerator, const Catalog& catalog) {
 }
 
 void check_workload(const Workload& w, const Mark& at, Diagnostics& problems) {
+  if (w.model.kind == ModelKind::kDlrm && w.task != Task::kPretrain) {
+    problems.push_back(problem_at(at, "recommendation models are pretrained here, not fine-tuned",
+                                  "leave workload.task out"));
+  }
   const bool limited = w.model.max_positions > 0 && w.model.kind == ModelKind::kTransformer;
   if (limited && w.seq > w.model.max_positions) {
     Diagnostic d = problem_at(at, fmt::format("workload.seq {} is longer than the {} positions the "
