@@ -15,11 +15,13 @@
 namespace assay {
 namespace {
 
-// `H100s`, `trn1 NeuronCores`: one of them.
+// `H100s`, `TPU v4s`, `trn1 NeuronCores`: one of them.
 std::string singular(const std::string& words) {
   std::string out = " ";
   for (std::string& word : split_any(words, " ")) {
-    if (word.size() >= 4 && word.back() == 's') word.pop_back();
+    const size_t size = word.size();
+    const bool many = size >= 4 || (size == 3 && is_digit(word[1]));
+    if (many && word.back() == 's') word.pop_back();
     out += word + " ";
   }
   return out;
@@ -253,21 +255,24 @@ int64_t parts_of(const Accelerator& whole, const Accelerator& part) {
   return n >= 2 && n <= kMost && split ? n : 0;
 }
 
-// What a row says that it counts: `n_gpus counts GCDs`, `Max Series 1550 (tiles)`.
+// What a row says that it counts, by the word in the catalog's name of it: `n_gpus counts GCDs`,
+// `Max Series 1550 (one stack)`.
 std::string_view counted_part(const Run& run) {
-  static constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kParts = {
-      {{"gcd", "gcds"},
-       {"tile", "tiles"},
-       {"die", "dies"},
-       {"core", "cores"},
-       {"stack", "stacks"},
-       {"neuroncore", "neuroncores"}}};
+  struct Part {
+    std::string_view one, many, name;
+  };
+  static constexpr std::array<Part, 6> kParts = {{{"gcd", "gcds", "gcd"},
+                                                  {"tile", "tiles", "tile"},
+                                                  {"stack", "stacks", "tile"},
+                                                  {"die", "dies", "die"},
+                                                  {"core", "cores", "core"},
+                                                  {"neuroncore", "neuroncores", "neuroncore"}}};
   const std::string gpu = clause_words(run.gpu), notes = clause_words(run.notes);
-  for (const auto& [one, many] : kParts) {
-    if (affirms(gpu, {one, many})) return one;
+  for (const Part& part : kParts) {
+    if (affirms(gpu, {part.one, part.many})) return part.name;
     for (const std::string_view verb :
          {"counts ", "count ", "counted in ", "counted as ", "are "}) {
-      if (affirms(notes, {std::string(verb) + std::string(many)})) return one;
+      if (affirms(notes, {std::string(verb) + std::string(part.many)})) return part.name;
     }
   }
   return {};

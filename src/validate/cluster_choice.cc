@@ -138,6 +138,8 @@ std::string scaleup_text(const Run& run) {
   std::string text = run.intra_link;
   const bool off = text.empty() && denies_nvlink(run.notes);
   if (off) text = "no NVLink";
+  if (claims_any(clause_words(text), {"p2p", "peer to peer", "peer access"}) == false)
+    text += "; NCCL_P2P_DISABLE=1";
   return no_peer_access(run.notes + " ; " + run.overlap_notes) ? text + "; NCCL_P2P_DISABLE=1"
                                                                : text;
 }

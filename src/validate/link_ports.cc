@@ -51,12 +51,15 @@ bool inside_a_word(char before) {
 constexpr std::array<std::string_view, 6> kPortNouns = {"hca",  "nic",     "port",
                                                         "rail", "adapter", "supernic"};
 
-// `100 Gb/sec (4X EDR)` is how the driver's tools describe one port: four lanes, not four ports.
+// `100 Gb/sec (4X EDR)` is how the driver's tools describe one port: four lanes, not four ports. So
+// is `4X FDR`, of a time when nodes had one.
 bool one_port(const std::string& segment) {
-  const size_t at = segment.find("(4X ");
-  if (at == std::string::npos || at < 2 || !first_rate(segment.substr(0, at))) return false;
-  const std::string words = plain_words(segment.substr(at + 4));
-  return says_any(words, {"qdr", "fdr", "edr", "hdr", "ndr", "xdr"});
+  const size_t at = segment.find("4X ");
+  if (at == std::string::npos) return false;
+  const std::string words = plain_words(segment.substr(at + 2));
+  if (words.starts_with(" fdr ") || words.starts_with(" qdr ")) return true;
+  const bool aside = at > 2 && segment[at - 1] == '(' && first_rate(segment.substr(0, at - 1));
+  return aside && says_any(words, {"edr", "hdr", "ndr", "xdr"});
 }
 
 // `200 Gb/s HDR x 4`, `HDR100 x2`: behind the port, at the end.
@@ -233,8 +236,9 @@ std::optional<double> port_share(const std::string& words, std::optional<int64_t
     const double many = static_cast<double>(*n);
     if (i > 0 && std::find(kEach.begin(), kEach.end(), all[i - 1]) != kEach.end())
       return static_cast<double>(ports.value_or(1)) / many;
-    const bool each = i + 3 < all.size() && (all[i + 2] == "per" || all[i + 2] == "a");
-    if (each && counted_noun(all[i + 3])) return 1 / many;
+    const std::string behind = i + 2 < all.size() ? all[i + 2] : "";
+    const bool each = i + 3 < all.size() && (behind == "per" || behind == "a");
+    if (behind == "share" || (each && counted_noun(all[i + 3]))) return 1 / many;
   }
   return {};
 }
@@ -251,6 +255,12 @@ std::string spelled_alike(const std::string& cell) {
     const bool times = (cell[i] == 'x' || cell[i] == 'X') && i > 0 && digit(i - 1);
     const char next = i + 1 < cell.size() ? cell[i + 1] : ' ';
     if (times && next >= 'A' && next <= 'Z') out += ' ';
+    // A count behind a rate: `400Gx8`, `400G*8`.
+    const bool rate = cell[i] == 'G' && i > 0 && digit(i - 1) && digit(i + 2);
+    if (rate && (next == 'x' || next == 'X' || next == '*')) {
+      out += " x ";
+      ++i;
+    }
   }
   constexpr std::pair<std::string_view, std::string_view> kSpellings[] = {{"CX-", "CX"},
                                                                           {"HDR-1", "HDR1"},

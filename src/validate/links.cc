@@ -18,12 +18,17 @@ bool says_gbe(const std::string& words) {
   return at != std::string::npos && at > 0 && (is_digit(words[at - 1]) || words[at - 1] == ' ');
 }
 
+bool says_ipoib(const std::string& words) {
+  return says_any(
+      words, {"ipoib", "ip over ib", "ip over infiniband", "tcp over ib", "tcp over infiniband"});
+}
+
 std::optional<FabricKind> named_kind(const std::string& words) {
   if (says_any(words, {"slingshot"})) return FabricKind::kSlingshot;
   if (says_any(words, {"omni path", "omnipath", "opa"})) return FabricKind::kOmnipath;
   if (says_any(words, {"efa", "efav2", "efav3", "efav4", "elastic fabric adapter"}))
     return FabricKind::kEfa;
-  if (says_any(words, {"tcpx", "tcpxo", "ipoib"})) return FabricKind::kTcp;
+  if (says_any(words, {"tcpx", "tcpxo"}) || says_ipoib(words)) return FabricKind::kTcp;
   if (says_any(words, {"ici", "torus", "ocs"})) return FabricKind::kTorus;
   if (says_any(words, {"infiniband", "ib", "hdr", "ndr", "xdr", "edr", "fdr", "qdr", "quantum",
                        "ndr200", "hdr100", "ndr400"})) {
@@ -56,7 +61,7 @@ Denied denials(const std::string& cell) {
       clauses.replace(at, direct.size(), " gdr ");
   }
   Denied out;
-  out.rdma = claims(clauses, "rdma") == false || says(clauses, "ipoib") || no_verbs(cell);
+  out.rdma = claims(clauses, "rdma") == false || no_verbs(cell);
   out.infiniband = claims_any(clauses, {"infiniband", "ib"}) == false;
   out.roce = claims(clauses, "roce") == false;
   return out;
@@ -71,7 +76,7 @@ std::optional<FabricKind> after_denials(std::optional<FabricKind> kind, const st
   if (denied.rdma && !affirms(clauses, {"roce"})) return FabricKind::kTcp;
   if (denied.infiniband)
     return affirms(clauses, {"roce", "rocev2", "rdma"}) ? FabricKind::kRoce : FabricKind::kTcp;
-  return denied.roce && kind == FabricKind::kRoce ? FabricKind::kTcp : kind;
+  return denied.roce && kind != FabricKind::kInfiniband ? FabricKind::kTcp : kind;
 }
 
 // `no RDMA` of `Ethernet 100G, no RDMA`: nothing but what is not there.
@@ -333,16 +338,21 @@ bool denies_nvlink(const std::string& notes) {
 }
 
 std::string link_in_notes(const std::string& notes) {
+  std::string denial;
   for (const std::string& piece : split_any(notes.substr(0, 4096), ";\n,")) {
     const std::string words = plain_words(piece);
     const bool named = says_any(words, {"interconnect", "network", "internode", "inter node"}) ||
-                       named_kind(words).value_or(FabricKind::kNone) == FabricKind::kInfiniband;
+                       named_kind(words) == FabricKind::kInfiniband;
     const bool other = about_management(words) || about_pcie(words) ||
                        says_any(words, {"nvlink", "nvswitch", "xgmi", "measured", "busbw", "intra",
-                                        "storage", "not", "no", "if", "would", "on"});
-    if (named && !other && first_rate(piece)) return piece;
+                                        "storage", "if", "would"});
+    if (other) continue;
+    const bool denies = only_denies(piece) && says_any(words, {"infiniband", "ib", "rdma"});
+    if (denies && !says(words, "gpudirect")) denial = piece;
+    const bool figure = first_rate(piece) || generation_rate(words);
+    if (named && figure && !says_any(words, {"not", "no"})) return piece;
   }
-  return "";
+  return denial;
 }
 
 std::optional<PcieCell> read_pcie(const std::string& intra_link) {
