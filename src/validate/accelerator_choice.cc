@@ -269,7 +269,9 @@ std::string_view counted_part(const Run& run) {
                                                   {"neuroncore", "neuroncores", "neuroncore"}}};
   const std::string gpu = clause_words(run.gpu), notes = clause_words(run.notes);
   for (const Part& part : kParts) {
-    if (affirms(gpu, {part.one, part.many})) return part.name;
+    // `(2 stacks)` is what a package has.
+    const bool several = affirms(gpu, {part.many}) && !number_before(gpu, part.many);
+    if (several || affirms(gpu, {part.one})) return part.name;
     for (const std::string_view verb :
          {"counts ", "count ", "counted in ", "counted as ", "are "}) {
       if (affirms(notes, {std::string(verb) + std::string(part.many)})) return part.name;

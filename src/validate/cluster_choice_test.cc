@@ -56,6 +56,7 @@ TEST(ClusterChoice, PartsByWhatTheRowCounts) {
       {{.gpu = "Max 1550", .per_node = 12}, "max-1550-tile"},
       {{.gpu = "Max 1550", .per_node = 6}, "max-1550-128gb"},
       {{.gpu = "Max Series 1550 tile", .per_node = 12}, "max-1550-tile"},
+      {{.gpu = "Max 1550 (2 stacks)", .per_node = 6}, "max-1550-128gb"},
       {{.gpu = "Data Center GPU Max 1550 (one stack)", .per_node = 8}, "max-1550-tile"},
       {{.gpu = "MI250X", .notes = "n_gpus counts GCDs", .per_node = 0}, "mi250x-gcd"},
       {{.gpu = "MI250X", .memory = 128, .per_node = 4}, "mi250x-128gb"},
