@@ -79,7 +79,7 @@ void apply_precision(const Run& run, Scenario& s) {
         fmt::format("of several precisions, {}",
                     enum_names(Precision{})[static_cast<size_t>(s.plan.precision)]));
   }
-  if (single_precision(s.plan.precision)) hold_in_single(s.setting.stack);
+  hold_words(s.setting.stack, s.plan.precision);
 }
 
 void apply_sharding(const Run& run, bool resembles, Scenario& s) {
