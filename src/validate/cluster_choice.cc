@@ -1,5 +1,5 @@
-// The machine of a run: the accelerator by any of its names, the reference node that carries it,
-// and the network as far as the text says more.
+// The machine of a run: the reference node that carries its accelerator, and the network as far as
+// the text says more.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,187 +7,15 @@
 
 #include "base/text.h"
 #include "validate/links.h"
+#include "validate/machines.h"
 #include "validate/scenario.h"
 #include "validate/text.h"
 
 namespace assay {
 namespace {
 
-// The accelerator whose longest name is contained in the text: `8x NVIDIA A100-SXM4-80GB (Lambda)`.
-const Accelerator* contained(const Catalog& catalog, const std::string& text) {
-  const std::string words = plain_words(text);
-  const Accelerator* best = nullptr;
-  size_t length = 0;
-  // A model's number says more than words, however many: `GB300 Grace Blackwell Ultra`.
-  constexpr size_t kNumbered = 1000;
-  for (const Accelerator& a : catalog.accelerators) {
-    std::vector<std::string> names = a.aliases;
-    names.push_back(a.name);
-    for (const std::string& name : names) {
-      const std::string phrase(trimmed_cell(plain_words(name)));
-      const bool numbered = phrase.find_first_of("0123456789") != std::string::npos;
-      const size_t weight = phrase.size() + (numbered ? kNumbered : 0);
-      if (phrase.empty() || weight <= length || !says(words, phrase)) continue;
-      // `Gaudi 4` is no Gaudi that is known.
-      const std::optional<double> behind = number_after(words, phrase);
-      if (!numbered && behind && *behind < 10) continue;
-      best = &a;
-      length = weight;
-    }
-  }
-  return best;
-}
-
-// Whether a list names different accelerators: `A100, V100`, but not `A100-SXM4, 80 GB, NVLink`.
-bool names_several(const Catalog& catalog, const std::string& text) {
-  const Accelerator* first = nullptr;
-  std::string list = text;
-  for (const std::string_view word : {" and ", " or ", " vs ", " vs. ", " & ", "\xe2\x86\x92"}) {
-    for (size_t at; (at = list.find(word)) != std::string::npos;)
-      list.replace(at, word.size(), ", ");
-  }
-  for (const std::string& part : split_any(list, ",;+/&")) {
-    const Accelerator* named = contained(catalog, part);
-    // The chip of a superchip is named beside it: `GH200: Grace CPU and H100`.
-    const bool whole = first && first->name.starts_with("g");
-    // And a chip beside its cores: `trn1.32xlarge/trn1n.32xlarge NeuronCore-v2`.
-    const bool core =
-        first && named && named->vendor == "AWS" && named->architecture == first->architecture;
-    if (first && named && named != first && !whole && !core) return true;
-    if (!first) first = named;
-  }
-  return false;
-}
-
-// `8xA100`, `64 x H100`: a count before the name, which has a column of its own.
-std::string without_count(std::string gpu) {
-  // `H100x8`.
-  const size_t last = gpu.find_last_not_of("0123456789");
-  if (last != std::string::npos && last > 0 && last + 1 < gpu.size() && gpu[last] == 'x' &&
-      is_digit(gpu[last - 1]) && gpu.find_first_not_of("0123456789") != last) {
-    gpu.resize(last);
-  }
-  const size_t digits = gpu.find_first_not_of("0123456789");
-  if (digits == 0 || digits == std::string::npos) return gpu;
-  const size_t times = gpu.find_first_not_of(' ', digits);
-  if (times == std::string::npos || (gpu[times] != 'x' && gpu[times] != '*')) return gpu;
-  return gpu.substr(times + 1);
-}
-
-// `a100` of `a100-sxm4-80gb`, `max-1550` of `max-1550-tile`.
-std::string family_of(const Accelerator& a) {
-  size_t end = a.name.find('-');
-  const std::string first = a.name.substr(0, end);
-  if (end != std::string::npos && first.find_first_of("0123456789") == std::string::npos)
-    end = a.name.find('-', end + 1);
-  return a.name.substr(0, end);
-}
-
-// The card, and not the host's bus: `PCIe A100`, but not `A100-SXM4 (PCIe Gen4)`.
-bool names_pcie(const std::string& gpu) {
-  const std::string words = plain_words(gpu);
-  return affirms(clause_words(gpu), {"pcie"}) && words.find(" sxm") == std::string::npos &&
-         !says_any(words, {"nvswitch", "nvlink"});
-}
-
-// The same part with another memory or form: `A100 with 40GB`, `PCIe H100`, 39.4 GB as torch prints
-// it. The one whose name has most in common.
-const Accelerator* variant_of(const Catalog& catalog, const Accelerator& found, double gb,
-                              const std::string& gpu) {
-  const bool pcie = names_pcie(gpu);
-  // A module is no card, whatever its memory: `H100 SXM5 94GB` is not the H100 NVL.
-  const std::string words = plain_words(gpu);
-  const bool module = words.find(" sxm") != std::string::npos || says(words, "nvlink");
-  const auto card = [](const Accelerator& a) { return a.scaleup_link.starts_with("pcie"); };
-  const auto form = [](const Accelerator& a) { return a.name.find("pcie") != std::string::npos; };
-  const auto apart = [&](const Accelerator& a) { return std::abs(gb * 1e9 / a.memory.v - 1); };
-  constexpr double kSame = 0.06;  // of nominal memory
-  const bool other_form = pcie && !form(found);
-  if (!other_form && (gb <= 0 || apart(found) < kSame)) return &found;
-  const Accelerator* best = &found;
-  double nearest = other_form ? 1e9 : kSame;
-  for (const Accelerator& a : catalog.accelerators) {
-    if (family_of(a) != family_of(found) || a.architecture != found.architecture) continue;
-    if (module && card(a) && !card(found)) continue;
-    const auto titanium = [](const Accelerator& x) { return x.name.ends_with("-ti"); };
-    if (form(a) != (pcie || form(found)) || titanium(a) != titanium(found)) {
-      continue;
-    }
-    const double distance = gb > 0 ? apart(a) : std::abs(a.memory.v / found.memory.v - 1);
-    if (distance < nearest) best = &a, nearest = distance;
-  }
-  return best;
-}
-
-// Gigabytes that a text names: `A100 with 40GB`, `V100 (16 GB, SXM2)`, `H100 (95 GiB)`; zero: none.
-double memory_named(const std::string& words) {
-  for (const std::string& word : split_any(words, " ")) {
-    const size_t end = word.find_first_not_of("0123456789");
-    if (end == 0 || end == std::string::npos || word.substr(end) != "gb") continue;
-    return cell_number(word.substr(0, end)).value_or(0);
-  }
-  // What is sold as 80 GB shows as 79 GiB.
-  return number_before(words, "gb").value_or(number_before(words, "gib").value_or(0));
-}
-
-// The accelerator of a cloud's shape: `p5.48xlarge`.
-const Accelerator* of_shape(const Catalog& catalog, const std::string& gpu) {
-  const Node* node = find_node(catalog, gpu);
-  return node ? find_accelerator(catalog, node->accelerator) : nullptr;
-}
-
-const Node* reference_node(const Catalog& catalog, const Accelerator& a, int64_t per_node,
-                           std::string_view prefix = "") {
-  const Node* any = nullptr;
-  for (const Node& n : catalog.nodes) {
-    if (n.accelerator != a.name || n.nics == 0 || !n.name.starts_with(prefix)) continue;
-    if (n.accelerators == per_node || per_node == 0) return &n;
-    if (!any) any = &n;
-  }
-  return any;
-}
-
-// A part without a node of its own (another memory, another bin) stands in those of its kin: the
-// same silicon and link, no package of which it is a die, and the name nearest to its own.
-const Node* kin_node(const Catalog& catalog, const Accelerator& a, int64_t per_node) {
-  const Node* best = nullptr;
-  size_t nearest = 0;
-  for (const Node& n : catalog.nodes) {
-    const Accelerator* kin = find_accelerator(catalog, n.accelerator);
-    if (!kin || n.nics == 0 || kin->vendor != a.vendor || kin->architecture != a.architecture ||
-        kin->scaleup_link != a.scaleup_link || kin->compute_units > 3 * a.compute_units / 2 ||
-        a.compute_units > 3 * kin->compute_units / 2) {
-      continue;
-    }
-    const auto alike =
-        std::mismatch(a.name.begin(), a.name.end(), n.accelerator.begin(), n.accelerator.end());
-    const size_t common = static_cast<size_t>(alike.first - a.name.begin());
-    const size_t score = 2 * common + (n.accelerators == per_node ? 1 : 0);
-    if (score > nearest) {
-      best = &n;
-      nearest = score;
-    }
-  }
-  return best;
-}
-
-// Half of a two-die package, where the row counts dies: the named accelerator is never so many in a
-// node, and another with half of its compute units is.
-const Accelerator* die_of(const Catalog& catalog, const Accelerator& whole, int64_t per_node) {
-  const Node* node = reference_node(catalog, whole, per_node);
-  if (node && node->accelerators == per_node) return nullptr;
-  for (const Node& n : catalog.nodes) {
-    if (n.accelerators != per_node) continue;
-    for (const Accelerator& a : catalog.accelerators) {
-      if (a.name == n.accelerator && a.architecture == whole.architecture &&
-          a.compute_units * 2 == whole.compute_units && a.bf16 * 1.5 < whole.bf16 &&
-          a.bf16 * 2.5 > whole.bf16) {
-        return &a;
-      }
-    }
-  }
-  return nullptr;
-}
+// What a node's ports together must carry to be worth RDMA: below are those of plain Ethernet.
+constexpr double kSlowest = 60 * kGbit;
 
 std::string port_name(Bandwidth b) { return fmt::format("{:.0f}", b.v / kGbit); }
 
@@ -241,15 +69,20 @@ Fabric fabric_of(const Catalog& catalog, FabricKind kind, Bandwidth port, int64_
 // The transport that machines with this accelerator usually have.
 FabricKind usual_kind(const Accelerator& a, const Node& node) {
   const std::string vendor = squeezed(a.vendor);
-  if (vendor == "aws" || vendor == "amazon" || node.name.starts_with("aws-p4") ||
-      node.name.starts_with("aws-p5") || node.name.starts_with("aws-p6"))
-    return FabricKind::kEfa;
-  if (node.name.starts_with("gcp-a2") || node.name == "gcp-a3-high" || node.name == "gcp-a3-mega")
-    return FabricKind::kTcp;
-  if (node.name.starts_with("jean-zay")) return FabricKind::kOmnipath;
-  if (vendor == "amd" || vendor == "intel" || vendor == "habana") return FabricKind::kRoce;
-  if (node.nic_bandwidth.v * static_cast<double>(node.nics) < 60 * kGbit) return FabricKind::kTcp;
-  return FabricKind::kInfiniband;
+  const auto named = [&](std::initializer_list<std::string_view> prefixes) {
+    return std::any_of(prefixes.begin(), prefixes.end(),
+                       [&](std::string_view p) { return node.name.starts_with(p); });
+  };
+  const bool slow = node.nic_bandwidth.v * static_cast<double>(node.nics) < kSlowest;
+  if (vendor == "aws" || vendor == "amazon" || (named({"aws-"}) && !slow)) return FabricKind::kEfa;
+  if (named({"gcp-a2", "gcp-a3-high", "gcp-a3-mega"})) return FabricKind::kTcp;
+  if (named({"jean-zay"})) return FabricKind::kOmnipath;
+  if (named({"frontier", "lumi", "el-capitan", "aurora", "perlmutter", "mi250x-4"}))
+    return FabricKind::kSlingshot;
+  if (named({"gcp-", "oci-"})) return FabricKind::kRoce;
+  if (vendor == "amd" || vendor == "intel" || vendor == "habana" || vendor == "huawei")
+    return FabricKind::kRoce;
+  return slow ? FabricKind::kTcp : FabricKind::kInfiniband;
 }
 
 // Chips that form their own network, whatever the hosts have: a torus of one slice.
@@ -285,37 +118,79 @@ void set_ports(Node& node, Bandwidth total, std::optional<int64_t> counted, Band
   node.nic_bandwidth = total / static_cast<double>(node.nics);
 }
 
-// Whether the stated link is a management port: far below anything that trains on this accelerator.
+// Whether a listed adapter is a management port: far below anything that trains on this
+// accelerator.
 bool too_slow_to_be_meant(Bandwidth stated, const Node& reference) {
   constexpr double kLeastShare = 1.0 / 50;
   return stated.v < kLeastShare * reference.nic_bandwidth.v * static_cast<double>(reference.nics);
 }
 
+// What a row says of its network: the cell of its own, else a remark that names a link with a rate;
+// and that the library was kept from RDMA.
+std::string network_text(const Run& run) {
+  const std::string remarks = run.notes + " ; " + run.overlap_notes;
+  const std::string text = run.inter_link.empty() ? link_in_notes(run.notes) : run.inter_link;
+  return no_verbs(remarks) ? text + "; NCCL_IB_DISABLE=1" : text;
+}
+
+// The same of the links within a node.
+std::string scaleup_text(const Run& run) {
+  std::string text = run.intra_link;
+  const bool off = text.empty() && denies_nvlink(run.notes);
+  if (off) text = "no NVLink";
+  if (claims_any(clause_words(text), {"p2p", "peer to peer", "peer access"}) == false)
+    text += "; NCCL_P2P_DISABLE=1";
+  return no_peer_access(run.notes + " ; " + run.overlap_notes) ? text + "; NCCL_P2P_DISABLE=1"
+                                                               : text;
+}
+
+// Google's A3 of the first two kinds carry a TCP of their own past the host's memory.
+void apply_gcp(const Catalog& catalog, const Node& reference, Fabric& fabric) {
+  const bool high = reference.name == "gcp-a3-high";
+  if (fabric.kind != FabricKind::kTcp || (!high && reference.name != "gcp-a3-mega")) return;
+  if (const Fabric* own = find_fabric(catalog, high ? "tcpx" : "tcpxo")) fabric = *own;
+}
+
+struct StatedPorts {
+  std::optional<Bandwidth> total;
+  std::optional<int64_t> ports;
+};
+
+StatedPorts stated_ports(const LinkCell& link, const Node& reference, int64_t accelerators) {
+  if (link.management) return {};
+  StatedPorts out{node_bandwidth(link, accelerators), ports_of_node(link, accelerators)};
+  if (link.per == LinkCell::Per::kAccelerator && !link.port_share) out.ports = accelerators;
+  if (link.per == LinkCell::Per::kAccelerator && !link.stated_per && !link.port_share &&
+      link.rate && std::abs(*link.rate / reference.nic_bandwidth - 1) < 0.01) {
+    out.ports = reference.nics;  // the usual ports of such a node
+    out.total = reference.nic_bandwidth * static_cast<double>(reference.nics);
+  }
+  const bool other =
+      link.lists_adapters && out.total && too_slow_to_be_meant(*out.total, reference);
+  return other ? StatedPorts{} : out;
+}
+
 void apply_link(const Run& run, const Accelerator& a, const Catalog& catalog, bool many_nodes,
                 Cluster& cluster, std::vector<std::string>& assumed) {
   const Node reference = cluster.node;
-  const LinkCell link = read_link(run.inter_link);
-  FabricKind kind = link.kind.value_or(usual_kind(a, reference));
-  std::optional<Bandwidth> total = node_bandwidth(link, cluster.node.accelerators);
-  std::optional<int64_t> ports = link.ports;
-  if (link.per == LinkCell::Per::kAccelerator) ports = cluster.node.accelerators;
-  if (link.per == LinkCell::Per::kAccelerator && !link.stated_per && link.rate &&
-      std::abs(*link.rate / reference.nic_bandwidth - 1) < 0.01) {
-    ports = reference.nics;  // the usual ports of such a node
-    total = reference.nic_bandwidth * static_cast<double>(reference.nics);
-  }
-  bool stated = total.has_value() && !link.management;
-  if (stated && too_slow_to_be_meant(*total, reference)) {
-    stated = false;
-    kind = usual_kind(a, reference);
-  }
-  if (stated) {
-    set_ports(cluster.node, *total, ports, reference.nic_bandwidth);
+  const LinkCell link = read_link(network_text(run));
+  const FabricKind usual = usual_kind(a, reference);
+  const StatedPorts stated = stated_ports(link, reference, cluster.node.accelerators);
+  FabricKind kind = link.kind.value_or(usual);
+  if (stated.total) {
+    set_ports(cluster.node, *stated.total, stated.ports, reference.nic_bandwidth);
+    if (link.plain_ethernet && stated.total->v < kSlowest) kind = FabricKind::kTcp;
+  } else if (link.lists_adapters && link.plain_ethernet) {
+    kind = usual;
+  } else if (kind == FabricKind::kTcp && usual != FabricKind::kTcp) {
+    // Ports of RDMA that are not used as such: what is left is the host's own, of usual speed.
+    set_ports(cluster.node, Bandwidth(100 * kGbit), 1, reference.nic_bandwidth);
   }
   cluster.fabric = fabric_of(catalog, kind, cluster.node.nic_bandwidth, cluster.node.nics);
+  apply_gcp(catalog, reference, cluster.fabric);
   apply_rack(catalog, reference, run.accelerators.value_or(1), cluster.fabric);
   if (link.oversubscription > 1) cluster.fabric.oversubscription = link.oversubscription;
-  if (many_nodes && !stated) {
+  if (many_nodes && !stated.total) {
     assumed.push_back(fmt::format("network {} x {} Gb/s {}", cluster.node.nics,
                                   port_name(cluster.node.nic_bandwidth), cluster.fabric.name));
   }
@@ -325,8 +200,10 @@ void apply_link(const Run& run, const Accelerator& a, const Catalog& catalog, bo
 // up to its fourth generation and 50 GB/s in the fifth (vendor data sheets). Two cards that talk
 // over PCIe may have a bridge.
 void apply_scaleup(const Run& run, Accelerator& a) {
-  const bool pair = run.accelerators.value_or(1) == 2 && run.per_node.value_or(2) != 1;
-  if (pair && a.bridge_bandwidth.v > 0 && affirms(clause_words(run.intra_link), {"nvlink"})) {
+  const bool pair =
+      run.per_node.value_or(run.accelerators.value_or(1)) == 2 && run.accelerators.value_or(1) >= 2;
+  const bool two = pair || (run.accelerators.value_or(1) == 2 && run.per_node.value_or(2) != 1);
+  if (two && a.bridge_bandwidth.v > 0 && says_nvlink(run.intra_link + " ; " + run.gpu)) {
     a.scaleup_link = "nvlink3";
     a.scaleup_bandwidth = a.bridge_bandwidth;
     return;
@@ -340,99 +217,22 @@ void apply_scaleup(const Run& run, Accelerator& a) {
 // Accelerators that talk over PCIe alone, and what is said of it: a slower generation or fewer
 // lanes than the part's own, or what was measured.
 void apply_pcie(const Run& run, const Catalog& catalog, Accelerator& a) {
-  const bool only = pcie_only(run.intra_link);
+  const std::string told = scaleup_text(run);
+  const bool no_peers = no_peer_access(told), only = no_peers || pcie_only(told);
   if (only && !a.scaleup_link.starts_with("pcie")) {
     a.scaleup_link = "pcie4";
     a.scaleup_bandwidth = a.pcie_bandwidth;
     a.wiring = Wiring::kSwitch;
   }
-  const std::optional<PcieCell> stated = only ? read_pcie(run.intra_link) : std::nullopt;
+  // Through the host's memory everything crosses the bus twice.
+  if (no_peers) a.scaleup_bandwidth = std::min(a.scaleup_bandwidth, a.pcie_bandwidth / 2);
+  const std::optional<PcieCell> stated = only ? read_pcie(told) : std::nullopt;
   if (!stated) return;
   // A part's bandwidth is the nominal one, of which a library gets a share: what was measured is
   // it.
   const CollectiveParams* library = find_collectives(catalog, a.scaleup_link, true);
   const Bandwidth whole = stated->rate / (library ? library->bus_efficiency : 1);
   a.scaleup_bandwidth = stated->measured ? whole : std::min(a.scaleup_bandwidth, stated->rate);
-}
-
-// The architecture of parts whose kernels nobody measured.
-constexpr std::string_view kUnmeasured = "generic";
-const std::vector<std::string_view> kSeveral = {"hetero", "heterogeneous", "mixed"};
-
-// `A100-40G` has 40 GB; `v4-128` is a slice of TPUs.
-std::string as_named(std::string gpu) {
-  for (size_t i = 1; i < gpu.size(); ++i) {
-    const bool last =
-        i + 1 == gpu.size() || std::string_view(" ),/").find(gpu[i + 1]) != std::string_view::npos;
-    if ((gpu[i] == 'G' || gpu[i] == 'g') && is_digit(gpu[i - 1]) && last) gpu.insert(i + 1, "B");
-  }
-  const bool slice = gpu.size() > 3 && gpu[0] == 'v' && is_digit(gpu[1]) && !is_digit(gpu[2]) &&
-                     is_digit(gpu.back()) && gpu.find('-') != std::string::npos;
-  if (slice) return "TPU " + gpu.substr(0, gpu.find('-'));
-  // `Cloud TPU pod v3-32`
-  const std::string words = lower(gpu);
-  if (!words.starts_with("tpu v") && words.find("tpu ") != std::string::npos) {
-    for (const char* generation : {"v2", "v3", "v4", "v5p", "v5e", "v6e"}) {
-      if (words.find(std::string(" ") + generation + "-") != std::string::npos) {
-        return std::string("TPU ") + generation;
-      }
-    }
-  }
-  return gpu;
-}
-
-// Cores that the name of a slice of TPUs counts, `v3-128`, where frameworks see each as a device;
-// later generations show a chip as one.
-int64_t slice_cores(const std::string& gpu) {
-  const std::string words = lower(gpu);
-  for (const std::string generation : {"v2-", "v3-"}) {
-    const size_t at = words.find(generation);
-    if (at == std::string::npos) continue;
-    const std::string rest = words.substr(at + generation.size());
-    const size_t end = rest.find_first_not_of("0123456789");
-    const std::optional<double> cores = cell_number(rest.substr(0, end));
-    if (cores && *cores <= 1e6) return std::llround(*cores);
-  }
-  return 0;
-}
-
-// The part that the row counts: `8` of a node that holds four packages are their dies, 128 of a
-// TPU v3-128 its cores.
-const Accelerator* as_counted(const Run& run, const Accelerator* found, const Catalog& catalog) {
-  if (run.accelerators && slice_cores(run.gpu) == *run.accelerators) {
-    const Accelerator* core = find_accelerator(catalog, found->name + "-core");
-    const double memory = run.gpu_mem_gb.value_or(0) * 1e9;
-    if (core && memory < 1.5 * core->memory.v) return core;
-  }
-  const Accelerator* die = run.per_node ? die_of(catalog, *found, *run.per_node) : nullptr;
-  return die ? die : found;
-}
-
-// A word of a part's cell that makes it another part than the one it was found as: the A3 of
-// `Ascend910 (A3 node)`, the 3000 or the laptop of `RTX PRO 3000 Laptop`. Sizes, forms and shapes
-// of clouds are read elsewhere.
-void tell_unread_part(const Accelerator& a, const std::string& gpu,
-                      std::vector<std::string>& assumed) {
-  std::string known = plain_words(a.name + " ; " + a.architecture);
-  for (const std::string& alias : a.aliases) known += plain_words(alias).substr(1);
-  const std::vector<std::string> words = split_any(plain_words(without_count(gpu)), " ");
-  for (size_t i = 0; i < words.size(); ++i) {
-    const std::string& word = words[i];
-    if (known.find(word) != std::string::npos) continue;
-    const bool digits = word.find_first_not_of("0123456789") == std::string::npos;
-    const bool model = digits && word.size() == 4 && word[0] != '1' && word[0] != '2';  // no year
-    const bool kind = word == "laptop" || word == "mobile" || word == "ada" || word == "super";
-    // One letter and one digit, but no version or shape of a cloud (`a3-highgpu-8g`,
-    // `p6-b300.48xlarge`).
-    const bool short_name =
-        word.size() == 2 && word[0] != 'v' && !is_digit(word[0]) && is_digit(word[1]);
-    const bool shape = gpu.find("xlarge") != std::string::npos ||
-                       (i + 1 < words.size() && words[i + 1].ends_with("gpu"));
-    if (!model && !kind && (!short_name || shape)) continue;
-    assumed.push_back(fmt::format("accelerator {}, by a part of its name: {} is not known", a.name,
-                                  sanitize(word, 20)));
-    return;
-  }
 }
 
 // A limit that is told without its watts: those that are told are 500 of 700 W on an H100 and 750
@@ -442,10 +242,6 @@ constexpr double kUsualLimit = 0.75;
 // The node that a row names: by a cloud's fabric or shape, or, where nothing is said of the
 // network, by a machine of the catalog that its notes name (`Jean-Zay`, `Google A3`).
 const Node* named_node(const Run& run, const Accelerator& accelerator, const Catalog& catalog) {
-  if (read_link(run.inter_link).kind == FabricKind::kEfa) {
-    const int64_t wanted = run.per_node.value_or(0);
-    if (const Node* aws = reference_node(catalog, accelerator, wanted, "aws")) return aws;
-  }
   const auto suits = [&](const Node* n) {
     return n && n->accelerator == accelerator.name && n->nics > 0;
   };
@@ -453,67 +249,23 @@ const Node* named_node(const Run& run, const Accelerator& accelerator, const Cat
     const Node* named = shape.empty() ? nullptr : find_node(catalog, shape);
     if (suits(named)) return named;
   }
-  if (!run.inter_link.empty()) return nullptr;
-  for (const std::string& clause : clauses_of(clause_words(run.notes))) {
-    const std::vector<std::string> words = split_any(clause, " ");
-    for (size_t k = 0; k + 1 < words.size(); ++k) {
-      const auto known = catalog.aliases.find("nodes." + words[k] + words[k + 1]);
-      if (known == catalog.aliases.end()) continue;
-      const Node* named = find_node(catalog, known->second);
-      if (suits(named) && claims(clause, words[k] + " " + words[k + 1]) == true) return named;
+  for (const std::string& text : {run.gpu, run.inter_link, run.intra_link}) {
+    for (const Node* named : nodes_named_in(catalog, text)) {
+      if (suits(named)) return named;
     }
+  }
+  if (read_link(run.inter_link).kind == FabricKind::kEfa) {
+    const int64_t wanted = run.per_node.value_or(0);
+    if (const Node* aws = reference_node(catalog, accelerator, wanted, "aws")) return aws;
+  }
+  if (!run.inter_link.empty()) return nullptr;
+  for (const Node* named : nodes_named_in(catalog, run.notes, true)) {
+    if (suits(named)) return named;
   }
   return nullptr;
 }
 
 }  // namespace
-
-const Accelerator* choose_accelerator(const Run& run, const Catalog& catalog) {
-  if (run.gpu.empty()) return nullptr;
-  const std::string written = without_count(run.gpu), gpu = as_named(written);
-  const std::string words = plain_words(gpu);
-  if (says_any(words, kSeveral) || affirms(clause_words(gpu), {"mig"}) ||
-      names_several(catalog, gpu))
-    return nullptr;
-  const Accelerator* found = find_accelerator(catalog, written);
-  if (!found) found = of_shape(catalog, written);
-  if (found && !run.gpu_mem_gb) return as_counted(run, found, catalog);
-  found = nullptr;
-  if (run.gpu_mem_gb) {
-    found = find_accelerator(catalog, fmt::format("{}-{:.0f}GB", gpu, *run.gpu_mem_gb));
-  }
-  if (!found) found = find_accelerator(catalog, gpu);
-  if (!found) found = contained(catalog, gpu);
-  if (!found) found = contained(catalog, written);  // the G of `A10G` is no gigabyte
-  if (!found) found = of_shape(catalog, gpu);
-  if (!found) return nullptr;
-  const double memory = run.gpu_mem_gb.value_or(memory_named(words));
-  return as_counted(run, variant_of(catalog, *found, memory, gpu), catalog);
-}
-
-// `NVIDIA Hopper, 80 GB`: the part of a named architecture with that memory, or else the one that
-// draws most, which is the one that clusters are built of. A part that one system was given draws a
-// tenth more than its kind; another form draws at least half as much again.
-const Accelerator* usual_accelerator(const Run& run, const Catalog& catalog) {
-  const std::string words = plain_words(run.gpu);
-  if (says_any(words, kSeveral)) return nullptr;
-  constexpr double kOtherForm = 1.2;
-  const Accelerator* best = nullptr;
-  const double stated = run.gpu_mem_gb.value_or(memory_named(words));
-  const auto distance = [&](const Accelerator& a) {
-    return stated > 0 ? std::abs(a.memory.v / 1e9 - stated) : 0.0;
-  };
-  for (const Accelerator& a : catalog.accelerators) {
-    if (a.architecture == kUnmeasured) continue;  // a word, not a name
-    if (!says(words, trimmed_cell(plain_words(a.architecture)))) continue;
-    if (best && best->architecture != a.architecture) return nullptr;  // names two
-    if (!best || distance(a) < distance(*best) - 1 ||
-        (distance(a) < distance(*best) + 1 && a.tdp > best->tdp * kOtherForm)) {
-      best = &a;
-    }
-  }
-  return best;
-}
 
 Cluster choose_cluster(const Run& run, const Accelerator& accelerator, const Catalog& catalog,
                        std::vector<std::string>& assumed) {

@@ -6,172 +6,97 @@
 #include <vector>
 
 #include "base/text.h"
+#include "validate/link_ports.h"
 #include "validate/text.h"
 
 namespace assay {
 namespace {
 
-// A rate with its unit at `at`: `400Gb/s`, `400 Gbps`, `3.2 Tbps`, `50 GB/s`, `100GbE`, `10G`.
-struct Unit {
-  std::string_view text;  // compared without case except the b of bits and the B of bytes
-  double bytes_per_s;
-};
-constexpr std::array kUnits = {
-    Unit{"Tbps", 1000 * kGbit}, Unit{"Tb/s", 1000 * kGbit}, Unit{"TB/s", 1e12},
-    Unit{"Gbps", kGbit},        Unit{"Gbit", kGbit},        Unit{"Gb/", kGbit},
-    Unit{"Gbe", kGbit},         Unit{"GbE", kGbit},         Unit{"GBE", kGbit},
-    Unit{"GB/", 1e9},           Unit{"GBps", 1e9},          Unit{"Gb ", kGbit},
-    Unit{"GBASE", kGbit},       Unit{"Gig", kGbit},         Unit{"G ", kGbit},
-    Unit{"T ", 1000 * kGbit},   Unit{"G/", kGbit},          Unit{"gbps", kGbit},
-    Unit{"gbit", kGbit},        Unit{"gbe", kGbit},         Unit{"GiB/", 1.073741824e9},
-};
-
-std::optional<double> rate_at(const std::string& text, size_t at, size_t* end) {
-  size_t i = at;
-  while (i < text.size() && (is_digit(text[i]) || text[i] == '.')) ++i;
-  const std::optional<double> value = cell_number(std::string_view(text).substr(at, i - at));
-  while (i < text.size() && text[i] == ' ') ++i;
-  if (!value || *value <= 0 || *value > 1e6) return {};
-  for (const Unit& unit : kUnits) {
-    if (text.compare(i, unit.text.size(), unit.text) == 0) {
-      *end = i + unit.text.size();
-      return *value * unit.bytes_per_s;
-    }
-  }
-  return {};
+// `25gbe`: Ethernet by its rate.
+bool says_gbe(const std::string& words) {
+  const size_t at = words.find("gbe ");
+  return at != std::string::npos && at > 0 && (is_digit(words[at - 1]) || words[at - 1] == ' ');
 }
 
-// `I350` and `CX7` are names, but `8x200Gb/s` holds a rate.
-bool inside_a_word(char before) {
-  const bool letter = (before >= 'a' && before <= 'z') || (before >= 'A' && before <= 'Z');
-  return is_digit(before) || before == '.' || (letter && before != 'x' && before != 'X');
+bool says_ipoib(const std::string& words) {
+  return says_any(
+      words, {"ipoib", "ip over ib", "ip over infiniband", "tcp over ib", "tcp over infiniband"});
 }
 
-// The first rate of a segment; of `10Gb/25Gb/.../200Gb` the last.
-std::optional<double> first_rate(const std::string& segment) {
-  const std::string text = segment + " ";
-  for (size_t i = 0; i < text.size(); ++i) {
-    if (!is_digit(text[i]) || (i > 0 && inside_a_word(text[i - 1]))) continue;
-    size_t end = 0;
-    std::optional<double> rate = rate_at(text, i, &end);
-    while (rate) {
-      const std::optional<double> next =
-          end < text.size() && is_digit(text[end]) ? rate_at(text, end, &end) : std::nullopt;
-      if (!next) return rate;
-      rate = next;
-    }
-  }
-  return {};
-}
-
-// `100 Gb/sec (4X EDR)` is how the driver's tools describe one port: four lanes, not four ports.
-bool one_port(const std::string& segment) {
-  const size_t at = segment.find("(4X ");
-  if (at == std::string::npos || at < 2 || !first_rate(segment.substr(0, at))) return false;
-  const std::string words = plain_words(segment.substr(at + 4));
-  return says_any(words, {"qdr", "fdr", "edr", "hdr", "ndr", "xdr"});
-}
-
-// `200 Gb/s HDR x 4`, `HDR100 x2`: behind the port, at the end.
-std::optional<int64_t> count_behind(const std::string& segment) {
-  if (says_any(plain_words(segment), {"nodes", "switch", "switches", "spine", "leaf"})) return {};
-  size_t end = segment.find_last_not_of(" )");
-  end = end == std::string::npos ? 0 : end + 1;
-  size_t first = end;
-  while (first > 0 && is_digit(segment[first - 1])) --first;
-  size_t sign = first;
-  while (sign > 0 && segment[sign - 1] == ' ') --sign;
-  if (first == end || end - first > 2 || sign < 2) return {};
-  if (segment[sign - 1] != 'x' || segment[sign - 2] != ' ') return {};
-  const int64_t n = std::stoll(segment.substr(first, end - first));
-  return n >= 1 && n <= 32 ? std::optional(n) : std::nullopt;
-}
-
-// `4 HCA per node`, `4 NDR ports`, `NDR: 4 HCAs`; the 7 of `ConnectX-7 NICs` is a name.
-std::optional<int64_t> count_of_ports(const std::string& words) {
-  if (says_any(words, {"nodes", "switch", "switches", "spine", "leaf", "qm9700"})) return {};
-  const std::vector<std::string> all = split_any(words, " ");
-  for (size_t i = 1; i < all.size(); ++i) {
-    const bool noun = all[i].starts_with("hca") || all[i].starts_with("nic") ||
-                      all[i].starts_with("port") || all[i].starts_with("rail") ||
-                      all[i].starts_with("adapter") || all[i].starts_with("supernic");
-    if (!noun) continue;
-    for (size_t k = i; k-- > 0 && i - k <= 4;) {
-      const std::optional<double> n = cell_number(all[k]);
-      const bool whole = n && all[k].find_first_not_of("0123456789") == std::string::npos;
-      if (!whole || *n < 1 || *n > 32 || std::floor(*n) != *n) continue;
-      const std::string before = k > 0 ? all[k - 1] : "";
-      static constexpr std::array<std::string_view, 11> kNamed = {
-          "connectx", "x",        "cx",   "bluefield", "gen", "slingshot",
-          "quantum",  "spectrum", "thor", "pcie",      "v"};
-      if (std::find(kNamed.begin(), kNamed.end(), before) != kNamed.end()) continue;
-      return static_cast<int64_t>(*n);
-    }
-  }
-  return {};
-}
-
-// `8x`, `8 x `, `8 *`, in front of a port's name or rate.
-std::optional<int64_t> port_count(const std::string& written) {
-  if (one_port(written)) return 1;
-  std::string segment = written;
-  std::replace(segment.begin(), segment.end(), '*', 'x');
-  for (size_t at; (at = segment.find("\xc3\x97")) != std::string::npos;)
-    segment.replace(at, 2, "x");
-  for (size_t i = 1; i < segment.size(); ++i) {
-    if (segment[i] != 'x' && segment[i] != 'X') continue;
-    size_t end = i;
-    while (end > 0 && segment[end - 1] == ' ') --end;
-    size_t first = end;
-    while (first > 0 && is_digit(segment[first - 1])) --first;
-    if (first == end || end - first > 4) continue;
-    if (first > 0 && segment.find_first_of(" :(", first - 1) != first - 1) continue;
-    const int64_t n = std::stoll(segment.substr(first, end - first));
-    if (n >= 1 && n <= 256) return n;
-  }
-  if (const std::optional<int64_t> n = count_behind(segment)) return n;
-  if (says(plain_words(segment), "dual rail")) return 2;
-  return count_of_ports(plain_words(segment));
-}
-
-// What a named generation of port runs at, in Gb/s, where no rate is written. Vendor data sheets.
-struct Generation {
-  std::string_view word;
-  double gbit;
-};
-constexpr std::array kGenerations = {
-    Generation{"ndr200", 200},     Generation{"hdr100", 100},       Generation{"ndr400", 400},
-    Generation{"xdr", 800},        Generation{"ndr", 400},          Generation{"hdr", 200},
-    Generation{"edr", 100},        Generation{"connectx 8", 800},   Generation{"cx8", 800},
-    Generation{"connectx 7", 400}, Generation{"cx7", 400},          Generation{"bluefield 3", 400},
-    Generation{"bf3", 400},        Generation{"connectx 6", 200},   Generation{"cx6", 200},
-    Generation{"slingshot", 200},  Generation{"slingshot 11", 200}, Generation{"omni path", 100},
-    Generation{"omnipath", 100},
-};
-
-// `clauses`: the same text by clauses, for what it denies.
-std::optional<FabricKind> named_kind(const std::string& words, const std::string& clauses = "") {
+std::optional<FabricKind> named_kind(const std::string& words) {
   if (says_any(words, {"slingshot"})) return FabricKind::kSlingshot;
   if (says_any(words, {"omni path", "omnipath", "opa"})) return FabricKind::kOmnipath;
   if (says_any(words, {"efa", "efav2", "efav3", "efav4", "elastic fabric adapter"}))
     return FabricKind::kEfa;
-  if (says_any(words, {"tcpx", "tcpxo"})) return FabricKind::kTcp;
+  if (says_any(words, {"tcpx", "tcpxo"}) || says_ipoib(words)) return FabricKind::kTcp;
   if (says_any(words, {"ici", "torus", "ocs"})) return FabricKind::kTorus;
-  if (says_any(words, {"no infiniband", "no ib"})) {
-    return says_any(words, {"roce", "rdma", "rocev2", "roce2"}) ? FabricKind::kRoce
-                                                                : FabricKind::kTcp;
-  }
-  if (says_any(words, {"infiniband", "ib", "hdr", "ndr", "xdr", "edr", "quantum", "ndr200",
-                       "hdr100", "ndr400"})) {
+  if (says_any(words, {"infiniband", "ib", "hdr", "ndr", "xdr", "edr", "fdr", "qdr", "quantum",
+                       "ndr200", "hdr100", "ndr400"})) {
     return FabricKind::kInfiniband;
   }
-  if (claims(clauses, "rdma") == false || claims(clauses, "roce") == false) return FabricKind::kTcp;
   if (says_any(words, {"roce", "rocev2", "roce2", "roce v2", "rdma", "spectrum", "gpudirect"})) {
     return FabricKind::kRoce;
   }
-  if (says_any(words, {"tcp", "tcpx", "tcpxo", "gvnic", "sockets", "ena"})) return FabricKind::kTcp;
-  if (says_any(words, {"ethernet", "100gbe", "200gbe", "400gbe"})) return FabricKind::kRoce;
+  if (says_any(words, {"tcp", "gvnic", "sockets", "ena"})) return FabricKind::kTcp;
+  if (says(words, "ethernet") || says_gbe(words)) return FabricKind::kRoce;
   return {};
+}
+
+// Ethernet of which nothing is said that would make it carry RDMA.
+bool plain_ethernet(const std::string& words) {
+  return (says(words, "ethernet") || says_gbe(words)) &&
+         !says_any(words, {"rdma", "roce", "rocev2", "roce2", "spectrum", "gpudirect", "infiniband",
+                           "ib"});
+}
+
+// What a cell denies: `100GbE (no RDMA)`, `InfiniBand disabled`, NCCL_IB_DISABLE=1. GPUDirect is
+// the way from the port to the accelerator: without it the port still has its verbs.
+struct Denied {
+  bool rdma = false, infiniband = false, roce = false;
+};
+Denied denials(const std::string& cell) {
+  std::string clauses = clause_words(cell);
+  for (const std::string_view direct : {" gpudirect rdma ", " gpu direct rdma "}) {
+    for (size_t at; (at = clauses.find(direct)) != std::string::npos;)
+      clauses.replace(at, direct.size(), " gdr ");
+  }
+  Denied out;
+  out.rdma = claims(clauses, "rdma") == false || no_verbs(cell);
+  out.infiniband = claims_any(clauses, {"infiniband", "ib"}) == false;
+  out.roce = claims(clauses, "roce") == false;
+  return out;
+}
+
+// The transport after what is denied of it. Those of one vendor (EFA, Slingshot) are never meant.
+std::optional<FabricKind> after_denials(std::optional<FabricKind> kind, const std::string& cell) {
+  const Denied denied = denials(cell);
+  const bool verbs = !kind || kind == FabricKind::kInfiniband || kind == FabricKind::kRoce;
+  if (!verbs) return kind;
+  const std::string clauses = clause_words(cell);
+  if (denied.rdma && !affirms(clauses, {"roce"})) return FabricKind::kTcp;
+  if (denied.infiniband)
+    return affirms(clauses, {"roce", "rocev2", "rdma"}) ? FabricKind::kRoce : FabricKind::kTcp;
+  return denied.roce && kind != FabricKind::kInfiniband ? FabricKind::kTcp : kind;
+}
+
+// `no RDMA` of `Ethernet 100G, no RDMA`: nothing but what is not there.
+bool only_denies(const std::string& segment) {
+  if (first_rate(segment) || port_count(segment)) return false;
+  const std::string clauses = clause_words(segment);
+  bool denied = false;
+  for (const std::string_view what : {"rdma", "roce", "infiniband", "ib", "gpudirect", "efa"}) {
+    const std::optional<bool> said = claims(clauses, what);
+    if (said == true) return false;
+    denied = denied || said == false;
+  }
+  return denied;
+}
+
+// What lists a host's adapters by their makers' names, as descriptions of systems do: a slow one
+// among them is the port for management.
+bool lists_adapters(const std::string& words) {
+  return says_any(words, {"controller", "network connection", "netxtreme", "family", "10gbase",
+                          "inc", "x710", "x550", "x550t", "i350", "bcm57508"});
 }
 
 bool about_management(const std::string& words) {
@@ -199,9 +124,10 @@ std::string training_segment(const std::string& cell, bool* only_management) {
     if (about_pcie(words)) continue;
     if (about_management(words)) continue;
     *only_management = false;
+    if (only_denies(segment)) continue;
     int score = 0;
     if (says_any(words, {"compute", "ew"})) score += 8;
-    if (named_kind(words) && !says(words, "ethernet")) score += 4;
+    if (named_kind(words) && !plain_ethernet(words)) score += 4;
     if (first_rate(segment)) score += 2;
     if (port_count(segment)) score += 1;
     if (score > best_score) {
@@ -212,6 +138,10 @@ std::string training_segment(const std::string& cell, bool* only_management) {
   // `InfiniBand, 200Gb/s`: a rate or a number alone is that of the ports named beside it.
   for (const std::string& segment : segments) {
     const std::string words = plain_words(segment);
+    // `Ethernet, one 25 Gb/s NIC`: what kind of port the rate is of.
+    const bool kind = !about_management(words) && named_kind(words) && !first_rate(segment) &&
+                      !port_count(segment) && !only_denies(segment);
+    if (kind && first_rate(best) && !named_kind(plain_words(best))) best = segment + " " + best;
     const bool other = about_management(words) || about_pcie(words) || named_kind(words) ||
                        says_any(words, {"nvlink", "nvswitch", "xgmi", "intra"});
     if (other || best.empty() || segment == best) continue;
@@ -242,60 +172,12 @@ LinkCell::Per uncounted(const std::string& words, const LinkCell& link) {
     return LinkCell::Per::kNode;
   }
   if (link.rate && link.rate->v > kFastestPort) return LinkCell::Per::kNode;
-  const bool plain_ethernet =
-      (says(words, "ethernet") || words.find("gbe ") != std::string::npos) &&
-      !says_any(words, {"rdma", "roce", "rocev2", "spectrum", "infiniband", "ib"});
+  // Ports older than EDR are those of nodes that had one for all their accelerators.
+  if (says_any(words, {"fdr", "qdr"})) return LinkCell::Per::kPort;
   const bool rdma = link.kind == FabricKind::kInfiniband || link.kind == FabricKind::kSlingshot ||
-                    link.kind == FabricKind::kOmnipath || link.kind == FabricKind::kRoce;
-  return rdma && !plain_ethernet ? LinkCell::Per::kAccelerator : LinkCell::Per::kPort;
-}
-
-// Spellings that mean the same: `3,200 Gbps`, `4xHDR200`, `CX-7`, `HDR-100`, `two 200GbE ports`.
-std::string spelled_alike(const std::string& cell) {
-  std::string out;
-  for (size_t i = 0; i < cell.size(); ++i) {
-    const auto digit = [&](size_t k) { return k < cell.size() && is_digit(cell[k]); };
-    const bool thousands = cell[i] == ',' && i > 0 && digit(i - 1) && digit(i + 1) &&
-                           digit(i + 2) && digit(i + 3) && !digit(i + 4);
-    if (thousands) continue;
-    out += cell[i];
-    // A count joined to a name: `4xHDR`.
-    const bool times = (cell[i] == 'x' || cell[i] == 'X') && i > 0 && digit(i - 1);
-    const char next = i + 1 < cell.size() ? cell[i + 1] : ' ';
-    if (times && next >= 'A' && next <= 'Z') out += ' ';
-  }
-  constexpr std::pair<std::string_view, std::string_view> kSpellings[] = {{"CX-", "CX"},
-                                                                          {"HDR-1", "HDR1"},
-                                                                          {"NDR-2", "NDR2"},
-                                                                          {"HDR200", "HDR 200Gb/s"},
-                                                                          {"NDR400", "NDR"},
-                                                                          {"EDR100", "EDR"},
-                                                                          {"-Gbps", " Gbps"},
-                                                                          {"-gigabit", " Gbit"},
-                                                                          {" gigabit", " Gbit"},
-                                                                          {"GByte/s", "GB/s"},
-                                                                          {"G/GPU", "Gb/s per GPU"},
-                                                                          {"G)", "Gb/s)"},
-                                                                          {"one ", "1 "},
-                                                                          {"two ", "2 "},
-                                                                          {"four ", "4 "},
-                                                                          {"eight ", "8 "},
-                                                                          {"single-rail", "1 rail"},
-                                                                          {"dual-rail", "2 rails"},
-                                                                          {"quad-rail", "4 rails"},
-                                                                          {"-rail", " rails"},
-                                                                          {"a single ", "1 "},
-                                                                          {"dual port", "2 ports"},
-                                                                          {"dual-port", "2 ports"}};
-  for (const auto& [from, to] : kSpellings) {
-    const size_t at = out.find(from);
-    if (at == std::string::npos) continue;
-    // A number's word stands alone: not in `none `.
-    const bool word = from.back() == ' ' && from.front() != ' ';
-    if (word && at > 0 && out[at - 1] != ' ' && out[at - 1] != ',' && out[at - 1] != '(') continue;
-    out = out.substr(0, at) + std::string(to) + out.substr(at + from.size());
-  }
-  return out;
+                    link.kind == FabricKind::kOmnipath || link.kind == FabricKind::kRoce ||
+                    (!link.kind && generation_rate(words));
+  return rdma && !link.plain_ethernet ? LinkCell::Per::kAccelerator : LinkCell::Per::kPort;
 }
 
 // A text without its figures.
@@ -372,16 +254,18 @@ LinkCell read_link(const std::string& cell) {
   std::string segment = training_segment(whole, &out.management);
   segment = without_explanation(segment);
   const std::string words = plain_words(segment);
-  out.kind = named_kind(words, clause_words(segment));
+  out.kind = after_denials(named_kind(words), whole);
+  out.lists_adapters = lists_adapters(all_words);
   if (out.management || segment.empty()) return out;
+  out.plain_ethernet = out.kind == FabricKind::kRoce && plain_ethernet(words);
   if (const std::optional<double> rate = first_rate(segment)) out.rate = Bandwidth(*rate);
   out.ports = port_count(segment);
   // `total 3200 Gbps over 8 NICs`, but `8x 400Gb/s (3.2 Tb/s total)`.
   const bool times = segment.find_first_of("xX*") != std::string::npos;
   if (says_any(words, {"total", "aggregate"}) && !times) out.ports.reset();
-  for (const Generation& g : kGenerations) {
-    if (!out.rate && says(words, g.word)) out.rate = Bandwidth(g.gbit * kGbit);
-  }
+  const std::optional<double> generation = generation_rate(words);
+  if (!out.rate && generation) out.rate = Bandwidth(*generation);
+  out.port_share = port_share(words, out.ports);
   if (says_any(words, {"per gpu", "gpu", "per accelerator", "per chip", "per gcd"}) &&
       !says(words, "shared by")) {
     out.per = LinkCell::Per::kAccelerator;
@@ -393,8 +277,26 @@ LinkCell read_link(const std::string& cell) {
   return out;
 }
 
+bool no_verbs(const std::string& text) {
+  const std::string words = plain_words(text);
+  return says_any(words, {"nccl ib disable 1", "nccl ib disable true", "nccl net socket"});
+}
+
+bool no_peer_access(const std::string& text) {
+  const std::string words = plain_words(text);
+  return says_any(words, {"nccl p2p disable 1", "nccl p2p disable true"});
+}
+
+std::optional<int64_t> ports_of_node(const LinkCell& link, int64_t accelerators) {
+  if (!link.port_share) return link.ports;
+  const double ports = std::round(*link.port_share * static_cast<double>(accelerators));
+  return std::clamp<int64_t>(static_cast<int64_t>(ports), 1, 256);
+}
+
 std::optional<Bandwidth> node_bandwidth(const LinkCell& link, int64_t accelerators) {
   if (!link.rate) return {};
+  if (link.port_share)
+    return *link.rate * static_cast<double>(ports_of_node(link, accelerators).value_or(1));
   switch (link.per) {
     case LinkCell::Per::kNode:
       return *link.rate;
@@ -412,8 +314,45 @@ bool pcie_only(const std::string& intra_link) {
     const bool switched = affirms(words, {"nvswitch"}) && !says(words, "nvlink nvswitch");
     return !switched && !affirms(words, {"xgmi", "infinity fabric", "ici"});
   }
-  return affirms(words, {"pcie", "pci", "pcie4", "pcie5"}) &&
-         !affirms(words, {"nvlink", "xgmi", "bridge", "infinity fabric", "nvswitch"});
+  return affirms(words, {"pcie", "pci", "pcie4", "pcie5"}) && !says_nvlink(intra_link) &&
+         !affirms(words, {"xgmi", "bridge", "infinity fabric", "nvswitch"});
+}
+
+bool says_nvlink(const std::string& text) {
+  const std::string words = clause_words(text);
+  if (affirms(words, {"nvlink", "nvlink bridge"})) return true;
+  // `NV4`, as nvidia-smi prints a bridge of four links.
+  for (int links = 1; links <= 18; ++links) {
+    if (affirms(words, {"nv" + std::to_string(links)})) return true;
+  }
+  return false;
+}
+
+bool denies_nvlink(const std::string& notes) {
+  std::string words = clause_words(notes);
+  for (const std::string_view other : {" nvlink sharp", " nvlink c2c", " nvlink switch"}) {
+    for (size_t at; (at = words.find(other)) != std::string::npos;)
+      words.replace(at, other.size(), " other");
+  }
+  return claims(words, "nvlink") == false;
+}
+
+std::string link_in_notes(const std::string& notes) {
+  std::string denial;
+  for (const std::string& piece : split_any(notes.substr(0, 4096), ";\n,")) {
+    const std::string words = plain_words(piece);
+    const bool named = says_any(words, {"interconnect", "network", "internode", "inter node"}) ||
+                       named_kind(words) == FabricKind::kInfiniband;
+    const bool other = about_management(words) || about_pcie(words) ||
+                       says_any(words, {"nvlink", "nvswitch", "xgmi", "measured", "busbw", "intra",
+                                        "storage", "if", "would"});
+    if (other) continue;
+    const bool denies = only_denies(piece) && says_any(words, {"infiniband", "ib", "rdma"});
+    if (denies && !says(words, "gpudirect")) denial = piece;
+    const bool figure = first_rate(piece) || generation_rate(words);
+    if (named && figure && !says_any(words, {"not", "no"})) return piece;
+  }
+  return denial;
 }
 
 std::optional<PcieCell> read_pcie(const std::string& intra_link) {

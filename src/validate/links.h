@@ -14,18 +14,38 @@ namespace assay {
 inline constexpr double kGbit = 1e9 / 8;  // bytes per second of one Gb/s
 
 struct LinkCell {
-  std::optional<FabricKind> kind;  // the transport that is named
-  std::optional<Bandwidth> rate;   // of one port, or of the whole node; one direction
-  std::optional<int64_t> ports;    // per node, where counted
+  std::optional<FabricKind> kind;    // the transport that is named
+  std::optional<Bandwidth> rate;     // of one port, or of the whole node; one direction
+  std::optional<int64_t> ports;      // per node, where counted
+  std::optional<double> port_share;  // ports over accelerators: `1 NIC per 2 GPUs`
   enum class Per { kPort, kAccelerator, kNode } per = Per::kPort;
   double oversubscription = 1;  // `2:1` is 2
   bool stated_per = false;      // `per GPU` is written; else `per` is how such links usually are
   bool management = false;      // it only names a management or storage network
+  bool lists_adapters = false;  // a host's adapters by their makers' names
+  bool plain_ethernet = false;  // of which nothing says that it carries RDMA
 };
 LinkCell read_link(const std::string& cell);
 
 // Total bandwidth of a node's training network, where the text says enough.
 std::optional<Bandwidth> node_bandwidth(const LinkCell&, int64_t accelerators);
+
+// Ports of a node with that many accelerators, where the text counts them.
+std::optional<int64_t> ports_of_node(const LinkCell&, int64_t accelerators);
+
+// Settings of the collectives' library that people note: the network without RDMA, and a node
+// whose accelerators reach each other through the host's memory alone.
+bool no_verbs(const std::string& text);
+bool no_peer_access(const std::string& text);
+
+// `NVLink`, `NV4`, and neither denied.
+bool says_nvlink(const std::string& text);
+// `NVLink disabled` in free notes; `no NVLink SHARP` denies the SHARP.
+bool denies_nvlink(const std::string& notes);
+
+// What free notes tell of the network between nodes: a piece of them that names a link and its
+// rate, `25GbE interconnect`. Empty: nothing.
+std::string link_in_notes(const std::string& notes);
 
 // Whether accelerators of a node are said to talk over PCIe only (no NVLink, XGMI, bridges).
 bool pcie_only(const std::string& intra_link);

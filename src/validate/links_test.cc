@@ -5,13 +5,21 @@
 namespace assay {
 namespace {
 
+struct LinkRow {
+  const char* text;
+  std::optional<FabricKind> kind;
+  double node_gbit;  // of a node with 8 accelerators; 0: not stated
+};
+
+void expect_read(const LinkRow& row) {
+  const LinkCell link = read_link(row.text);
+  EXPECT_EQ(link.kind, row.kind) << row.text;
+  const std::optional<Bandwidth> total = node_bandwidth(link, 8);
+  EXPECT_NEAR(total ? total->v * 8e-9 : 0, row.node_gbit, 1e-6) << row.text;
+}
+
 TEST(Links, AsPeopleWriteThem) {
-  struct Row {
-    const char* text;
-    std::optional<FabricKind> kind;
-    double node_gbit;  // of a node with 8 accelerators; 0: not stated
-  };
-  const Row rows[] = {
+  const LinkRow rows[] = {
       {"8x ConnectX-7 InfiniBand NDR 400Gb/s", FabricKind::kInfiniband, 3200},
       {"4x Omni-Path 100Gb/s (Jean Zay)", FabricKind::kOmnipath, 400},
       {"400 Gbps/node", std::nullopt, 400},
@@ -46,12 +54,39 @@ TEST(Links, AsPeopleWriteThem) {
       {"N/A", std::nullopt, 0},
       {"", std::nullopt, 0},
   };
-  for (const Row& row : rows) {
-    const LinkCell link = read_link(row.text);
-    EXPECT_EQ(link.kind, row.kind) << row.text;
-    const std::optional<Bandwidth> total = node_bandwidth(link, 8);
-    EXPECT_NEAR(total ? total->v * 8e-9 : 0, row.node_gbit, 1e-6) << row.text;
-  }
+  for (const LinkRow& row : rows) expect_read(row);
+}
+
+TEST(Links, DenialsCountsInWordsAndOldPorts) {
+  const LinkRow rows[] = {
+      {"25GbE", FabricKind::kRoce, 25},
+      {"100GbE (no RDMA)", FabricKind::kTcp, 100},
+      {"Ethernet 100G, no RDMA", FabricKind::kTcp, 100},
+      {"InfiniBand disabled", FabricKind::kTcp, 0},
+      {"InfiniBand NDR (no GPUDirect RDMA)", FabricKind::kInfiniband, 3200},
+      {"InfiniBand HDR, 25GbE", FabricKind::kInfiniband, 1600},
+      {"EFA (no GPUDirect RDMA)", FabricKind::kEfa, 0},
+      {"8 ConnectX-7", std::nullopt, 3200},
+      {"ConnectX-7", std::nullopt, 3200},
+      {"NDR (4 per node)", FabricKind::kInfiniband, 1600},
+      {"NDR200, 4 per node", FabricKind::kInfiniband, 800},
+      {"NDR, 1 NIC per 2 GPUs", FabricKind::kInfiniband, 1600},
+      {"NDR, 2 GPUs per NIC", FabricKind::kInfiniband, 1600},
+      {"1x200G IB per 8 GPUs", FabricKind::kInfiniband, 200},
+      {"single HDR200 NIC", FabricKind::kInfiniband, 200},
+      {"Dual HDR100", FabricKind::kInfiniband, 200},
+      {"FDR 56Gb/s", FabricKind::kInfiniband, 56},
+      {"FDR", FabricKind::kInfiniband, 54.5},
+      {"QDR", FabricKind::kInfiniband, 32},
+      {"Ethernet, one 25 Gb/s NIC", FabricKind::kRoce, 25},
+      {"InfiniBand unavailable", FabricKind::kTcp, 0},
+      {"RoCE disabled", FabricKind::kTcp, 0},
+      {"TCP over InfiniBand", FabricKind::kTcp, 0},
+      {"4X FDR", FabricKind::kInfiniband, 54.5},
+      {"2 GPUs share one 200G NIC", std::nullopt, 800},
+      {"IB 400G*8", FabricKind::kInfiniband, 3200},
+  };
+  for (const LinkRow& row : rows) expect_read(row);
 }
 
 TEST(Links, ManagementIsNotTheTrainingNetwork) {

@@ -72,6 +72,10 @@ const Accelerator* choose_accelerator(const Run&, const Catalog&);
 const Accelerator* usual_accelerator(const Run&, const Catalog&);
 tl::expected<Model, Refusal> choose_model(const Run&, const Catalog&,
                                           std::vector<std::string>& assumed);
+// Adds to `assumed` the word of a part's cell that makes it another part than the one it was found
+// as.
+void tell_unread_part(const Accelerator&, const std::string& gpu,
+                      std::vector<std::string>& assumed);
 Cluster choose_cluster(const Run&, const Accelerator&, const Catalog&,
                        std::vector<std::string>& assumed);
 MemoryCounter choose_counter(const Run&);

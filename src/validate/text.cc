@@ -69,8 +69,8 @@ std::string plain_words(std::string_view text) {
 namespace {
 
 constexpr std::array<std::string_view, 6> kNo = {"no", "without", "not", "non", "never", "wo"};
-constexpr std::array<std::string_view, 6> kOff = {"off",      "false",  "disabled",
-                                                  "disables", "unused", "absent"};
+constexpr std::array<std::string_view, 7> kOff = {"off",    "false",  "disabled",   "disables",
+                                                  "unused", "absent", "unavailable"};
 constexpr std::array<std::string_view, 7> kVerbs = {"is",   "was",    "are",     "were",
                                                     "been", "turned", "switched"};
 constexpr std::array<std::string_view, 20> kUsed = {
