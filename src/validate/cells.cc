@@ -228,7 +228,36 @@ std::optional<int64_t> stage_of(const std::string& words, bool named) {
   return out;
 }
 
+// The degrees of torchtitan and its kin: `dp_replicate=4 dp_shard=8`; a shard degree of -1 is all
+// ranks that are left.
+void read_degrees(const std::string& cell, ShardingCell& out) {
+  std::string text = cell;
+  for (const std::string_view rest : {"=-1", "= -1", ": -1", " -1"}) {
+    const size_t at = text.find(rest);
+    if (at != std::string::npos) text.replace(at, rest.size(), " rest");
+  }
+  const std::string words = plain_words(text);
+  out.group = count_after(
+      words, {"dp shard", "dp shard degree", "data parallel shard degree", "shard degree"}, 1e6);
+  out.copies = count_after(words,
+                           {"dp replicate", "dp replicate degree", "data parallel replicate degree",
+                            "replicate degree", "replicate"},
+                           1e6);
+  const bool shards = says_any(words, {"dp shard", "data parallel shard degree", "shard degree"});
+  if (shards && !out.zero) {
+    out.zero = out.group == 1 ? 0 : 3;
+    out.fsdp = out.by_module = out.zero == 3;
+  }
+}
+
 }  // namespace
+
+bool names_zero(const std::string& cell) {
+  for (const std::string& word : split_any(plain_words(cell), " ")) {
+    if (word.starts_with("zero") || word == "z1" || word == "z2" || word == "z3") return true;
+  }
+  return false;
+}
 
 ShardingCell read_sharding(const std::string& cell, bool framework) {
   ShardingCell out;
@@ -242,7 +271,10 @@ ShardingCell read_sharding(const std::string& cell, bool framework) {
     out.by_module = true;
   }
   out.hybrid = affirms(words, {"hsdp", "hybrid shard", "hybrid", "mics", "hpz"});
-  if (keeps_gathered(cell)) out.zero = 2;
+  if (keeps_gathered(cell)) out.zero = 2, out.by_module = true;
+  // FSDP's own name for a plain copy on every rank.
+  if (out.by_module && says(words, "no shard")) out.zero = 0, out.fsdp = false;
+  read_degrees(cell, out);
   // Megatron-FSDP's own words for what it shards.
   if (says(words, "strategy optim")) out.zero = says(words, "optim grads") ? 2 : 1;
   if (says(words, "optim grads params")) out.zero = 3;
@@ -289,7 +321,7 @@ ShardingCell read_sharding(const std::string& cell, bool framework) {
   if (offload) {
     out.offload_optimizer = only || states == false ? 0 : 1;
     if (!out.zero) out.zero = 3;
-    const bool fsdp = out.fsdp && !says(words, "zero") && !says(words, "optimizer");
+    const bool fsdp = out.fsdp && !names_zero(cell) && !says(words, "optimizer");
     if (fsdp || weights || only) out.offload_parameters = 1;
   }
   return out;

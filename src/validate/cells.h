@@ -56,11 +56,14 @@ struct ShardingCell {
   bool fsdp = false;                   // named as FSDP or ZeRO-3: a stack of that family is meant
   bool by_module = false;              // named as FSDP
   bool hybrid = false;                 // HSDP: one copy per sharding group
+  std::optional<int64_t> group, copies;  // `dp_shard=8`, `dp_replicate=4`
   bool distributed_optimizer = false;  // Megatron's word for ZeRO-1
   double offload_optimizer = 0, offload_parameters = 0;
 };
 // `framework`: the text is a framework's name, where only what is named outright counts.
 ShardingCell read_sharding(const std::string& cell, bool framework = false);
+// Whether a sharding is given as one of ZeRO's stages: `ZeRO-3`, `zero3`, `ds_z3`.
+bool names_zero(const std::string& cell);
 // Whether weights that FSDP gathered for a forward pass stay so until the backward one.
 bool keeps_gathered(const std::string& text);
 
@@ -76,6 +79,17 @@ std::optional<AttentionKernel> read_attention_kernel(const std::string& cell);
 std::optional<int> pytorch_minor(const std::string& text);
 
 Task read_task(const std::string& task, const std::string& model_name);
+
+// How a stage of a pipeline is cut into chunks that take turns (interleaving, virtual stages).
+struct ChunksCell {
+  std::optional<int64_t> chunks;      // of a stage; 1 where it is denied
+  std::optional<double> layers_each;  // `5 layers per virtual stage`
+  bool interleaved = false;           // said without a number
+};
+// A cell of its own: `2`, `VP2`, `x2`, `two`, `off`, `interleaved (degree not stated)`.
+ChunksCell read_chunks(const std::string& cell);
+// From free notes: `VPP=2`, `1F1B`, `GPipe`, `no interleaving`.
+ChunksCell read_chunks_notes(const std::string& notes);
 
 // What remarks say about how the step was run. Unset: not mentioned.
 struct Remarks {

@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 
+#include "validate/cells.h"
 #include "validate/text.h"
 
 namespace assay {
@@ -232,15 +233,7 @@ void read_counts(const CsvTable& table, const CsvRow& row, Run& run) {
   // Model chunks may be described in words instead of counted.
   run.vpp_text = std::string(trimmed_cell(table.cell(row, "vpp")));
   if (is_blank(run.vpp_text)) run.vpp_text.clear();
-  const std::string words = clause_words(run.vpp_text);
-  std::optional<double> vpp = cell_number(run.vpp_text);
-  if (!vpp) vpp = number_after(words, "vpp");
-  if (!vpp) vpp = number_after(words, "vp");
-  if (!vpp) vpp = number_before(words, "chunks");
-  if (claims(words, "interleaved") == false) vpp = 1;
-  if (vpp && *vpp >= 1 && *vpp <= 1e6 && std::floor(*vpp) == *vpp) {
-    run.vpp = static_cast<int64_t>(*vpp);
-  }
+  run.vpp = read_chunks(run.vpp_text).chunks;
 }
 
 void read_flags(const CsvTable& table, const CsvRow& row, Run& run) {

@@ -193,9 +193,9 @@ bool left_open(const std::string& words, size_t from) {
 }
 
 bool denied_before(const std::string& words, size_t at) {
-  static constexpr std::array<std::string_view, 16> kBetween = {
-      "use",  "using",      "any",      "the",  "a",     "explicit", "with", "yet",
-      "need", "activation", "gradient", "full", "layer", "tp",       "dp",   "cpu"};
+  static constexpr std::array<std::string_view, 17> kBetween = {
+      "use",  "using",      "any",      "the",  "a",     "explicit", "with", "yet",     "need",
+      "tp",   "activation", "gradient", "full", "layer", "dp",       "cpu",  "pipeline"};
   constexpr int kReach = 4;
   bool listed = false;  // beyond an `or`, whatever is listed
   for (int i = 0; i < kReach; ++i) {
