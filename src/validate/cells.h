@@ -17,6 +17,7 @@ struct PrecisionCell {
   bool ambiguous = false;  // several formats are named as alternatives
   // The narrow format is not that of most matmuls: experts run in 16 bits, or all but attention's.
   bool experts_wide = false, attention_only = false;
+  bool no_tf32 = false;  // 32 bits are meant as such
 };
 // `bf16`, `FP8-CS`, `fp8 rowwise`, `Autocast:BF16+FP32Optimizer`, `bf16 (int8 matmul possible)`:
 // the narrowest format named is the one that matmuls run in, unless it is only possible.
@@ -37,6 +38,7 @@ struct RecomputeCell {
   std::optional<Recompute> kind;
   std::optional<double> fraction;      // of the layers: `every other layer`, `1/3`
   std::optional<int64_t> layer_count;  // `full, 12 layers`: of those of one stage
+  std::optional<int64_t> layers_kept;  // `all but the last 4 layers`: of the model
   std::optional<bool> early_stop;
   std::optional<RecomputeParts> parts;  // only where the text names them
   double offload_activations = 0;
@@ -78,6 +80,9 @@ std::optional<AttentionKernel> read_attention_kernel(const std::string& cell);
 // The n of a `PyTorch 2.n` in a text.
 std::optional<int> pytorch_minor(const std::string& text);
 
+// Whether a step is more than one sequence's forward and backward pass: pairs, a reference model,
+// generated answers (`DPO`, `GRPO`).
+bool learns_from_others(const std::string& task);
 Task read_task(const std::string& task, const std::string& model_name);
 
 // How a stage of a pipeline is cut into chunks that take turns (interleaving, virtual stages).
@@ -128,5 +133,7 @@ bool offloads_parameters(const std::string& words);
 // `text` is everything free that the row holds: remarks, notes, the framework's and precision's
 // words.
 Remarks read_remarks(const std::string& text);
+// Bytes of a frozen weight that a task or a name tells of: `QLoRA`, `bnb-4bit`.
+std::optional<double> read_base_weight(const std::string& text);
 
 }  // namespace assay

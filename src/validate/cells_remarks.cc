@@ -153,6 +153,16 @@ void read_other_optimizers(const std::string& words, Remarks& out) {
   if (affirms(words, {"lion"})) out.moment_bytes = 4;
 }
 
+// Bytes of a quantised weight under LoRA: 4 or 8 bits and their scales.
+std::optional<double> base_weight(const std::string& words) {
+  if (affirms(words, {"load in 8bit", "llm int8", "8bit base", "8 bit base", "int8 base",
+                      "int8 quantized base"})) {
+    return 1.05;
+  }
+  if (affirms(words, {"qlora", "nf4", "4bit", "4 bit", "int4"})) return 0.55;
+  return {};
+}
+
 void read_state_bytes(const std::string& words, Remarks& out) {
   // All that is kept of a parameter: 16-bit weight and gradient, and the optimizer's states.
   for (const std::string_view unit : {"bytes a parameter", "bytes per parameter", "bytes param"}) {
@@ -168,12 +178,7 @@ void read_state_bytes(const std::string& words, Remarks& out) {
     out.weight_bytes = out.gradient_bytes = out.gradient_comm_bytes = 2;
     out.optimizer_bytes = 4;
   }
-  // A quantised base under LoRA: 4 or 8 bits a weight and their scales.
-  if (affirms(words, {"qlora", "nf4", "4bit", "4 bit", "int4"})) out.base_weight_bytes = 0.55;
-  if (affirms(words, {"load in 8bit", "llm int8", "8bit base", "8 bit base", "int8 base",
-                      "int8 quantized base"})) {
-    out.base_weight_bytes = 1.05;
-  }
+  out.base_weight_bytes = base_weight(words);
   read_other_optimizers(words, out);
   if (affirms(words,
               {"adamw 8bit", "adam 8bit", "8bit adam", "8bit adamw", "8 bit adam", "8 bit adamw",
@@ -213,8 +218,8 @@ void read_state_bytes(const std::string& words, Remarks& out) {
   out.fused_loss = out.loss_kernel ||
                    (!kept && affirms(words, {"chunked cross entropy", "chunked nll", "chunked loss",
                                              "loss in chunks", "tiled logits", "tiled loss"}));
-  out.whole_loss = !out.fused_loss &&
-                   (kept || affirms(words, {"plain cross entropy", "crossentropyloss"}));
+  out.whole_loss =
+      !out.fused_loss && (kept || affirms(words, {"plain cross entropy", "crossentropyloss"}));
 }
 
 void read_offloads(const std::string& words, Remarks& out) {
@@ -287,9 +292,9 @@ void read_routing(const std::string& text, const std::string& words, Remarks& ou
   } else if (drops) {
     out.expert_skew = 1;
   } else if (balanced ||  // it is denied
-             says_any(words, {"dropless", "routing not forced", "balance not forced",
-                              "uneven routing", "unbalanced routing", "natural routing",
-                              "no token drop", "no token dropping", "no tokens dropped"})) {
+             says_any(words, {"routing not forced", "balance not forced", "uneven routing",
+                              "unbalanced routing", "natural routing", "no token drop",
+                              "no token dropping", "no tokens dropped"})) {
     out.expert_skew = kNaturalRoutingSkew;
   }
 }
@@ -307,6 +312,10 @@ void read_dispatcher(const std::string& words, Remarks& out) {
 }
 
 }  // namespace
+
+std::optional<double> read_base_weight(const std::string& text) {
+  return base_weight(clause_words(text));
+}
 
 Remarks read_remarks(const std::string& text) {
   Remarks out;

@@ -153,5 +153,158 @@ TEST(Readings, WhatFitsIsReplicated) {
   EXPECT_EQ(mapped(r).plan.zero, 3);
 }
 
+TEST(Readings, Formats) {
+  const std::pair<const char*, Precision> rows[] = {
+      {"16", Precision::kFp16},
+      {"f16", Precision::kFp16},
+      {"32", Precision::kTf32},
+      {"f32", Precision::kTf32},
+      {"fp32 (no TF32)", Precision::kFp32},
+      {"fp32, TF32 disabled", Precision::kFp32},
+      {"fp32", Precision::kTf32},
+      {"tf32", Precision::kTf32},
+  };
+  TrainingRun r = base();
+  for (const auto& [cell, precision] : rows) {
+    r.precision = cell;
+    EXPECT_EQ(mapped(r).plan.precision, precision) << cell;
+  }
+  r.framework = "PyTorch Lightning", r.tp = std::nullopt, r.precision = "32";
+  EXPECT_EQ(mapped(r).plan.precision, Precision::kFp32) << "TF32 is NVIDIA's containers'";
+  const std::pair<const char*, std::optional<Precision>> notes[] = {
+      {"batch from the paper; fp16", Precision::kFp16},
+      {"FP8 hybrid delayed scaling", Precision::kFp8},
+      {"bf16 mixed precision, A100", Precision::kBf16},
+      {"fp32 gradient reduction", std::nullopt},
+      {"fp8 was slower", std::nullopt},
+  };
+  for (const auto& [text, precision] : notes) {
+    EXPECT_EQ(read_precision_notes(text), precision) << text;
+  }
+}
+
+TEST(Readings, AttentionKernels) {
+  struct Row {
+    const char* cell;
+    std::optional<bool> fused;
+    std::optional<AttentionKernel> kernel;
+  };
+  const std::optional<AttentionKernel> own;  // the stack's
+  const Row rows[] = {
+      {"no (SDPA)", true, own},
+      {"False (PyTorch sdpa)", true, own},
+      {"no (xformers)", true, AttentionKernel::kEarly},
+      {"no (SDPA MATH)", false, own},
+      {"no (FA2 unsupported)", false, own},
+      {"no, SDPA off", false, own},
+      {"dot_product", false, own},
+      {"F.scaled_dot_product_attention", true, own},
+      {"cudnn_flash_te", true, own},
+      {"FlashAttn3", true, AttentionKernel::kVendor},
+      {"kernels-community/flash-attn3", true, AttentionKernel::kVendor},
+      {"kernels-community/flash-attn2", true, AttentionKernel::kPortable},
+      {"TE (cuDNN)", true, AttentionKernel::kVendor},
+      {"yes (cuDNN/TE)", true, own},
+  };
+  for (const Row& row : rows) {
+    EXPECT_EQ(read_flash(row.cell), row.fused) << row.cell;
+    if (row.fused != true) continue;
+    EXPECT_EQ(read_attention_kernel(row.cell), row.kernel) << row.cell;
+  }
+}
+
+TEST(Readings, QuantisedBases) {
+  TrainingRun r = base();
+  r.framework = "HF Transformers + PEFT", r.tp = std::nullopt;
+  const auto bytes = [&](const char* task, const char* model) {
+    r.task = task, r.model_name = model;
+    return mapped(r).setting.stack.weight_bytes;
+  };
+  EXPECT_EQ(bytes("qlora", "Llama-3.1-8B"), 0.55);
+  EXPECT_EQ(bytes("sft", "Llama-3.1-8B QLoRA"), 0.55);
+  EXPECT_EQ(bytes("lora", "Llama-3.1-8B-bnb-4bit"), 0.55);
+  EXPECT_GE(bytes("lora", "Llama-3.1-8B"), 2);
+}
+
+TEST(Readings, RecomputeCells) {
+  struct Row {
+    const char* cell;
+    std::optional<Recompute> kind;
+    std::optional<double> share = {};  // of 32 layers, in one stage
+  };
+  const Row rows[] = {
+      {"--recompute-activations", Recompute::kSelective},
+      {"recompute_activations", Recompute::kSelective},
+      {"never", Recompute::kNone},
+      {"N", Recompute::kNone},
+      {"nothing recomputed", Recompute::kNone},
+      {"nothing_saveable", Recompute::kFull, 1},
+      {"full, 1 layer", Recompute::kFull, 1},
+      {"full, 8 layers", Recompute::kFull, 0.25},
+      {"checkpoint-num-layers 4", Recompute::kFull, 1},
+      {"all but last 4 layers", Recompute::kFull, 0.875},
+      {"all layers except the first 8", Recompute::kFull, 0.75},
+      {"partial (8 layers)", Recompute::kFull, 0.25},
+      {"partial", Recompute::kSelective},
+      {"activation offloading", Recompute::kNone},
+      {"activation_func", Recompute::kSelective},
+      {"0.5", Recompute::kFull, 0.5},
+      {"one of four layers", Recompute::kFull, 0.25},
+      {"every third layer", Recompute::kFull, 1.0 / 3},
+  };
+  for (const Row& row : rows) {
+    TrainingRun r = base();
+    r.recompute = row.cell;
+    const Scenario s = mapped(r);
+    EXPECT_EQ(s.plan.recompute, row.kind) << row.cell;
+    EXPECT_NEAR(s.plan.recompute_layers, row.share.value_or(1), 1e-9) << row.cell;
+  }
+  EXPECT_EQ(read_recompute("activation offloading").offload_activations, 1);
+  // A function's matmuls are not run again with it.
+  EXPECT_FALSE(read_recompute("MLP activation function and norms only").parts->up);
+}
+
+TEST(Readings, RecomputeInNotes) {
+  struct Row {
+    const char* notes;
+    std::optional<Recompute> kind;
+    std::optional<double> fraction = {};
+    std::optional<int64_t> layers = {};
+  };
+  const Row rows[] = {
+      {"recompute: full", Recompute::kFull},
+      {"recompute granularity full", Recompute::kFull},
+      {"--recompute-granularity full", Recompute::kFull},
+      {"--recompute-granularity selective", Recompute::kSelective},
+      {"AC full", Recompute::kFull},
+      {"recompute 10 layers per stage", Recompute::kFull, {}, 10},
+      {"activation checkpointing every 2nd layer", Recompute::kFull, 0.5},
+      {"AC=full says the heading; checkpointing left blank", std::nullopt},
+      {"the heading says AC=full: left blank", std::nullopt},
+      {"recompute not stated", std::nullopt},
+  };
+  for (const Row& row : rows) {
+    const RecomputeCell cell = read_recompute_notes(row.notes);
+    EXPECT_EQ(cell.kind, row.kind) << row.notes;
+    EXPECT_EQ(cell.fraction, row.fraction) << row.notes;
+    EXPECT_EQ(cell.layer_count, row.layers) << row.notes;
+  }
+}
+
+// That no token is dropped is the default; how tokens were spread is another matter.
+TEST(Readings, DroplessSaysNothingOfBalance) {
+  EXPECT_EQ(read_remarks("dropless").expert_skew, std::nullopt);
+  EXPECT_GT(read_remarks("dropless, natural routing").expert_skew.value_or(0), 1);
+}
+
+TEST(Readings, TasksBeyondOneSequence) {
+  TrainingRun r = base();
+  for (const char* task : {"DPO", "ORPO", "KTO", "GRPO", "PPO"}) {
+    r.task = task;
+    EXPECT_EQ(mapped(r).setting.workload.task, Task::kSft) << task;
+    EXPECT_TRUE(assumes(mapped(r), "a sample is one sequence")) << task;
+  }
+}
+
 }  // namespace
 }  // namespace assay

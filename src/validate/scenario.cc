@@ -70,8 +70,9 @@ void apply_precision(const Run& run, Scenario& s) {
         "precision {}", enum_names(Precision{})[static_cast<size_t>(s.plan.precision)]));
   }
   const Accelerator& device = s.setting.cluster.accelerator;
-  if (s.plan.precision == Precision::kFp32 && s.setting.stack.sharding == Sharding::k3d &&
-      squeezed(device.vendor) == "nvidia" && device.tf32.v > 0) {
+  if (s.plan.precision == Precision::kFp32 && !cell.no_tf32 &&
+      s.setting.stack.sharding == Sharding::k3d && squeezed(device.vendor) == "nvidia" &&
+      device.tf32.v > 0) {
     s.plan.precision = Precision::kTf32;
     s.assumed.push_back("tf32 for fp32, as NVIDIA's containers set it");
   }
@@ -174,6 +175,7 @@ int64_t divisor_below(int64_t n, int64_t limit) {
 
 // Layers of a chunk where interleaving is stated and its degree is not: as NVIDIA's recipes have it
 // (catalog/stacks.yaml, chunk_layers); the three runs of Llama 3's report ask for no fewer chunks.
+// PyTorch's own pipelines have two (torchtitan, distributed/pipeline_parallel.py).
 constexpr int64_t kChunkLayers = 2;
 
 // Chunks of a stage: stated, else as the stack's recipes cut it where every stage can be cut so.
@@ -193,7 +195,8 @@ void apply_chunks(const Run& run, Scenario& s) {
   } else if (cell.layers_each) {
     p.vpp = std::max<int64_t>(1, std::llround(static_cast<double>(most) / *cell.layers_each));
   } else if (cell.interleaved) {
-    p.vpp = std::max<int64_t>(2, divisor_below(most, most / kChunkLayers));
+    const bool recipes = s.setting.stack.sharding == Sharding::k3d;
+    p.vpp = recipes ? std::max<int64_t>(2, divisor_below(most, most / kChunkLayers)) : 2;
     s.assumed.push_back(fmt::format("{} model chunks per stage", p.vpp));
   } else if (chunk > 0 && most * p.pp <= layers + 2) {
     p.vpp = divisor_below(most, static_cast<int64_t>(static_cast<double>(most) / chunk));
@@ -460,7 +463,10 @@ tl::expected<Scenario, Refusal> to_scenario(const Run& run, const Catalog& catal
   s.plan = stack.stack->defaults;
   if (stack.code) s.plan.recompute = stack.code->defaults.recompute;
 
-  const Remarks remarks = read_remarks(run.free_text());
+  Remarks remarks = read_remarks(run.free_text());
+  if (!remarks.base_weight_bytes) {
+    remarks.base_weight_bytes = read_base_weight(run.task + " ; " + run.model_name);
+  }
   if (const auto done = apply_degrees(run, s); !done) return tl::unexpected(done.error());
   if (const auto done = apply_batch(run, remarks, s); !done) return tl::unexpected(done.error());
   apply_precision(run, s);
