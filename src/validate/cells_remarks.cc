@@ -365,10 +365,11 @@ Remarks read_remarks(const std::string& text) {
                            "parallel residual", "parallel attention and mlp",
                            "parallel attention and ffn", "parallel attention and feed forward"});
   }
-  out.micro_batch = count_after(words,
-                                {"per device batch size", "per device batch", "local batch size",
-                                 "micro batch size", "per device train batch size"},
-                                1e6);
+  out.micro_batch = count_after(
+      words,
+      {"micro batch", "microbatch", "microbatch size", "mbs", "per device batch size",
+       "per device batch", "local batch size", "micro batch size", "per device train batch size"},
+      1e6);
   out.lora_rank =
       count_after(words, {"lora rank", "lora r", "qlora r", "lora dim", "rank", "| r"}, 4096);
   if (affirms(words, {"all projections", "all linear", "lora target all", "gate proj", "down proj",

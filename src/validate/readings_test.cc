@@ -306,5 +306,12 @@ TEST(Readings, TasksBeyondOneSequence) {
   }
 }
 
+TEST(Readings, MicroBatchesInNotes) {
+  for (const char* notes : {"MBS 2", "micro-batch 2", "micro batch size 2", "microbatch=2"}) {
+    EXPECT_EQ(read_remarks(notes).micro_batch, 2) << notes;
+  }
+  EXPECT_EQ(read_remarks("mbs inferred 1").micro_batch, std::nullopt);
+}
+
 }  // namespace
 }  // namespace assay
