@@ -313,5 +313,62 @@ TEST(Readings, MicroBatchesInNotes) {
   EXPECT_EQ(read_remarks("mbs inferred 1").micro_batch, std::nullopt);
 }
 
+TEST(Readings, ModelsByTheirFamily) {
+  struct Row {
+    const char* name;
+    int64_t layers, hidden, heads, experts;
+    int64_t latent;  // rank of keys and values
+  };
+  const Row rows[] = {
+      {"DeepSeek-V3.2", 61, 7168, 128, 256, 512},
+      {"DeepSeek-V3-0324", 61, 7168, 128, 256, 512},
+      {"DSV3", 61, 7168, 128, 256, 512},
+      {"DeepSeek-V3 16 layers", 16, 7168, 128, 256, 512},
+      {"DeepSeek-V3 proxy", 4, 7168, 128, 256, 512},
+      {"DSv2-lite", 27, 2048, 16, 64, 512},
+      {"Moonlight-16B", 27, 2048, 16, 64, 512},
+      {"Somebody's 16B MoE", 27, 2048, 16, 64, 512},  // by its shape
+      {"Somebody's 16B MoE", 27, 2048, 16, 32, 0},
+  };
+  for (const Row& row : rows) {
+    TrainingRun r = base();
+    r.model_name = row.name, r.kv_heads = {}, r.tp = 1;
+    r.layers = row.layers, r.hidden = row.hidden, r.heads = row.heads, r.experts = row.experts;
+    r.experts_per_token = 6, r.expert_ffn = 1408;
+    EXPECT_EQ(mapped(r).setting.workload.model.kv_lora_rank, row.latent) << row.name;
+  }
+}
+
+TEST(Readings, ModelsByWhatIsLeftOfTheirNames) {
+  const std::pair<const char*, std::pair<int64_t, int64_t>> rows[] = {
+      {"Command R+", {64, 12288}},
+      {"Command-R", {40, 8192}},
+      {"Mistral 7B v0.3", {32, 4096}},
+      {"Qwen3-235B", {94, 4096}},
+      {"Qwen2.5-Coder-32B", {64, 5120}},
+      {"Qwen3-30B-A3B-Instruct-2507", {48, 2048}},
+      {"DeepSeek-R1-Distill-Llama-8B", {32, 4096}},
+      {"Vicuna-7B", {32, 4096}},
+      {"LLaMA-V2-70B", {80, 8192}},
+      {"Qwen-72B", {80, 8192}},
+      {"InternLM-20B", {60, 5120}},
+      {"Baichuan2-13B", {40, 5120}},
+      {"SmolLM2-1.7B", {24, 2048}},
+  };
+  TrainingRun r = base();
+  r.layers = r.hidden = r.ffn = r.heads = r.kv_heads = r.vocab = {};
+  for (const auto& [name, shape] : rows) {
+    r.model_name = name;
+    const Model m = mapped(r).setting.workload.model;
+    EXPECT_EQ(m.layers, shape.first) << name;
+    EXPECT_EQ(m.hidden, shape.second) << name;
+  }
+  // No shape is made up for what is of another size, or of several.
+  for (const char* name : {"GPT-2 13B", "Qwen3", "Llama-3-13B"}) {
+    r.model_name = name;
+    EXPECT_FALSE(to_scenario(r, catalog())) << name;
+  }
+}
+
 }  // namespace
 }  // namespace assay

@@ -467,6 +467,9 @@ tl::expected<Scenario, Refusal> to_scenario(const Run& run, const Catalog& catal
   if (!remarks.base_weight_bytes) {
     remarks.base_weight_bytes = read_base_weight(run.task + " ; " + run.model_name);
   }
+  if (!remarks.multi_token_prediction) {
+    remarks.multi_token_prediction = claims(clause_words(run.model_name), "mtp");
+  }
   if (const auto done = apply_degrees(run, s); !done) return tl::unexpected(done.error());
   if (const auto done = apply_batch(run, remarks, s); !done) return tl::unexpected(done.error());
   apply_precision(run, s);
