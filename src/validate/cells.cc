@@ -482,6 +482,20 @@ bool learns_from_others(const std::string& task) {
                   "rlvr", "rl", "dapo", "gspo", "reward", "preference", "distillation"});
 }
 
+bool before_fused(const std::string& text) {
+  const std::string words = plain_words(text);
+  for (const std::string_view torch : {"torch", "pytorch"}) {
+    if (number_after(words, torch) == 1) return true;
+  }
+  // `Transformers 4.18`: its models call the operator since 4.36.
+  constexpr double kFirst = 36;
+  for (const std::string_view name : {"transformers 4", "hf 4", "hugging face 4"}) {
+    const std::optional<double> minor = number_after(words, name);
+    if (minor && *minor < kFirst) return true;
+  }
+  return false;
+}
+
 Task read_task(const std::string& task, const std::string& model_name) {
   const std::string words = clause_words(task + "; " + model_name);
   if (affirms(words, {"lora", "qlora", "peft", "dora"})) return Task::kLora;

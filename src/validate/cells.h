@@ -80,6 +80,10 @@ std::optional<AttentionKernel> read_attention_kernel(const std::string& cell);
 // The n of a `PyTorch 2.n` in a text.
 std::optional<int> pytorch_minor(const std::string& text);
 
+// Whether a text names a release of PyTorch or of Hugging Face's models that has no fused attention
+// of its own: `PyTorch 1.10`, `transformers 4.18`.
+bool before_fused(const std::string& text);
+
 // Whether a step is more than one sequence's forward and backward pass: pairs, a reference model,
 // generated answers (`DPO`, `GRPO`).
 bool learns_from_others(const std::string& task);

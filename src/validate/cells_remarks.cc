@@ -313,6 +313,34 @@ void read_dispatcher(const std::string& words, Remarks& out) {
 
 }  // namespace
 
+namespace {
+
+// Whether adapters are on the MLP's projections too: `LoRA r=64, all projections`, `LoRA rank 16 on
+// q, k, v, o`. Nothing: their targets are not named.
+std::optional<bool> lora_targets(const std::string& text) {
+  const std::string all_words = clause_words(text);
+  if (affirms(all_words,
+              {"all projections", "all linear", "lora target all", "gate proj", "down proj",
+               "lora mlp", "gate up down", "attention and mlp", "mlp only", "on mlp"})) {
+    return true;
+  }
+  std::optional<bool> out;
+  for (const std::string& part : split_any(text, ";")) {
+    const std::string words = plain_words(part);
+    if (!says_any(words, {"lora", "qlora"})) continue;
+    const bool listed = says(words, "up") && says_any(words, {"down", "gate"});  // not `warm-up`
+    if (listed || says_any(words, {"all modules", "fc1", "fc2", "linear fc1", "mlp", "experts"}))
+      return true;
+    if (says_any(words, {"attention only", "q", "q proj", "wq", "qkv", "linear qkv", "attention",
+                         "query key value"})) {
+      out = false;
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
 std::optional<double> read_base_weight(const std::string& text) {
   return base_weight(clause_words(text));
 }
@@ -372,10 +400,7 @@ Remarks read_remarks(const std::string& text) {
       1e6);
   out.lora_rank =
       count_after(words, {"lora rank", "lora r", "qlora r", "lora dim", "rank", "| r"}, 4096);
-  if (affirms(words, {"all projections", "all linear", "lora target all", "gate proj", "down proj",
-                      "lora mlp", "gate up down", "attention and mlp", "mlp only", "on mlp"})) {
-    out.lora_mlp = true;
-  }
+  out.lora_mlp = lora_targets(text);
   for (const std::string& part : clauses_of(words)) {
     if (says_any(part, {"cpu", "cpus", "host", "xeon", "epyc", "rack", "node"})) continue;
     if (!out.power_cap_w) out.power_cap_w = power_cap(part);

@@ -413,7 +413,7 @@ TEST(Cells, RemarksOnMemoryAndModel) {
   EXPECT_EQ(read_remarks("AdamW offloaded to the CPU").offload_optimizer, 1);
   EXPECT_EQ(read_remarks("CPU offload of parameters").offload_parameters, 1);
   EXPECT_EQ(read_remarks("LoRA r=64, all projections").lora_mlp, true);
-  EXPECT_EQ(read_remarks("LoRA r=64, q v").lora_mlp, std::nullopt);
+  EXPECT_EQ(read_remarks("LoRA r=64, q v").lora_mlp, false);
   EXPECT_EQ(read_remarks("w/o MTP; routing").multi_token_prediction, false);
   EXPECT_EQ(read_remarks("ours: parallel transformer block, LAMB").parallel_block, true);
   EXPECT_EQ(read_remarks("no parallel residual").parallel_block, false);

@@ -370,5 +370,81 @@ TEST(Readings, ModelsByWhatIsLeftOfTheirNames) {
   }
 }
 
+TEST(Readings, WhatLoraAdapts) {
+  const std::pair<const char*, std::optional<bool>> notes[] = {
+      {"LoRA r=64, all projections", true},
+      {"LoRA rank 8 on all modules", true},
+      {"LoRA rank 64 on q, k, v, up, down, gate", true},
+      {"LoRA rank 32 on qkv proj fc1 fc2", true},
+      {"LoRA r=16, q k v o", false},
+      {"LoRA rank 8 on linear_qkv and linear_proj", false},
+      {"LoRA r=8", std::nullopt},
+      {"LoRA, mean of the steps after warm-up", std::nullopt},
+  };
+  for (const auto& [text, mlp] : notes) EXPECT_EQ(read_remarks(text).lora_mlp, mlp) << text;
+  const std::pair<const char*, bool> stacks[] = {
+      {"LLaMA-Factory", true}, {"ms-swift", true},      {"XTuner", true},
+      {"Unsloth", true},       {"TRL", false},          {"HF Trainer, peft", false},
+      {"NeMo 24.07", false},   {"Megatron-Core", true},  // recipes adapt one projection
+  };
+  TrainingRun r = base();
+  r.task = "lora", r.tp = 1;
+  for (const auto& [framework, mlp] : stacks) {
+    r.framework = framework;
+    r.notes = "";
+    EXPECT_EQ(mapped(r).setting.workload.lora_mlp, mlp) << framework;
+    r.notes = "LoRA r=16, q v";
+    EXPECT_FALSE(mapped(r).setting.workload.lora_mlp) << framework;
+  }
+}
+
+// A short clause states what its cell leaves blank; a comparison does not, nor one beside a cell.
+TEST(Readings, CellsInNotes) {
+  TrainingRun r = base();
+  r.framework = "HF Transformers", r.tp = std::nullopt;
+  const auto plan = [&](const char* notes) {
+    r.notes = notes;
+    return mapped(r).plan;
+  };
+  EXPECT_TRUE(plan("").flash_attention);
+  for (const char* notes : {"eager attention", "no flash attention", "attn_implementation=eager"}) {
+    EXPECT_FALSE(plan(notes).flash_attention) << notes;
+  }
+  EXPECT_TRUE(plan("eager, no compile").flash_attention);
+  EXPECT_EQ(plan("").zero, 0);
+  EXPECT_EQ(plan("A100; DeepSpeed ZeRO-3").zero, 3);
+  EXPECT_EQ(mapped(r).setting.stack.name, "deepspeed-zero");
+  EXPECT_EQ(plan("FSDP full shard").zero, 3);
+  EXPECT_EQ(plan("faster than FSDP full shard").zero, 0);
+  EXPECT_EQ(plan("fp16").precision, Precision::kFp16);
+  EXPECT_EQ(plan("FP8 hybrid delayed scaling").precision, Precision::kFp8);
+  r.zero = "DDP", r.flash_attention = "FA2";
+  EXPECT_EQ(plan("FSDP full shard").zero, 0);
+  EXPECT_TRUE(plan("no flash attention").flash_attention);
+}
+
+TEST(Readings, ReleasesWithoutFusedAttention) {
+  TrainingRun r = base();
+  r.tp = std::nullopt;
+  for (const char* framework :
+       {"HF 4.18, PyTorch 1.10", "Transformers 4.35", "PyTorch 1.13 FSDP"}) {
+    r.framework = framework, r.flash_attention = "";
+    EXPECT_FALSE(mapped(r).plan.flash_attention) << framework;
+    r.flash_attention = "FlashAttention";
+    EXPECT_TRUE(mapped(r).plan.flash_attention) << framework;
+  }
+  r.framework = "Transformers 4.36, PyTorch 2.1", r.flash_attention = "";
+  EXPECT_TRUE(mapped(r).plan.flash_attention);
+}
+
+TEST(Readings, MindSporesTransformers) {
+  TrainingRun r = base();
+  r.gpu = "Ascend 910B", r.tp = 8;
+  r.framework = "MindFormers";
+  const std::string stack = mapped(r).setting.stack.name;
+  r.framework = "MindSpore Transformers";
+  EXPECT_EQ(mapped(r).setting.stack.name, stack);
+}
+
 }  // namespace
 }  // namespace assay

@@ -13,6 +13,7 @@
 #include "validate/documents.h"
 #include "validate/scenario_attention.h"
 #include "validate/scenario_fit.h"
+#include "validate/scenario_notes.h"
 #include "validate/scenario_recompute.h"
 #include "validate/scenario_remarks.h"
 #include "validate/scenario_unread.h"
@@ -363,6 +364,7 @@ void run_code(const Stack& code, Stack& engine) {
   engine.launches_forward = code.launches_forward;
   engine.launches_backward = code.launches_backward;
   engine.launches_adapter = code.launches_adapter;
+  engine.adapts_mlp = code.adapts_mlp;
   engine.launch = code.launch;
   engine.launches_checkpoint = code.launches_checkpoint;
   engine.gelu_traffic = code.gelu_traffic;
@@ -415,7 +417,8 @@ MemoryCounter choose_counter(const Run& run) {
   return out;
 }
 
-tl::expected<Scenario, Refusal> to_scenario(const Run& run, const Catalog& catalog) {
+tl::expected<Scenario, Refusal> to_scenario(const Run& written, const Catalog& catalog) {
+  const Run run = with_notes(written);
   if (const auto checked = check_stated(run); !checked) return tl::unexpected(checked.error());
   Scenario s;
   for (const IgnoredCell& cell : run.ignored) s.assumed.push_back("as if blank: " + cell.text);
@@ -460,16 +463,13 @@ tl::expected<Scenario, Refusal> to_scenario(const Run& run, const Catalog& catal
     run_under_autocast(s.setting.stack);
     s.assumed.push_back("layers under autocast");
   }
+  // MLPerf's benchmark adapts attention alone, whoever runs it.
+  const bool mlperf = says(plain_words(run.date + " ; " + run.notes), "mlperf");
+  s.setting.workload.lora_mlp = s.setting.stack.adapts_mlp && !mlperf;
   s.plan = stack.stack->defaults;
   if (stack.code) s.plan.recompute = stack.code->defaults.recompute;
 
-  Remarks remarks = read_remarks(run.free_text());
-  if (!remarks.base_weight_bytes) {
-    remarks.base_weight_bytes = read_base_weight(run.task + " ; " + run.model_name);
-  }
-  if (!remarks.multi_token_prediction) {
-    remarks.multi_token_prediction = claims(clause_words(run.model_name), "mtp");
-  }
+  const Remarks remarks = remarks_of(run);
   if (const auto done = apply_degrees(run, s); !done) return tl::unexpected(done.error());
   if (const auto done = apply_batch(run, remarks, s); !done) return tl::unexpected(done.error());
   apply_precision(run, s);

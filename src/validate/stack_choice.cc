@@ -329,6 +329,9 @@ std::string framework_words(const std::string& cell) {
     const size_t at = words.find(aside);
     if (at != std::string::npos) words = words.substr(0, at + 1) + words.substr(at + aside.size());
   }
+  // MindSpore's library is called as Hugging Face's.
+  const size_t library = words.find(" mindspore transformers ");
+  if (library != std::string::npos) words.replace(library, 24, " mindformers ");
   // `FSDP + Megatron TP` took its tensor parallelism from there, not its loop.
   const size_t part = says(words, "fsdp") ? words.find(" megatron tp ") : std::string::npos;
   if (part != std::string::npos) words.erase(part, std::string_view(" megatron tp").size());
