@@ -47,7 +47,7 @@ std::vector<std::string> name_words(const std::string& name) {
   return words;
 }
 
-std::string joined(const std::vector<std::string>& words, size_t count) {
+std::string words_joined(const std::vector<std::string>& words, size_t count) {
   std::string out;
   for (size_t i = 0; i < count; ++i) out += (i > 0 ? "-" : "") + words[i];
   return out;
@@ -76,12 +76,12 @@ const Model* named_model(const Catalog& catalog, const Run& run) {
   if (const Model* m = find_model(catalog, run.model_name); m && !plus) return m;
   const std::vector<std::string> words = name_words(run.model_name);
   if (words.empty()) return nullptr;
-  const std::string whole = joined(words, words.size());
+  const std::string whole = words_joined(words, words.size());
   if (const Model* m = find_model(catalog, whole)) return m;
   // A family's name with more behind it: by the shape where that is stated, else where what stands
   // there is a release.
   for (size_t count = words.size(); count > 0; --count) {
-    std::string family = joined(words, count);
+    std::string family = words_joined(words, count);
     const Model* m = find_model(catalog, family);
     const size_t point = family.rfind('.');  // `DeepSeek-V3.2`
     if (!m && run.hidden && point != std::string::npos && point + 2 == family.size()) {
