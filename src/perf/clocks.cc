@@ -110,7 +110,8 @@ HeldClock held_clock(const Setting& s, Precision precision, const PassCost& p, d
   d.exponent = k.power_exponent - 1;
   HeldClock c;
   c.cool = c.clock = solve_clock(d, 1);
-  c.draw = mean_draw(d, mean, c.clock, unit * k.power_idle_wait);
+  c.waiting = unit * k.power_idle_wait;
+  c.draw = mean_draw(d, mean, c.clock, c.waiting);
   const double coolant = s.cluster.inlet_c;
   if (coolant == kReferenceCoolant) return c;
   const double left = std::clamp((kSlowdown - coolant) / kRiseAtLimit, 0.0, 1.0);

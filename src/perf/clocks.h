@@ -10,6 +10,7 @@ struct HeldClock {
   double clock = 1;  // held over burst clock, as cooled
   double cool = 1;   // the same with coolant at the reference temperature: the power limit alone
   double draw = 0;   // mean power drawn above idle, of (tdp - idle)
+  double waiting = 0;  // the same where the device waits
 };
 
 // Standard deviation of the draw among parts of a kind, of its mean. Under the cap speed goes with

@@ -285,13 +285,15 @@ double all_to_all(double bytes, const Shape& s, const ScaleUp& up, const Links& 
                      s, links);
 }
 
+// Round a ring each member sends to the next one: of a domain's members the last one's message
+// leaves it. REQUIRES: a shape of one member per domain where there are several domains.
 double send_receive(double bytes, const Shape& s, const ScaleUp& up, const Links& links) {
   const bool inside = s.domains == 1;
   return direct_time({.near = inside ? bytes : 0,
                       .near_peers = inside ? 1.0 : 0.0,
                       .near_bandwidth = up.pair,
                       .near_slowdown = 1,
-                      .far = inside ? 0 : s.p * bytes,
+                      .far = inside ? 0 : bytes,
                       .far_peers = inside ? 0.0 : 1.0,
                       .far_slowdown = s.crossing,
                       .local = 0},
@@ -340,7 +342,9 @@ Seconds collective_time(Collective kind, Bytes bytes, const Group& group, const 
   ASSERT(group.per_domain >= 1 && group.sharing >= 1);
   if (group.ranks <= 1 || bytes.v == 0) return Seconds(0);
   ASSERT(group.per_domain <= group.ranks);
-  const Shape s = shape_of(group, links);
+  Group seen = group;
+  if (kind == Collective::kSendRecv && group.ranks > group.per_domain) seen.per_domain = 1;
+  const Shape s = shape_of(seen, links);
   const ScaleUp up = scale_up(links, std::max<int64_t>(group.per_domain, 2));
   switch (kind) {
     case Collective::kAllReduce:

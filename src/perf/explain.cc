@@ -164,7 +164,8 @@ Inputs data_inputs(const Subject& u, bool gradients) {
     const StageParameters q = stage_parameters(u.cost, stage_content(m, stages_of(m, u.p), i), m);
     if (q.dense + q.expert > most.dense + most.expert) most = q;
   }
-  const bool sharded = u.p.zero == 3;
+  const int gathers = gathers_each_microbatch(st, u.p, u.l);
+  const bool sharded = gathers > 0;
   const Group& group = sharded ? u.l.shard_group : u.l.data;
   const double bytes = gradients ? st.gradient_comm_bytes : st.weight_comm_bytes;
   const bool whole = gradients && !sharded && (u.p.zero == 0 || !st.scatter_gradients);
@@ -182,7 +183,10 @@ Inputs data_inputs(const Subject& u, bool gradients) {
   const bool every = gradients ? u.p.zero >= 2 && !adds_up_whole(st, u.p, u.l) : sharded;
   for (Derivation& wire : inputs) {
     if (every && gradients) wire.equation += ", in every micro-batch";
-    if (every && !gradients) wire.equation += ", in both passes of every micro-batch";
+    if (every && !gradients) {
+      wire.equation += gathers > 1 ? ", in both passes of every micro-batch"
+                                   : ", in the forward pass of every micro-batch";
+    }
   }
   inputs.push_back(given("bytes per parameter", bytes, "",
                          gradients ? "stack.gradient_comm_bytes" : "stack.weight_comm_bytes"));
@@ -225,6 +229,20 @@ Inputs pipeline_inputs(const Subject& u, Account a) {
     add_links(u, u.l.pipeline, inputs);
   }
   return inputs;
+}
+
+Inputs imbalance_inputs(const Subject& u) {
+  const double skew = load_skew(u.s, u.p, u.l);
+  const bool stated = u.p.expert_skew > 0 && u.p.expert_capacity == 0;
+  const double routed = skew > 1 ? (u.r.ledger[Account::kExpertImbalance] / (skew - 1)).v : 0;
+  return {timed("routed work", Seconds(routed), "experts, their exchange and its copies, a step"),
+          stated ? given("busiest over mean", skew, "", "plan.expert_skew")
+                 : leaf("busiest over mean", skew, "",
+                        "as trained routers leave it, by experts, expert parallel degree and "
+                        "tokens",
+                        'c', "docs/models/step.md"),
+          count_of("experts", u.s.workload.model.experts, "workload.model.experts"),
+          count_of("expert parallel", u.l.ep, "plan.ep")};
 }
 
 Inputs host_inputs(const Subject& u, Account a) {
@@ -309,6 +327,8 @@ const char* account_equation(const Subject& u, Account a) {
                  : "stages x (mean + to the next) - slowest - to the next";
     case Account::kStageImbalance:
       return "(slowest - mean) x micro-batches";
+    case Account::kExpertImbalance:
+      return "time of routed work x (load of the busiest rank - 1)";
     default:
       return "";
   }
@@ -369,6 +389,8 @@ Inputs account_inputs(const Subject& u, Account a) {
     case Account::kCommGrad:
     case Account::kCommParam:
       return data_inputs(u, a == Account::kCommGrad);
+    case Account::kExpertImbalance:
+      return imbalance_inputs(u);
     case Account::kBubble:
     case Account::kStageImbalance:
     case Account::kCommPipeline:

@@ -47,7 +47,7 @@ TEST(Explain, TheSlowEndOfExpertsIsDerived) {
   Setting s = job("deepseek-v3", "gb200-nvl72-2304");
   s.workload.global_batch = 1152;
   Plan p = s.stack.defaults;
-  p.tp = 2, p.pp = 4, p.ep = 64, p.etp = 1, p.micro_batch = 1;
+  p.tp = 2, p.pp = 4, p.ep = 64, p.etp = 1, p.micro_batch = 1, p.expert_skew = 1;
   Predictor predictor(s);
   const Prediction r = predictor.predict(p);
   ASSERT_TRUE(r.experts_wait);

@@ -97,10 +97,16 @@ Verdict stated_ends(const Setting& s, const Plan& p) {
 Verdict enough_layers(const Setting& s, const Plan& p) {
   const int64_t layers = layer_count(s.workload.model);
   // The embedding and the head may each stand for a layer in the split.
-  if (p.pp <= std::max<int64_t>(1, layers) && p.pp * p.vpp <= layers + 2) return std::nullopt;
+  if (p.pp == 1 || p.pp * p.vpp <= layers + 2) return std::nullopt;
   return Impossible{"plan.pp",
                     fmt::format("pp {} x vpp {} is more than {} layers", p.pp, p.vpp, layers),
                     fmt::format("keep pp x vpp at {} or below", layers)};
+}
+
+Verdict shared_weights(const Setting& s, const Plan& p) {
+  if (s.workload.model.weight_sets == 0 || p.pp == 1) return std::nullopt;
+  return Impossible{"plan.pp", "layers that share their weights are not spread over a pipeline",
+                    "use plan.pp=1"};
 }
 
 Verdict interleaved_pipeline(const Setting&, const Plan& p) {
@@ -164,9 +170,22 @@ Verdict stated_replicas(const Setting& s, const Plan& p) {
 }
 
 Verdict experts_among_ranks(const Setting& s, const Plan& p) {
+  if (s.workload.model.experts == 0) return std::nullopt;
   const int64_t etp = p.etp > 0 ? p.etp : 1;
   const int64_t ranks = replicas(s, p) * p.cp * p.tp;
-  if (p.ep <= 1 || ranks % (p.ep * etp) == 0) return std::nullopt;
+  if (s.workload.model.expert_ffn % etp != 0) {
+    return Impossible{"plan.etp",
+                      fmt::format("etp {} does not divide experts of {} neurons", etp,
+                                  s.workload.model.expert_ffn),
+                      divisors(s.workload.model.expert_ffn, 64)};
+  }
+  if (ranks % (p.ep * etp) == 0) return std::nullopt;
+  if (p.ep <= 1) {
+    return Impossible{"plan.etp",
+                      fmt::format("etp {} does not divide the {} ranks of a pipeline stage", etp,
+                                  ranks),
+                      divisors(ranks, 64)};
+  }
   return Impossible{
       "plan.ep",
       fmt::format("ep {} does not divide the {} ranks of a pipeline stage", p.ep * etp, ranks),
@@ -250,7 +269,7 @@ constexpr Rule kRankRules[] = {experts_among_ranks, copies_divided, batch_divide
 constexpr Rule kSizeRules[] = {sequence_divided, sequence_shared, offload_of_shards};
 constexpr Rule kModelRules[] = {heads_divided,        mixer_heads_divided, key_values_shared,
                                 enough_heads,         enough_layers,       stated_ends,
-                                interleaved_pipeline, experts_divided};
+                                interleaved_pipeline, shared_weights,      experts_divided};
 
 }  // namespace
 

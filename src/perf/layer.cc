@@ -46,14 +46,6 @@ AttentionKernel attention_kernel(const Rank& r) {
 // Saved per score by a fused softmax with dropout: two 16-bit results and a mask.
 constexpr double kFusedScoreBytes = 5;
 
-// Keys that a query sees on average, over layers with and without a window.
-double keys_seen(const Model& m, bool causal, double reach) {
-  const double full = reach * (causal ? 0.5 : 1.0);
-  const double window = static_cast<double>(m.window);
-  if (window <= 0 || window >= reach) return full;
-  return m.window_layers * window + (1 - m.window_layers) * full;
-}
-
 void attention_core(const Rank& r, LayerCost& c, const HeadSizes& z, double tp) {
   const Model& m = r.s.workload.model;
   const AttentionKernel kernel = attention_kernel(r);
@@ -62,7 +54,8 @@ void attention_core(const Rank& r, LayerCost& c, const HeadSizes& z, double tp) 
   shape.heads = whole(z.heads / tp);
   shape.qk_dim = z.qk_dim;
   shape.v_dim = z.v_dim;
-  // A fused kernel runs each packed document alone; an unfused one runs the sequence and masks.
+  // A fused kernel runs each packed document alone, and of a window what lies in it; an unfused one
+  // runs the sequence and masks.
   const double document = static_cast<double>(attended(r.s.workload));
   const double reach = kernel == AttentionKernel::kUnfused ? r.seq : document;
   shape.documents = r.seq / reach;
@@ -74,9 +67,12 @@ void attention_core(const Rank& r, LayerCost& c, const HeadSizes& z, double tp) 
   shape.score_traffic = r.s.stack.score_traffic;
   shape.saved_scores = r.s.stack.saved_scores;
   AttentionTime t = attention_time(shape, kernel, r.s.cluster.accelerator, r.s.kernels);
-  if (m.window > 0 && m.window_layers > 0 && static_cast<double>(m.window) < reach) {
+  const double window = static_cast<double>(m.window);
+  if (kernel == AttentionKernel::kUnfused) {  // pairs that are masked are work, but of no use
+    t.flops = t.flops * (keys_seen(m, r.causal, document) / keys_in_window(0, r.causal, reach));
+  } else if (window > 0 && m.window_layers > 0 && window < reach) {
     AttentionShape local = shape;
-    local.keys = static_cast<double>(m.window);
+    local.keys = keys_in_window(window, r.causal, reach);
     local.steps = 1;
     local.causal = false;  // nearly every query of a long sequence sees the whole window
     local.window = true;
@@ -85,12 +81,7 @@ void attention_core(const Rank& r, LayerCost& c, const HeadSizes& z, double tp) 
     t.forward = t.forward * (1 - f) + w.forward * f;
     t.backward = t.backward * (1 - f) + w.backward * f;
     t.flops = t.flops * (1 - f) + w.flops * f;
-    t.scores_forward = t.scores_forward * (1 - f) + w.scores_forward * f;
-    t.scores_backward = t.scores_backward * (1 - f) + w.scores_backward * f;
   }
-  // Pairs that are masked are work, but of no use.
-  if (reach > document)
-    t.flops = t.flops * (keys_seen(m, r.causal, document) / keys_seen(m, r.causal, reach));
   c.forward.attention += t.forward;
   c.backward.attention += t.backward;
   c.forward.scores += t.scores_forward;
@@ -120,9 +111,11 @@ constexpr double kAddBytes = 6;
 void context_exchange(const Rank& r, LayerCost& c, const HeadSizes& z, double tp) {
   if (r.l.cp == 1) return;
   const double steps = static_cast<double>(r.l.cp - 1);
+  // A key-value head is not split further; some software repeats heads before they travel.
+  const double kv = (z.k + z.v) / std::min(tp, z.kv_heads);
+  const double width = r.s.stack.expand_kv ? 2 * z.q / tp : kv;
   if (r.p.context == ContextKind::kRing) {
-    const double width = r.s.stack.expand_kv ? 2 * z.q : z.k + z.v;  // repeated before they travel
-    const Bytes block(r.tokens * width / tp * r.word);
+    const Bytes block(r.tokens * width * r.word);
     const Seconds hop = collective_time(Collective::kSendRecv, block, r.l.context, r.links);
     const double hide = r.s.stack.overlap_context;
     const auto exposed = [&](Seconds wire, Seconds compute) {
@@ -139,13 +132,13 @@ void context_exchange(const Rank& r, LayerCost& c, const HeadSizes& z, double tp
     // Every block's results are added to what has come before: output, then all three gradients.
     const double blocks = steps + 1;
     c.forward.memory += Bytes(kAddBytes * blocks * r.tokens * z.q / tp) / r.memory;
-    c.backward.memory += Bytes(kAddBytes * blocks * r.tokens * (z.q + width) / tp) / r.memory;
+    c.backward.memory += Bytes(kAddBytes * blocks * r.tokens * (z.q / tp + width)) / r.memory;
     // Each block is a smaller kernel: causal load balancing splits every sequence in 2 cp pieces.
     c.forward.launches += 4 * steps * r.launches;
     c.backward.launches += 8 * steps * r.launches;
     return;
   }
-  const Bytes all(r.tokens * (2 * z.q + z.k + z.v) / tp * r.word);
+  const Bytes all(r.tokens * (2 * z.q / tp + kv) * r.word);
   const Seconds t = collective_time(Collective::kAllToAll, all, r.l.context, r.links);
   c.forward.context += t;
   c.backward.context += t;
@@ -225,8 +218,10 @@ void attention_block(const Rank& r, LayerCost& c) {
     stream(r, c, joined, joined);
   } else {
     const double width = (m.gated_attention ? 2 : 1) * z.q / tp + (z.k + z.v) / kv_tp;
-    linear(r, c, r.tokens, width, h, 1, prec, true);
-    c.parameters += h * width;
+    const double in = static_cast<double>(attention_input(m));
+    linear(r, c, r.tokens, width, in, 1, prec, true);
+    c.parameters += in * width;
+    wider_input(r, c, in - h);
   }
   if (m.gated_attention) {  // gate and output read, their product written
     const double one = r.tokens * z.q / tp * r.word;
@@ -251,8 +246,9 @@ void attention_block(const Rank& r, LayerCost& c) {
   save_hidden(r, c, true);
 }
 
-// A block that only a `share` of the layers have, where all layers share one cost.
-void add_share(LayerCost& c, const LayerCost& block, double share) {
+// A block that only a `share` of the layers have, where all layers share one cost; `kept` of these
+// blocks have weights of their own.
+void add_share(LayerCost& c, const LayerCost& block, double share, double kept = 1) {
   c.forward += block.forward * share;
   c.backward += block.backward * share;
   c.closing += block.closing * share;
@@ -263,8 +259,19 @@ void add_share(LayerCost& c, const LayerCost& block, double share) {
   c.busy_forward += block.busy_forward * share;
   c.busy_backward += block.busy_backward * share;
   c.working = std::max(c.working, block.working);
-  c.parameters += block.parameters * share;
-  c.expert_parameters += block.expert_parameters * share;
+  c.parameters += block.parameters * (share * kept);
+  c.expert_parameters += block.expert_parameters * (share * kept);
+}
+
+// Where a decoder's attention sees the encoder's output beside what came before: keys and values of
+// that output, and the scores with them.
+void see_encoder(const Rank& r, LayerCost& c) {
+  const Model& m = r.s.workload.model;
+  const HeadSizes z = head_sizes(m);
+  const double tp = static_cast<double>(r.l.tp), kv = (z.k + z.v) / std::min(tp, z.kv_heads);
+  linear(r, c, r.tokens, kv, static_cast<double>(m.hidden), 1, r.p.precision);
+  attention_core(r, c, z, tp);
+  save_heads(r, c, 0, kv, 0);
 }
 
 // Layers of an encoder see both sides; those of a decoder attend to what came before and then to
@@ -272,11 +279,18 @@ void add_share(LayerCost& c, const LayerCost& block, double share) {
 void two_sided_attention(Rank& r, LayerCost& c) {
   const Model& m = r.s.workload.model;
   const double decoders = static_cast<double>(m.layers);
+  const double share = decoders / (decoders + static_cast<double>(m.encoder_layers));
   LayerCost own;
   attention_block(r, own);
-  add_share(c, own, decoders / (decoders + static_cast<double>(m.encoder_layers)));
   r.causal = false;
-  attention_block(r, c);
+  if (m.merged_cross) {
+    LayerCost encoder;
+    see_encoder(r, own);
+    attention_block(r, encoder);
+    add_share(c, encoder, 1 - share);
+  }
+  add_share(c, own, share);
+  if (!m.merged_cross) attention_block(r, c);
   r.causal = m.causal;
 }
 
@@ -297,6 +311,7 @@ void dense_mlp(const Rank& r, LayerCost& c) {
   mlp(r, c, r.tokens, static_cast<double>(r.s.workload.model.ffn), 1, static_cast<double>(r.l.tp),
       false);
   c.closing.tensor = tensor_region(r, c);
+  if (r.s.workload.model.mlp_output_gate) output_gate(r, c);
   // No norm or residual of its own: one more term of the sum, and of the gradient at the norm.
   const bool shared = side_by_side(r.s.workload.model);
   const double one = r.own * h * r.word;
@@ -318,7 +333,7 @@ void finish_launches(const Rank& r, LayerCost& c, Seconds overhead, double part)
   c.backward.launches += st.launches_backward * r.launches * part;
   // That way starts no kernel, nor do hooks around every module that gather and release weights,
   // nor the bookkeeping of tensors that are spread.
-  double idle = r.p.zero == 3 ? st.launches_gather : 0;
+  double idle = gathers_each_microbatch(st, r.p, r.l) > 0 ? st.launches_gather : 0;
   if (r.l.tp > 1) {
     idle += st.launches_tensor * (r.p.compiled ? st.tensor_compiled : 1.0) * r.launches * part;
   }
@@ -424,6 +439,8 @@ LayerCost head_cost(const Rank& r) {
   return c;
 }
 
+double streams(const Model& m) { return std::max(1.0, static_cast<double>(m.residual_streams)); }
+
 LayerCost embedding_cost(const Rank& r) {
   const Model& m = r.s.workload.model;
   LayerCost c;
@@ -432,8 +449,10 @@ LayerCost embedding_cost(const Rank& r) {
   const double positions = m.learned_positions ? static_cast<double>(m.max_positions) : 0;
   const double e = static_cast<double>(embedding_width(m));
   if (e != h) linear(r, c, r.tokens, h, e, 1, unquantised(r.p.precision));
-  c.parameters = e * own_vocab(r) + h * positions + embedding_projection(m);
-  c.saved = Bytes(r.own * h * std::max(r.word, r.s.stack.residual_bytes));
+  const double tables = e + layer_embedding_columns(m);
+  c.parameters = tables * own_vocab(r) + static_cast<double>(position_width(m)) * positions +
+                 embedding_projection(m);
+  c.saved = Bytes(r.own * h * streams(m) * std::max(r.word, r.s.stack.residual_bytes));
   c.forward.launches = 4 * r.launches;
   c.backward.launches = 4 * r.launches;
   return c;
@@ -454,23 +473,33 @@ Seconds way_through(const Setting& s, bool experts) {
 
 namespace {
 
+void beside_blocks(const Rank& r, LayerCost& c) {
+  const Model& m = r.s.workload.model;
+  if (m.layer_embedding > 0) layer_embedding(r, c);
+  if (m.residual_streams > 1) residual_streams(r, c);
+}
+
 // A layer of a hybrid: the mean of its layers, each with attention, a recurrent mixer or an MLP, or
 // two of them. Stages are taken to hold them in the same mixture.
 LayerCost hybrid_layer(Rank& r, bool experts) {
   const Model& m = r.s.workload.model;
   const BlockShares shares = block_shares(m);
   LayerCost c;
-  const auto add = [&](const char* name, double share, void (*block)(const Rank&, LayerCost&)) {
+  using Block = void (*)(const Rank&, LayerCost&);
+  const auto add = [&](const char* name, double share, double kept, Block block) {
     LayerCost one;
     if (share <= 0) return one;
     r.layer = name;
     block(r, one);
-    add_share(c, one, share);
+    add_share(c, one, share, kept);
     return one;
   };
-  const LayerCost attention = add("attention", shares.attention, attention_block);
-  const LayerCost mixer = add("mixer", shares.mixer, mixer_block);
-  const LayerCost mlps = add(experts ? "moe" : "mlp", shares.mlp, experts ? expert_mlp : dense_mlp);
+  const LayerCost attention =
+      add("attention", shares.attention, shares.attention_kept, attention_block);
+  const LayerCost mixer = add("mixer", shares.mixer, 1, mixer_block);
+  if (m.own_width > 0) add("own", shares.attention, 1, own_projections);
+  const LayerCost mlps =
+      add(experts ? "moe" : "mlp", shares.mlp, shares.mlp_kept, experts ? expert_mlp : dense_mlp);
   // An MLP stands beside a mixer in its layer, or is a layer of its own.
   const auto largest = [&](auto of) {
     const auto first = std::max(of(attention), of(mixer));
@@ -479,6 +508,7 @@ LayerCost hybrid_layer(Rank& r, bool experts) {
   c.largest_parameters =
       largest([](const LayerCost& x) { return x.parameters + x.expert_parameters; });
   c.largest_saved = largest([](const LayerCost& x) { return x.saved; });
+  beside_blocks(r, c);
   const double part = (shares.attention + shares.mixer + shares.mlp) / 2;
   finish_launches(r, c, way_through(r.s, experts), part);
   return c;
@@ -496,6 +526,13 @@ LayerCost plain_layer(Rank& r, bool experts) {
   } else {
     dense_mlp(r, c);
   }
+  if (const BlockShares shares = block_shares(r.s.workload.model); shares.mlp_kept < 1) {
+    c.largest_parameters = c.parameters + c.expert_parameters;  // what a gather brings
+    c.parameters *= shares.mlp_kept;
+    c.expert_parameters *= shares.mlp_kept;
+  }
+  if (r.s.workload.model.own_width > 0) own_projections(r, c);
+  beside_blocks(r, c);
   finish_launches(r, c, way_through(r.s, experts), 1);
   return c;
 }
@@ -528,7 +565,7 @@ MicrobatchCost plain_cost(const Setting& s, const Plan& p, const Layout& l, cons
   c.embedding = embedding_cost(r);
   // With tensor parallel every rank sends its share and the receivers gather it inside the node.
   c.boundary = Bytes(r.tokens / static_cast<double>(l.tp) *
-                     static_cast<double>(s.workload.model.hidden) * r.word);
+                     static_cast<double>(s.workload.model.hidden) * streams(m) * r.word);
   return c;
 }
 

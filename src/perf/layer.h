@@ -63,11 +63,12 @@ struct LayerCost {
   Seconds busy_forward, busy_backward;  // of a pass, what the load of the busiest rank stretches
   Bytes parked;                         // activations that go to the host and back
   Bytes working;                        // extra while the layer is being recomputed or is running
-  // Of a hybrid, whose layers differ: what its largest one holds; zero: all are alike.
+  // Of a hybrid, whose layers differ, what its largest one holds, and of layers that share weights
+  // what one of them reads; zero: all are alike.
   double largest_parameters = 0;
   Bytes largest_saved;
-  double parameters = 0;                // dense parameters on this rank
-  double expert_parameters = 0;         // of this rank's experts
+  double parameters = 0;         // dense parameters on this rank
+  double expert_parameters = 0;  // of this rank's experts
 };
 
 // The costs that do not depend on pipeline and data parallel degrees.

@@ -1,6 +1,8 @@
 #include "perf/layout.h"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <numeric>
 
 namespace assay {
@@ -48,6 +50,57 @@ bool adds_up_whole(const Stack& st, const Plan& p, const Layout& l) {
   return p.zero >= 2 && l.shard > 1 && l.microbatches > 1 && (st.gradients_whole || l.pp > 1);
 }
 
+namespace {
+
+// Coefficient of variation of experts' loads in a layer of a router that is left alone and has
+// settled: 0.05 for 8 experts with an auxiliary loss (scattermoe issue 10), 0.19 (DeepSeekMoE-16B
+// on text, arXiv 2605.20982) to 0.45 (FLAME-MoE's logs) for 64, 0.33 by a Dirichlet fit to 192
+// (marin-community, Grug); the power joins the ends. Fine-tuning and the first hundred steps are
+// less even (0.46 to 1.1), which published steps do not show.
+constexpr double kLoadVariation = 0.3, kManyExperts = 128, kVariationPower = 0.65;
+
+// Expected largest of n standard normal values, n = 2, 4, 8 ...; linear in log2 n between.
+constexpr std::array kLargestNormal = {0.0,   0.564, 1.029, 1.424, 1.766, 2.070,
+                                       2.344, 2.594, 2.825, 3.041, 3.244};
+
+double largest_normal(double n) {
+  const double at = std::clamp(std::log2(n), 0.0, static_cast<double>(kLargestNormal.size() - 1));
+  const size_t below = std::min(static_cast<size_t>(at), kLargestNormal.size() - 2);
+  const double part = at - static_cast<double>(below);
+  return kLargestNormal[below] * (1 - part) + kLargestNormal[below + 1] * part;
+}
+
+// A rank's load is the mean of its experts'; ranks' loads are near log-normal (as DeepEP's pull 393
+// finds them). Adds what chance does to few tokens.
+double natural_skew(const Workload& w, const Layout& l) {
+  const double experts = static_cast<double>(w.model.experts), ep = static_cast<double>(l.ep);
+  const double k = static_cast<double>(w.model.experts_per_token);
+  const double each =
+      kLoadVariation * std::pow(std::min(1.0, experts / kManyExperts), kVariationPower);
+  const double tokens = static_cast<double>(w.seq * l.micro_batch) / static_cast<double>(l.cp);
+  const double chance = (ep - 1) * (experts - k) / ((experts - 1) * tokens * ep * k);
+  const double variance = each * each * ep / experts * (1 - 1 / ep) + std::max(0.0, chance);
+  const double log_variance = std::log1p(variance);
+  return std::exp(std::sqrt(log_variance) * largest_normal(ep) - log_variance / 2);
+}
+
+}  // namespace
+
+double load_skew(const Setting& s, const Plan& p, const Layout& l) {
+  if (l.ep <= 1 || p.expert_capacity > 0) return 1;
+  return p.expert_skew > 0 ? p.expert_skew : std::max(1.0, natural_skew(s.workload, l));
+}
+
+int gathers_each_microbatch(const Stack& st, const Plan& p, const Layout& l) {
+  if (p.zero == 3) return 2;
+  const bool freed = st.sharding == Sharding::kFsdp && p.zero == 2 && l.shard > 1;
+  return freed && !adds_up_whole(st, p, l) ? 1 : 0;
+}
+
+bool experts_whole(const Stack& st, const Layout& l) {
+  return st.experts_whole > 0 && l.ep >= st.experts_whole;
+}
+
 Layout make_layout(const Setting& s, const Plan& p) {
   Layout l;
   const int64_t n = s.accelerators > 0 ? s.accelerators : s.cluster.accelerators();
@@ -76,7 +129,7 @@ Layout make_layout(const Setting& s, const Plan& p) {
   l.shard_group = strided(l.shard, l.tp, domain, node);
   l.replica_group = strided(data / std::max<int64_t>(1, l.shard), l.tp * l.shard, domain, node);
   const int64_t apart = l.ep * l.etp;
-  const int64_t share = std::min(l.shard, l.data_expert.ranks);
+  const int64_t share = experts_whole(s.stack, l) ? 1 : std::min(l.shard, l.data_expert.ranks);
   l.shard_expert = strided(share, apart, domain, node);
   l.replica_expert = strided(l.data_expert.ranks / share, apart * share, domain, node);
   l.pipeline = neighbours(l.pp, l.tp * l.cp * l.dp, domain, node);

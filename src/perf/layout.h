@@ -32,6 +32,18 @@ Links links_of(const Setting&);
 // reduces them once a step: some software asks for it, and every pipeline schedule does.
 bool adds_up_whole(const Stack&, const Plan&, const Layout&);
 
+// Load of the busiest rank of an expert group over the mean: as stated, or as routers balance that
+// are left alone (docs/models/step.md). 1 where experts are not spread, or have a fixed capacity.
+double load_skew(const Setting&, const Plan&, const Layout&);
+
+// Whether experts stand outside what is sharded: their ranks hold them whole.
+bool experts_whole(const Stack&, const Layout&);
+
+// How often a micro-batch gathers the weights of a layer that are sharded: before both passes under
+// zero 3; once under FSDP's zero 2, which frees them after the backward pass; else never, as they
+// stay, or are gathered once a step.
+int gathers_each_microbatch(const Stack&, const Plan&, const Layout&);
+
 // REQUIRES: the plan is possible for the setting.
 Layout make_layout(const Setting&, const Plan&);
 

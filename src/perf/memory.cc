@@ -57,12 +57,13 @@ double adapter_bytes(const Setting& s, const Layout& l) {
   const double kv = 2 * head_dim(m) * static_cast<double>(m.kv_heads > 0 ? m.kv_heads : m.heads);
   const BlockShares shares = block_shares(m);
   const double tp = static_cast<double>(l.tp);
-  double widths = (4 * h + (2 * q + kv) / tp) * shares.attention;
+  double widths = (4 * h + (2 * q + kv) / tp) * (shares.attention * shares.attention_kept);
   if (shares.mixer > 0) {
     widths += (2 * h + (mixer_inputs(m.mixer) + value_width(m.mixer)) / tp) * shares.mixer;
   }
   if (s.workload.lora_mlp && m.ffn > 0) {
-    widths += (m.gated_mlp ? 3 : 2) * (h + static_cast<double>(m.ffn) / tp) * shares.mlp;
+    widths += (m.gated_mlp ? 3 : 2) * (h + static_cast<double>(m.ffn) / tp) *
+              (shares.mlp * shares.mlp_kept);
   }
   return static_cast<double>(s.workload.lora_rank) * widths * kAdapterBytes;
 }
@@ -81,8 +82,8 @@ Costs costs_of(const Setting& s, const Plan& p, const Layout& l, const Microbatc
   static_cast<StateBytes&>(k) = state_bytes(s, p);
   if (s.workload.task == Task::kLora) k.adapter = adapter_bytes(s, l) * adapters_held(p, l);
   k.shard = static_cast<double>(l.shard);
-  const bool outside = st.experts_whole > 0 && l.ep >= st.experts_whole;  // of what is sharded
-  k.expert_shard = outside ? 1 : std::min(k.shard, static_cast<double>(l.data_expert.ranks));
+  const bool outside = experts_whole(st, l);  // of what is sharded
+  k.expert_shard = static_cast<double>(l.shard_expert.ranks);
   k.gathered = k.reduced = k.ends = 0;
   if (p.zero == 3 && l.shard > 1) {
     const double experts = outside ? 0 : c.moe.expert_parameters;
@@ -149,6 +150,13 @@ Bytes placeholders(const Setting& s, const Layout& l, const MicrobatchCost& c,
   return Bytes(parameters * kPlaceholderBytes);
 }
 
+// Embedding and head of a stage; one table serves as both where they are tied and sit together.
+double end_parameters(const Model& m, const MicrobatchCost& c, const StageContent& content) {
+  const bool shared = m.tied_embeddings && content.first && content.last;
+  return (content.first && !shared ? c.embedding.parameters : 0) +
+         (content.last ? c.head.parameters : 0);
+}
+
 double layer_parameters(const MicrobatchCost& c, const StageContent& content) {
   return content.dense_layers * c.dense.parameters +
          content.moe_layers * (c.moe.parameters + c.moe.expert_parameters);
@@ -182,9 +190,8 @@ void stage_memory(const Setting& s, const Plan& p, const Layout& l, const Microb
   MemoryUse u;
   u.stage = stage;
   u.capacity = worst.capacity;
-  const double end_parameters =
-      (content.first ? c.embedding.parameters : 0) + (content.last ? c.head.parameters : 0);
-  const double ends_held = std::min(end_parameters, q.dense) / (p.zero >= 3 ? k.shard : 1);
+  const double ends = end_parameters(s.workload.model, c, content);
+  const double ends_held = std::min(ends, q.dense) / (p.zero >= 3 ? k.shard : 1);
   u.weights = Bytes(sharded(k.cast ? 2 : 3) * k.weight + ends_held * (k.end_weight - k.weight));
   MemoryParts& parts = u.parts;
   // Experts that no other rank holds are whole as they are.
@@ -198,7 +205,7 @@ void stage_memory(const Setting& s, const Plan& p, const Layout& l, const Microb
   const Bytes whole(doubled * k.whole);
   const Bytes gradients = Bytes(sharded(2) * k.gradient) + whole;
 
-  const double skew = p.load_skew() - 1;
+  const double skew = load_skew(s, p, l) - 1;
   Bytes saved = c.dense.saved * content.dense_layers +
                 (c.moe.saved + c.moe.routed * skew) * content.moe_layers;
   if (content.first) saved += c.embedding.saved;
@@ -208,9 +215,6 @@ void stage_memory(const Setting& s, const Plan& p, const Layout& l, const Microb
   if (content.dense_layers > 0) working = std::max(working, c.dense.working);
   if (content.moe_layers > 0) working = std::max(working, c.moe.working);
 
-  double ends = 0;
-  if (content.first) ends += c.embedding.parameters;
-  if (content.last) ends += c.head.parameters;
   parts.gathered = Bytes(k.gathered + k.ends * ends);
   if (st.placeholder_gradients && k.gradient > 0)
     parts.placeholders = placeholders(s, l, c, content);
@@ -267,12 +271,10 @@ double optimizer_state(const Workload& w, double adam) {
 
 StateBytes state_bytes(const Setting& s, const Plan& p) {
   const Stack& st = s.stack;
-  const bool fp16 = p.precision == Precision::kFp16;
   StateBytes k;
   k.weight = k.end_weight = st.weight_bytes;
-  k.gradient = fp16 ? st.gradient_bytes_fp16 : st.gradient_bytes;
-  const double state =
-      optimizer_state(s.workload, fp16 ? st.optimizer_bytes_fp16 : st.optimizer_bytes);
+  k.gradient = st.gradient_bytes;
+  const double state = optimizer_state(s.workload, st.optimizer_bytes);
   k.optimizer = state * (1 - p.offload_optimizer);
   if (s.workload.task == Task::kLora) {
     const double frozen = quantised(p.precision)          ? kFrozenBytesQuantised

@@ -18,7 +18,9 @@
 // forward, 11 backward), KDA's to four on H20; on an RTX 5090, with less shared memory, KDA takes
 // 1.5 to 2 times as long as told (test/data/public_scans.csv, from QwenLM/FlashQLA and
 // MoonshotAI/FlashKDA). For Mamba-2 nobody published such a table: its rates are the delta rule's,
-// its bytes counted from mamba_ssm's kernels.
+// its bytes counted from mamba_ssm's kernels. Nor for linear attention whose state decays by
+// channel (RWKV-5 to 7, xLSTM): its rates are KDA's, which decays so, too. A recurrence of single
+// channels (RG-LRU, RWKV-4, Mamba) passes over its tensors, if its kernel is fused.
 //
 // Small beside its projections: of Nemotron 3 Nano on an H100 the scan is a twentieth of a step.
 #include "perf/mixer.h"
@@ -57,7 +59,8 @@ struct Scan {
 
 // Backward does 2.5 times the arithmetic, the states again with it. Mamba-2: chunk states, their
 // hand-over, C B^T, the scan. Delta rules: K K^T, its triangular inverse, W and U, states, output.
-// Lightning attention hands states on inside one kernel.
+// Lightning attention hands states on inside one kernel. Gated linear attention has a decay for
+// every element of a key, a tensor more to read and to differentiate; RWKV-7 two more beside it.
 constexpr double kBackwardFlops = 2.5;
 constexpr Scan kScans[] = {
     {MixerKind::kMamba2,
@@ -88,6 +91,20 @@ constexpr Scan kScans[] = {
      true,
      {420, 3, 4, 0, 0, 0.1, 2250, 20e-6},
      {300, 6, 8, 0, 0, 0.1, 7250, 80e-6}},
+    {MixerKind::kGatedLinear,
+     64,
+     1,
+     2,
+     true,
+     {224, 3, 6, 4, 8, 0.3, 2250, 20e-6},
+     {148, 7, 14, 12, 12, 0.3, 7250, 80e-6}},
+    {MixerKind::kWkv7,
+     64,
+     2.5,
+     3,
+     true,
+     {224, 6, 11, 4, 16, 0.3, 2250, 20e-6},
+     {148, 14, 26, 12, 28, 0.3, 7250, 80e-6}},
 };
 
 // Of a stream's bandwidth. The delta rule on an H200 would need more than this if it were bound by
@@ -99,8 +116,9 @@ constexpr double kScanBandwidth = 0.7;
 constexpr int64_t kFewUnits = 16;
 constexpr double kShareOfPeak = 0.1;
 
-// Mamba's scan works element by element in 32 bits on the vector units: an exponential and nine
-// operations an element of the state, and 2.5 times as much backward. Counted, not measured.
+// Mamba's scan, and that of single channels, works element by element in 32 bits on the vector
+// units: an exponential and nine operations an element of the state, and 2.5 times as much
+// backward. Counted, not measured.
 constexpr double kElementFlops = 40;
 
 const Scan* find_scan(MixerKind kind) {
@@ -172,8 +190,9 @@ void scan(const Rank& r, LayerCost& c) {
   if (x.kind == MixerKind::kConvolution) return;
   const double ranks = real(r.l.tp * r.l.cp), heads = real(x.heads) / ranks;
   const double groups = std::min(heads, std::max(1.0, real(x.groups) / ranks));
+  const double state = std::max(1.0, real(x.state));
   const ScanTime t = scan_time(
-      {x.kind, real(r.p.micro_batch), r.seq, heads, real(x.head_dim), groups, real(x.state)}, r.s);
+      {x.kind, real(r.p.micro_batch), r.seq, heads, real(x.head_dim), groups, state}, r.s);
   c.forward.attention += t.forward;
   c.backward.attention += t.backward;
   c.forward.scores += t.forward;  // bound by latency and memory: a lower clock hardly stretches it
@@ -199,10 +218,9 @@ void mixer_block(const Rank& r, LayerCost& c) {
   const double h = real(m.hidden), tp = real(r.l.tp);
   const double v = value_width(x) / tp;
   // Key heads that value heads share are not split further.
-  const bool has_keys = x.kind != MixerKind::kMamba && x.kind != MixerKind::kConvolution;
-  const double keys =
-      has_keys ? key_width(x) / std::min(tp, real(std::max<int64_t>(1, x.groups))) : 0;
-  const double rest = mixer_inputs(x) - (has_keys ? 2 * key_width(x) : 0);
+  const bool keyed = has_keys(x.kind);
+  const double keys = keyed ? key_width(x) / std::min(tp, real(std::max<int64_t>(1, x.groups))) : 0;
+  const double rest = mixer_inputs(x) - (keyed ? 2 * key_width(x) : 0);
   const double inputs = rest / tp + 2 * keys;
   linear(r, c, r.tokens, inputs, h, 1, r.p.precision, true);
   if (x.kind == MixerKind::kMamba) {
@@ -213,8 +231,14 @@ void mixer_block(const Rank& r, LayerCost& c) {
     linear(r, c, r.tokens, real(x.heads) * real(x.state) / tp, real(x.rank), 1, r.p.precision);
     linear(r, c, r.tokens, v, real(x.rank), 1, r.p.precision);
   }
+  const bool summed = x.kind == MixerKind::kGatedLinear || x.kind == MixerKind::kWkv7;
+  if (summed && x.rank > 0) linear(r, c, r.tokens, v, real(x.rank), 1, r.p.precision);
+  if (x.kind == MixerKind::kRgLru) {  // two gates, block by block
+    linear(r, c, r.tokens, real(x.head_dim), real(x.head_dim), 2 * real(x.heads) / tp,
+           r.p.precision);
+  }
   linear(r, c, r.tokens, h, v, 1, r.p.precision, true);
-  const double repeated = has_keys ? keys - key_width(x) / tp : 0;  // keys and queries each
+  const double repeated = keyed ? keys - key_width(x) / tp : 0;  // keys and queries each
   c.parameters += mixer_weights(m) / tp + 2 * h * repeated + h;
   tensor_region(r, c);
   exchange_sequence(r, c, inputs, v);

@@ -41,7 +41,8 @@ std::vector<Matrices> attention_matrices(const Model& m, double tp) {
   }
   const double groups = m.kv_heads > 0 ? static_cast<double>(m.kv_heads) : heads;
   const double q = heads * head_dim(m) / tp, kv = groups * head_dim(m) / std::min(tp, groups);
-  return {{m.gated_attention ? 2.0 : 1.0, q, h}, {1, h, q}, {2, kv, h}};
+  const double in = static_cast<double>(attention_input(m));
+  return {{m.gated_attention ? 2.0 : 1.0, q, in}, {1, h, q}, {2, kv, in}};
 }
 
 // Of a recurrent mixer: in and out; what goes through a low rank is small beside them.
@@ -91,7 +92,9 @@ Seconds muon_time(const Setting& s, const Plan& p, const Layout& l, const StageC
   const Model& m = s.workload.model;
   const double tp = static_cast<double>(l.tp), experts_of = static_cast<double>(l.ep);
   const double layers = content.dense_layers + content.moe_layers;
-  const BlockShares shares = block_shares(m);
+  BlockShares shares = block_shares(m);
+  shares.attention *= shares.attention_kept;
+  shares.mlp *= shares.mlp_kept;
   Work shared, experts;
   if (shares.attention > 0) {
     add_work(s, p, attention_matrices(m, tp), 1, layers * shares.attention, shared);

@@ -28,7 +28,7 @@ struct CostKey {
   bool operator==(const CostKey&) const = default;
 };
 
-CostKey cost_key(const Plan& p, const Layout& l) {
+CostKey cost_key(const Stack& st, const Plan& p, const Layout& l) {
   int flags = static_cast<int>(p.precision);
   const auto bit = [&](int value, int width) { flags = flags << width | value; };
   bit(static_cast<int>(p.context), 1);
@@ -38,7 +38,7 @@ CostKey cost_key(const Plan& p, const Layout& l) {
   bit(p.flash_attention, 1);
   bit(p.overlap_tp, 1);
   bit(p.overlap_expert, 1);
-  bit(p.zero == 3, 1);
+  bit(gathers_each_microbatch(st, p, l) > 0, 1);
   return {l.tp,          l.cp,
           l.ep,          l.etp,
           l.micro_batch, quantised(p.precision) ? l.microbatches : 0,
@@ -67,7 +67,7 @@ constexpr size_t kFirstSlots = 8, kMostSlots = 16384;
 
 struct Predictor::State {
   Setting setting;
-  std::optional<Setting> single;  // made when first asked for
+  std::optional<Setting> single, half;  // words of 32 bits, and fp16; made when first asked for
   Links links;
   double tokens = 0;
   Flops model_flops;
@@ -80,7 +80,7 @@ struct Predictor::State {
   size_t evictions = 0;
 
   const MicrobatchCost& plain(const Setting& s, const Plan& p, const Layout& l) {
-    const CostKey key = cost_key(p, l);
+    const CostKey key = cost_key(s.stack, p, l);
     Slot& slot = slots[hash(key) % slots.size()];
     if (!slot.full || !(slot.key == key)) {
       if (slot.full && ++evictions > slots.size() && slots.size() < kMostSlots) {
@@ -121,12 +121,14 @@ const Setting& Predictor::setting() const { return state_->setting; }
 const Links& Predictor::links() const { return state_->links; }
 
 const Setting& Predictor::setting_for(const Plan& p) const {
-  if (!single_precision(p.precision)) return state_->setting;
-  if (!state_->single) {
-    state_->single = state_->setting;
-    hold_in_single(state_->single->stack);
+  const bool fp16 = p.precision == Precision::kFp16;
+  if (!fp16 && !single_precision(p.precision)) return state_->setting;
+  std::optional<Setting>& held = fp16 ? state_->half : state_->single;
+  if (!held) {
+    held = state_->setting;
+    hold_words(held->stack, p.precision);
   }
-  return *state_->single;
+  return *held;
 }
 
 MemoryUse Predictor::memory(const Plan& p) {

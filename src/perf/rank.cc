@@ -190,7 +190,8 @@ void linear(const Rank& r, LayerCost& c, double tokens, double n, double k, doub
   c.forward.matmul_peak += ideal;
   c.backward.matmul_peak += ideal * (weight_gradient ? 2.0 : 1.0);
   if (quantised(precision)) {
-    const double once = r.p.zero >= 3 ? 1.0 : 1.0 / static_cast<double>(r.l.microbatches);
+    const bool gathered = gathers_each_microbatch(r.s.stack, r.p, r.l) > 0;
+    const double once = gathered ? 1.0 : 1.0 / static_cast<double>(r.l.microbatches);
     const bool blocks = precision >= Precision::kMxfp8 && precision <= Precision::kMxfp4;
     const double slow = r.s.stack.casts_tuned ? 1 : r.s.kernels.plain_casts;
     const double q = slow * (blocks ? r.s.stack.quantize_blocks : r.s.stack.quantize_traffic);

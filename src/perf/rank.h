@@ -84,6 +84,15 @@ void expert_mlp(const Rank& r, LayerCost& c);
 // mixer.cc: a state space or linear attention in place of attention.
 void mixer_block(const Rank& r, LayerCost& c);
 
+// beside.cc: what some models have beside attention and MLP. `more` than the layer's input that
+// attention reads; a gate of the MLP's output; projections of a layer's own where it shares the
+// rest; embeddings of every layer; several residual streams.
+void wider_input(const Rank& r, LayerCost& c, double more);
+void output_gate(const Rank& r, LayerCost& c);
+void own_projections(const Rank& r, LayerCost& c);
+void layer_embedding(const Rank& r, LayerCost& c);
+void residual_streams(const Rank& r, LayerCost& c);
+
 // dlrm.cc: a recommendation model instead of layers.
 MicrobatchCost dlrm_cost(const Rank&);
 

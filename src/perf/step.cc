@@ -95,6 +95,14 @@ double reductions(const Stack& st, const Plan& p, const Layout& l) {
   return adds_up_whole(st, p, l) ? 1 : static_cast<double>(l.microbatches);
 }
 
+// Gradients scattered among the ranks that share one copy, and summed over the copies.
+double scatter_time(Bytes b, const Group& shard, const Group& copies, const Links& links) {
+  const double w = collective_time(Collective::kReduceScatter, b, shard, links).v;
+  if (copies.ranks <= 1) return w;
+  const Bytes part = b / static_cast<double>(shard.ranks);
+  return w + collective_time(Collective::kAllReduce, part, copies, links).v;
+}
+
 // Gradients reduced and weights gathered once a step (zero 0 to 2). Under zero 2 a rank keeps only
 // its part of the gradients, so every micro-batch reduces them, unless they are added up whole.
 Traffic replicated_traffic(const Setting& s, const Plan& p, const Layout& l, const Links& links,
@@ -102,26 +110,31 @@ Traffic replicated_traffic(const Setting& s, const Plan& p, const Layout& l, con
   Traffic t;
   const Stack& st = s.stack;
   if (s.workload.task == Task::kLora) return t;
-  const auto wire = [&](Collective kind, double parameters, double bytes, const Group& g) {
-    return collective_time(kind, Bytes(parameters * bytes), g, links).v;
-  };
+  const Bytes dense(q.dense * st.gradient_comm_bytes), expert(q.expert * st.gradient_comm_bytes);
   double grad = 0, param = 0;
   const bool split = p.zero >= 1;
-  const Collective reduce =
-      split && st.scatter_gradients ? Collective::kReduceScatter : Collective::kAllReduce;
-  if (q.dense > 0) grad += wire(reduce, q.dense, st.gradient_comm_bytes, l.data);
-  if (q.expert > 0) grad += wire(reduce, q.expert, st.gradient_comm_bytes, l.data_expert);
+  if (split && st.scatter_gradients) {
+    grad = scatter_time(dense, l.shard_group, l.replica_group, links) +
+           scatter_time(expert, l.shard_expert, l.replica_expert, links);
+  } else {
+    grad = (collective_time(Collective::kAllReduce, dense, l.data, links) +
+            collective_time(Collective::kAllReduce, expert, l.data_expert, links))
+               .v;
+  }
   if (split) {
-    param += wire(Collective::kAllGather, q.dense, st.weight_comm_bytes, l.data);
-    if (q.expert > 0)
-      param += wire(Collective::kAllGather, q.expert, st.weight_comm_bytes, l.data_expert);
+    const auto gather = [&](double parameters, const Group& g) {
+      const Bytes all(parameters * st.weight_comm_bytes);
+      return collective_time(Collective::kAllGather, all, g, links).v;
+    };
+    param = gather(q.dense, l.shard_group) + gather(q.expert, l.shard_expert);
   }
   const double times = p.zero == 2 ? reductions(st, p, l) : 1;
   const double grad_shown = exposed(grad, backward, p.overlap_grad ? st.overlap_grad : 0);
   const double param_shown = exposed(param, forward, p.overlap_param ? st.overlap_param : 0);
   if (!split && l.data.ranks > 1) {
     const Bandwidth memory = streaming(s);
-    t.copies = (Bytes((q.dense + q.expert) * st.gradient_comm_bytes * st.bucket_copy) / memory).v;
+    const double sent = q.dense + (l.data_expert.ranks > 1 ? q.expert : 0);
+    t.copies = (Bytes(sent * st.gradient_comm_bytes * st.bucket_copy) / memory).v;
   }
   t.gradient = times * (grad_shown + (grad - grad_shown) * st.contention);
   t.parameter = param_shown + (param - param_shown) * st.contention;
@@ -134,11 +147,12 @@ double gathers_of(const Stack& st, double parameters, double matrices) {
   return std::clamp(std::ceil(parameters / st.gather_bucket), 1.0, matrices);
 }
 
-// FSDP: weights gathered before every pass of every layer, gradients scattered after; all of it in
-// every micro-batch, unless gradients are added up whole.
+// FSDP: weights gathered before every pass of every layer (or the forward one alone), gradients
+// scattered after; all of it in every micro-batch, unless gradients are added up whole.
 Traffic sharded_traffic(const Setting& s, const Plan& p, const Layout& l, const Links& links,
                         const MicrobatchCost& c, const StageContent& content, double forward,
                         double backward) {
+  const double passes = gathers_each_microbatch(s.stack, p, l);
   Traffic t;
   const Stack& st = s.stack;
   const bool lora = s.workload.task == Task::kLora;
@@ -157,13 +171,7 @@ Traffic sharded_traffic(const Setting& s, const Plan& p, const Layout& l, const 
   };
   const auto scatters = [&](double parameters, const Group& shard, const Group& copies) {
     if (lora || parameters <= 0) return 0.0;
-    const Bytes b(parameters * st.gradient_comm_bytes);
-    double w = collective_time(Collective::kReduceScatter, b, shard, links).v;
-    if (copies.ranks > 1) {
-      const Bytes part = b / static_cast<double>(shard.ranks);
-      w += collective_time(Collective::kAllReduce, part, copies, links).v;
-    }
-    return w;
+    return scatter_time(Bytes(parameters * st.gradient_comm_bytes), shard, copies, links);
   };
   double gather = 0, scatter = 0, first = 0, all = 0;
   const auto add = [&](const LayerCost& layer, double count, double bytes, double matrices) {
@@ -175,7 +183,7 @@ Traffic sharded_traffic(const Setting& s, const Plan& p, const Layout& l, const 
     scatter += scatters(layer.parameters, l.shard_group, l.replica_group) * count;
     scatter += scatters(layer.expert_parameters, l.shard_expert, l.replica_expert) * count;
     first = std::max(first, g);
-    all += parameters * count;
+    all += (layer.parameters + (l.shard_expert.ranks > 1 ? layer.expert_parameters : 0)) * count;
   };
   add(c.dense, content.dense_layers, layer_bytes, block);
   add(c.moe, content.moe_layers, layer_bytes, block);
@@ -187,14 +195,15 @@ Traffic sharded_traffic(const Setting& s, const Plan& p, const Layout& l, const 
   const double g_share = p.overlap_param ? st.overlap_param : 0;
   const double r_share = p.overlap_grad ? st.overlap_grad : 0;
   const double g_fwd = exposed(gather, forward, g_share);
-  const double g_bwd = exposed(gather, backward, g_share);
-  const double left = std::max(0.0, backward - (gather - g_bwd));
+  const double again = gather * (passes - 1);
+  const double g_bwd = exposed(again, backward, g_share);
+  const double left = std::max(0.0, backward - (again - g_bwd));
   const double r_bwd = exposed(scatter, left, r_share);
   const double shown = g_fwd + g_bwd;
-  t.parameter = m * (shown + (2 * gather - shown) * st.contention) + first;
+  t.parameter = m * (shown + (passes * gather - shown) * st.contention) + first;
   t.gradient = reductions(st, p, l) * (r_bwd + (scatter - r_bwd) * st.contention);
   const Bandwidth memory = streaming(s);
-  t.copies = m * (Bytes(all * (2 * st.gather_copy + (lora ? 0 : st.scatter_copy))) / memory).v;
+  t.copies = m * (Bytes(all * (passes * st.gather_copy + (lora ? 0 : st.scatter_copy))) / memory).v;
   return t;
 }
 
@@ -221,7 +230,7 @@ double optimizer_time(const Setting& s, const Plan& p, const Layout& l, const St
   if (s.workload.task == Task::kLora) return 0;
   const Stack& st = s.stack;
   const double shard = static_cast<double>(l.shard);
-  const double expert = std::min(shard, static_cast<double>(l.data_expert.ranks));
+  const double expert = static_cast<double>(l.shard_expert.ranks);
   // Only the touched rows of a table are updated, and that is part of its backward pass.
   const double sparse = s.workload.model.kind == ModelKind::kDlrm ? 0 : q.expert;
   const double mine = p.zero >= 1 ? q.dense / shard + sparse / expert : q.dense + sparse;
@@ -293,15 +302,17 @@ StageTime time_stage(const Setting& s, const Plan& p, const StagePasses& passes,
   return t;
 }
 
-// All stages of the pipeline, timed; the sums that the step needs.
+// All stages of the pipeline, timed; the sums that the step needs. `uneven`: what a layer of
+// experts waits for the busiest rank, which `sum` and `slowest` hold too.
 struct PipelineTimes {
+  double uneven = 0;
   double sum = 0, slowest = 0, wait = 0;
   PassCost all, again;               // summed over stages
   double forward = 0, backward = 0;  // passes of the slowest stage
-  double slowest_moe_layers = 0;     // its layers with experts
+  double moe_layers = 0;  // of all stages
   StageContent large_content;  // the stage with most parameters: its traffic and optimizer count
   double large = -1;
-  double clock = 1, draw = 0;     // of the slowest stage
+  double clock = 1, draw = 0, waiting = 0;  // of the slowest stage; what it draws where it waits
   double capped = 0, heated = 0;  // what clocks below burst add, summed over stages, by cause
 };
 
@@ -319,6 +330,8 @@ PipelineTimes time_stages(const Setting& s, const Plan& p, const Layout& l, cons
                           double extra) {
   PipelineTimes t;
   const Model& m = s.workload.model;
+  const double runs = p.recompute == Recompute::kFull ? 1 + p.recompute_layers : 1;
+  t.uneven = (c.moe.busy_forward * runs + c.moe.busy_backward).v * (load_skew(s, p, l) - 1);
   // An even split adds up by multiplication, any other one stage by stage.
   const Stages stages = stages_of(m, p);
   const bool even = m.experts == 0 && stages.even();
@@ -331,18 +344,20 @@ PipelineTimes time_stages(const Setting& s, const Plan& p, const Layout& l, cons
     } else {
       for (int64_t k = 0; k < run.count; ++k) add_stages(t, st, 1);
     }
+    const double waited = t.uneven * run.content.moe_layers;
+    t.moe_layers += run.content.moe_layers * static_cast<double>(run.count);
+    t.sum += waited * static_cast<double>(run.count);
     const StageParameters q = stage_parameters(c, run.content, m);
     if (q.dense + q.expert > t.large) {
       t.large = q.dense + q.expert;
       t.large_content = run.content;
     }
-    if (st.total() > t.slowest) {
-      t.slowest = st.total();
+    if (st.total() + waited > t.slowest) {
+      t.slowest = st.total() + waited;
       t.forward = st.forward_s;
       t.backward = st.backward_s;
-      t.slowest_moe_layers = run.content.moe_layers;
       t.clock = st.held.clock;
-      t.draw = st.held.draw;
+      t.draw = st.held.draw, t.waiting = st.held.waiting;
     }
   }
   return t;
@@ -356,6 +371,22 @@ double parked_wait(const Setting& s, const MicrobatchCost& c, const PipelineTime
   if (parked.v <= 0) return 0;
   const double copy = (parked / (s.cluster.accelerator.pcie_bandwidth * kHostLinkShare)).v;
   return std::max(0.0, copy - t.forward) + std::max(0.0, copy - t.backward);
+}
+
+// Gradients are added up in memory by every micro-batch; where each one reduces them, only what a
+// rank keeps.
+Seconds accumulate_time(const Setting& s, const Plan& p, const Layout& l,
+                        const StageParameters& q) {
+  if (s.workload.task == Task::kLora) return Seconds(0);
+  const double m = static_cast<double>(l.microbatches);
+  const double adds = s.stack.gradients_resident ? m : m - 1;
+  // Tables are updated in place, by the rows that were looked up.
+  const double experts = s.workload.model.kind == ModelKind::kDlrm ? 0 : q.expert;
+  const bool parts = p.zero >= 2 && !adds_up_whole(s.stack, p, l);
+  const double added = parts ? q.dense / static_cast<double>(l.shard) +
+                                   experts / static_cast<double>(l.shard_expert.ranks)
+                             : q.dense + experts;
+  return Bytes(added * s.stack.accumulate_bytes) / streaming(s) * adds;
 }
 
 }  // namespace
@@ -378,40 +409,27 @@ Step assemble_step(const Setting& s, const Plan& p, const Layout& l, const Links
   hop = std::max(hop, sends - t.slowest);
   const double parked = parked_wait(s, c, t);
   out.clock = t.clock;
-  out.draw = t.draw;
   const StageParameters q = stage_parameters(c, t.large_content, s.workload.model);
-
-  // Gradients are added up in memory by every micro-batch.
-  const double adds = st.gradients_resident ? m : m - 1;
-  const Bandwidth memory = streaming(s);
-  double accumulate = 0;
-  if (s.workload.task != Task::kLora) {
-    const double sparse = s.workload.model.kind == ModelKind::kDlrm ? 0 : q.expert;
-    accumulate = adds * (Bytes((q.dense + sparse) * st.accumulate_bytes) / memory).v;
-  }
 
   book_pass(g, t.all, t.again, m / pp);
   g[Account::kPowerCap] += Seconds(t.capped * m / pp);
   g[Account::kThermal] += Seconds(t.heated * m / pp);
   g[Account::kLaunch] += Seconds(t.wait * m / pp);
+  const double uneven = t.uneven * t.moe_layers / pp;
   const double mean = t.sum / pp;
+  g[Account::kExpertImbalance] += Seconds(uneven * m);
   g[Account::kStageImbalance] += Seconds((t.slowest - mean) * m);
   g[Account::kCommPipeline] += Seconds(hop * m);
   g[Account::kHostCopy] += Seconds(parked * m);
   out.slowest = Seconds(t.slowest), out.mean = Seconds(mean), out.hop = Seconds(hop + parked);
-  const Seconds each(t.slowest + hop + parked);
-  const Seconds sum = Seconds(t.sum) + Seconds((hop + parked) * pp);
-  g[Account::kBubble] += bubble_time(p.schedule, l.pp, l.vpp, l.microbatches, sum, each);
-  if (p.load_skew() > 1 && p.ep > 1) {
-    const double runs = p.recompute == Recompute::kFull ? 1 + p.recompute_layers : 1;
-    const Seconds busy = c.moe.busy_forward * runs + c.moe.busy_backward;
-    g[Account::kExpertImbalance] += busy * (t.slowest_moe_layers * (p.load_skew() - 1) * m);
-  }
-  g[Account::kMemoryBound] += Seconds(accumulate);
+  g[Account::kBubble] += bubble_time(p.schedule, l.pp, l.vpp, l.microbatches,
+                                     (out.mean + out.hop) * pp, out.slowest + out.hop);
+  g[Account::kMemoryBound] += accumulate_time(s, p, l, q);
 
   const Traffic traffic =
-      p.zero == 3 ? sharded_traffic(s, p, l, links, c, t.large_content, t.forward, t.backward)
-                  : replicated_traffic(s, p, l, links, q, t.forward, t.backward);
+      gathers_each_microbatch(st, p, l) > 0
+          ? sharded_traffic(s, p, l, links, c, t.large_content, t.forward, t.backward)
+          : replicated_traffic(s, p, l, links, q, t.forward, t.backward);
   g[Account::kMemoryBound] += Seconds(traffic.copies);
   g[Account::kCommGrad] += Seconds(traffic.gradient);
   g[Account::kCommParam] += Seconds(traffic.parameter);
@@ -422,6 +440,10 @@ Step assemble_step(const Setting& s, const Plan& p, const Layout& l, const Links
     g[Account::kStorage] += Seconds(storage_wait(s, g.paid().v));
   }
   g[Account::kStraggler] += g.paid() * (st.jitter * log2_nodes(s, l));
+  // What is not the mean stage's work, or the optimizer's, is waiting.
+  const double busy = (mean - uneven + hop) * m + g[Account::kOptimizer].v;
+  const double share = std::min(1.0, busy / g.paid().v);
+  out.draw = t.draw * share + t.waiting * (1 - share);
   return out;
 }
 

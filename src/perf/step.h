@@ -13,8 +13,8 @@ struct Step {
   Ledger ledger;     // one step, per accelerator; its sum is the step time
   double clock = 1;  // held clock over burst clock
   double draw = 0;   // mean power drawn, of (tdp - idle)
-  // One micro-batch through the slowest stage, through the mean of them, and on to the next
-  // (or to the host, where activations are parked).
+  // One micro-batch through the slowest stage, through the mean of them, both with what they wait
+  // for the busiest experts, and on to the next (or to the host, where activations are parked).
   Seconds slowest, mean, hop;
 };
 

@@ -154,9 +154,10 @@ std::vector<Plan> Space::sharding_plans(const Plan& plan, int64_t dp) const {
   for (int64_t zero : axis("zero", base_.zero, zero_stages(setting_.stack))) {
     std::vector<int64_t> groups{0};
     if (zero == 3) {
-      for (int64_t g : divisors(dp)) {
-        const bool fills_node = g * plan.tp * plan.cp >= setting_.cluster.node.accelerators;
-        if (g > 1 && g < dp && fills_node) groups.push_back(g);
+      const int64_t copies = dp * plan.cp;  // ranks that share the weights
+      for (int64_t g : divisors(copies)) {
+        const bool fills_node = g * plan.tp >= setting_.cluster.node.accelerators;
+        if (g > 1 && g < copies && fills_node) groups.push_back(g);
       }
     }
     for (int64_t group : axis("sharding_group", base_.sharding_group, groups)) {

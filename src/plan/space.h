@@ -76,7 +76,6 @@ class Space {
 // What a stack can do, by how it shards.
 bool has_pipelines(const Stack&);
 bool has_tensor_parallel(const Stack&);
-bool shards_weights(const Stack&);  // always: the weights live in shards
 
 // All divisors of n, ascending. Empty for n < 1.
 std::vector<int64_t> divisors(int64_t n);

@@ -159,6 +159,7 @@ std::string policy(const Plan& p, int64_t dp) {
   if (p.zero >= 3 && !p.overlap_param) items.push_back("gathers not overlapped");
   if (p.overlap_tp && p.tp > 1) items.push_back("overlapped tensor traffic");
   if (p.overlap_expert && p.ep > 1) items.push_back("overlapped expert traffic");
+  if (p.expert_skew == 1 && p.ep > 1) items.push_back("experts balanced by force");
   if (p.expert_skew > 1) items.push_back(fmt::format("busiest experts x{:g}", p.expert_skew));
   if (p.expert_capacity > 0)
     items.push_back(fmt::format("expert capacity {:g}", p.expert_capacity));

@@ -282,8 +282,11 @@ void read_schedule(const std::string& words, Remarks& out) {
 
 void read_routing(const std::string& text, const std::string& words, Remarks& out) {
   const std::optional<bool> balanced =
-      claims_any(words, {"force balanced", "forced balance", "force balance", "balanced routing"});
-  const bool drops = affirms(words, {"tokendrop", "token drop", "token dropping", "drop and pad"});
+      claims_any(words, {"force balanced", "forced balance", "force balance", "balanced routing",
+                         "force load balancing", "forced load balancing", "balanced gate"});
+  const bool drops =
+      affirms(words, {"tokendrop", "token drop", "token dropping", "drop and pad", "fixed capacity",
+                      "dropped at capacity", "assignments dropped"});
   if (balanced.value_or(false)) {
     out.expert_skew = 1;
   } else if (const auto capacity = capacity_factor(text)) {

@@ -82,7 +82,7 @@ void apply_precision(const Run& run, Scenario& s) {
         fmt::format("of several precisions, {}",
                     enum_names(Precision{})[static_cast<size_t>(s.plan.precision)]));
   }
-  if (single_precision(s.plan.precision)) hold_in_single(s.setting.stack);
+  hold_words(s.setting.stack, s.plan.precision);
 }
 
 // Ranks that hold one copy of the weights together; zero: all of them.

@@ -77,6 +77,16 @@ void apply_kernels(const Remarks& r, Stack& stack) {
 
 }  // namespace
 
+// Whoever benchmarks may force routers to balance, and often does not say so.
+void apply_routing(const Remarks& r, Scenario& s) {
+  const bool forced =
+      s.setting.stack.recipes_balanced && s.setting.workload.task == Task::kPretrain;
+  s.plan.expert_skew = r.expert_skew.value_or(forced ? 1 : 0);
+  if (r.expert_skew || r.expert_capacity || s.plan.ep <= 1) return;
+  s.assumed.emplace_back(forced ? "experts loaded evenly, as its recipes force it"
+                                : "experts loaded as trained routers leave them");
+}
+
 void apply_remarks(const Remarks& r, Scenario& s) {
   Plan& p = s.plan;
   Stack& stack = s.setting.stack;
@@ -95,7 +105,7 @@ void apply_remarks(const Remarks& r, Scenario& s) {
   set_if(p.offload_activations, r.offload_activations);
   set_if(p.offload_optimizer, r.offload_optimizer);
   set_if(p.offload_parameters, r.offload_parameters);
-  set_if(p.expert_skew, r.expert_skew);
+  apply_routing(r, s);
   set_if(p.expert_capacity, r.expert_capacity);
   if (r.offload_layers) {
     p.offload_activations = std::min(1.0, static_cast<double>(*r.offload_layers) /

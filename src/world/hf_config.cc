@@ -60,6 +60,8 @@ class ConfigReader : public ConfigValues {
     attention_heads(type);
     latent_attention();
     experts(type);
+    if (type == "longcat_flash") read_pairs(*this, model_);
+    read_beside(*this, model_);
     // Where blocks are layers of their own, a prediction is made by an attention and an MLP.
     model_.mtp_layers = whole(kMtpKeys) * (model_.mlp_layers > 0 ? 2 : 1);
     details(type);
@@ -72,7 +74,9 @@ class ConfigReader : public ConfigValues {
  private:
   // Towers that see or hear have no vocabulary: there is no sequence of tokens to plan.
   bool reads_tokens(const std::string& type) {
-    if (find("vocab_size") || find("padded_vocab_size") || find("vocab_size_padded")) return true;
+    for (const char* key : kVocabKeys) {
+      if (find(key)) return true;
+    }
     for (const char* key : {"patch_size", "image_size", "num_mel_bins", "conv_dim"}) {
       if (find(key) == nullptr) continue;
       problem(find(key)->at,
@@ -87,14 +91,14 @@ class ConfigReader : public ConfigValues {
   // The key that tells of layers that no mixer here describes: blocks that several layers share,
   // recurrences of other kinds, and those of a family that was not recognised.
   std::string other_layers(const std::string& type, bool recurrent) const {
-    // Every generation of these families.
-    if (type.find("rwkv") != std::string::npos || type.starts_with("zamba")) return "model_type";
-    for (const char* key : {"ssm_cfg", "lru_width"}) {
-      if (find(key)) return key;
-    }
-    // Embeddings for each layer, beside those of the vocabulary: the small ones of Gemma 4.
-    if (peek({"hidden_size_per_layer_input"}) > 0) return "hidden_size_per_layer_input";
+    // Generations of these families that nobody here knows.
+    const bool rwkv = type.find("rwkv") != std::string::npos;
+    if (!recurrent && (rwkv || type.starts_with("zamba"))) return "model_type";
+    // mamba_ssm's own configs with attention or MLPs.
+    if (!items("attn_layer_idx").empty()) return "attn_layer_idx";
+    if (find("ssm_cfg") && peek({"d_intermediate"}) > 0) return "d_intermediate";
     if (recurrent) return "";
+    if (find("lru_width")) return "lru_width";
     for (const char* key :
          {"mamba_d_conv", "hybrid_override_pattern", "layers_block_type", "attn_layer_period"}) {
       if (find(key)) return key;
@@ -116,7 +120,8 @@ class ConfigReader : public ConfigValues {
 
   // Qwen3, Gemma 3 and what follows them normalise by head; others have a switch.
   bool head_norm(const std::string& type) const {
-    if (type.starts_with("qwen3") || is_one_of(type, {"gemma3", "gemma3_text", "gemma4_text"})) {
+    if (type.starts_with("qwen3") || is_one_of(type, {"gemma3", "gemma3_text", "gemma4_text",
+                                                      "gemma3n", "gemma3n_text", "t5gemma2"})) {
       return true;
     }
     if (type == "openelm") return flag("normalize_qk_projections").value_or(false);
@@ -142,7 +147,8 @@ class ConfigReader : public ConfigValues {
     const int64_t listed = recurrent && peek(kLayersKeys) == 0 ? listed_layers(*this) : 0;
     model_.layers = listed > 0 ? listed : needed(kLayersKeys);
     model_.hidden = needed(kHiddenKeys);
-    const bool attention = !recurrent || find("num_attention_heads");
+    const bool none = is_rwkv(type()) || type() == "xlstm";
+    const bool attention = !recurrent || (!none && find("num_attention_heads"));
     model_.heads = attention ? needed_mean(kHeadsKeys) : 0;
     model_.vocab = needed(kVocabKeys);
     model_.max_positions = whole(kPositionsKeys);
@@ -165,15 +171,15 @@ class ConfigReader : public ConfigValues {
       constexpr int64_t kMost = 1'000'000'000;  // beyond any limit, and products of it still fit
       model_.ffn = std::min(kMost, (ratio > 0 ? ratio : 4) * model_.hidden);
     }
-    if (recurrent && !attention) model_.ffn = 0;  // state spaces alone have no MLP
+    if (recurrent && !attention) stateful_width();
     // Granite's expert models without experts: what the others share is all there is.
     if (const int64_t shared = peek({"shared_intermediate_size"});
         shared > 0 && find("num_local_experts") && peek({"num_local_experts"}) == 0) {
       model_.ffn = shared;
     }
     if (model_.ffn == 0 && attention) model_.ffn = needed_mean(kFfnKeys);
-    // The first Qwen states the width of both up-projections together.
-    if (type() == "qwen") model_.ffn /= 2;
+    // The first Qwen and RecurrentGemma state the width of both up-projections together.
+    if (type() == "qwen" || type() == "recurrent_gemma") model_.ffn /= 2;
     // LFM2 states what a plain MLP would have: a gated one takes two thirds, in whole blocks.
     if (flag("block_auto_adjust_ff_dim").value_or(false)) {
       const int64_t step = std::max<int64_t>(1, whole({"block_multiple_of"}));
@@ -181,8 +187,26 @@ class ConfigReader : public ConfigValues {
     }
   }
 
+  // State spaces alone have no MLP; RWKV and xLSTM have, as a multiple of the model's width.
+  void stateful_width() {
+    const bool xlstm = type() == "xlstm";
+    if (!xlstm && !is_rwkv(type())) {
+      model_.ffn = 0;
+      return;
+    }
+    if (model_.ffn > 0) return;
+    const bool narrow = type() == "rwkv5" || type() == "rwkv6";
+    const Value* stated = find(xlstm ? "ffn_proj_factor" : "hidden_ratio");
+    const double usual = xlstm ? 2.667 : narrow ? 3.5 : 4;
+    const double ratio = stated != nullptr ? config_number(*stated).value_or(0) : usual;
+    const double width = std::clamp(ratio * static_cast<double>(model_.hidden), 1.0, 1e9);
+    const int64_t step = xlstm ? 64 : 32;
+    model_.ffn = (static_cast<int64_t>(width) + (xlstm ? step - 1 : 0)) / step * step;
+  }
+
   bool tied() const {
-    for (const char* key : {"tie_word_embeddings", "tie_embedding", "share_input_output_layers"}) {
+    for (const char* key :
+         {"tie_word_embeddings", "tie_embeddings", "tie_embedding", "share_input_output_layers"}) {
       if (const std::optional<bool> stated = flag(key)) return *stated;
     }
     return defaults_.tied;
@@ -290,13 +314,13 @@ class ConfigReader : public ConfigValues {
 
   // An encoder before the decoder, and what either does without rotary positions.
   void halves(const std::string& type) {
-    const bool t5 = is_one_of(type, {"t5", "mt5", "umt5", "longt5"});
+    const bool t5 = is_one_of(type, {"t5", "mt5", "umt5", "longt5", "switch_transformers"});
     const bool two_parts = is_one_of(type, {"bart", "mbart", "plbart"}) ||
                            (peek({"encoder_layers"}) > 0 && peek({"decoder_layers"}) > 0);
-    model_.rotary = type != "bloom" && type != "mpt" && !t5 && !two_parts;
+    if (type == "bloom" || type == "mpt" || t5 || two_parts) model_.rotary = false;
     if (t5) encoder_decoder("num_layers", "num_decoder_layers");
     if (two_parts) encoder_decoder("encoder_layers", "decoder_layers");
-    if (type == "t5gemma") two_gemmas();
+    if (type.starts_with("t5gemma")) read_halves(*this, model_);
   }
 
   void encoder_decoder(const char* encoder, const char* decoder) {
@@ -304,29 +328,6 @@ class ConfigReader : public ConfigValues {
     const int64_t decoders = whole({decoder});
     model_.encoder_layers = encoders > 0 ? encoders : model_.layers;
     if (decoders > 0) model_.layers = decoders;
-  }
-
-  // T5Gemma: two Gemmas with a shape each. A Model has one shape for both.
-  void two_gemmas() {
-    constexpr std::pair<const char*, const char*> kShapes[] = {
-        {"hidden_size", "encoder.hidden_size"},
-        {"intermediate_size", "encoder.intermediate_size"},
-        {"num_attention_heads", "encoder.num_attention_heads"},
-        {"num_key_value_heads", "encoder.num_key_value_heads"},
-        {"head_dim", "encoder.head_dim"}};
-    for (const auto& [decoder, encoder] : kShapes) {
-      const int64_t own = peek({decoder}), other = peek({encoder});
-      if (own == other) continue;
-      problem(place(encoder),
-              fmt::format("the encoder's `{}` is {}, the decoder's {}: a model has one shape for "
-                          "both",
-                          decoder, other, own),
-              "plan a T5Gemma of two equal halves, or each half alone as a Gemma");
-      return;
-    }
-    model_.encoder_layers = needed({"encoder.num_hidden_layers"});
-    // The decoder's two tables are one, and the encoder has its own: two, as if they were untied.
-    model_.tied_embeddings = false;
   }
 
   // What is described otherwise than it runs.

@@ -261,8 +261,8 @@ TEST(HfConfig, UnknownArchitecturesGetABestEffort) {
   EXPECT_EQ(error(R"({"model_type": "vit", "hidden_size": 768, "num_hidden_layers": 12,
                       "num_attention_heads": 12, "intermediate_size": 3072, "patch_size": 16})"),
             "`vit` reads images or sound, not tokens (`patch_size`, and no vocabulary)");
-  EXPECT_EQ(error(R"({"model_type": "rwkv7", "hidden_size": 512})"),
-            "`rwkv7` has layers that Assay cannot describe yet (`model_type`)");
+  EXPECT_EQ(error(R"({"model_type": "rwkv8", "hidden_size": 512, "vocab_size": 9})"),
+            "`rwkv8` has layers that Assay cannot describe yet (`model_type`)");
 }
 
 TEST(HfConfig, EveryMissingFieldIsNamed) {
@@ -286,7 +286,7 @@ TEST(HfConfig, MistakesAreShownInPlace) {
       {shape + R"("hidden_size": 0})", "`hidden_size` must be at least 1", 3, 20},
       {shape + R"("hidden_size": 99999999})", "`hidden_size` is out of range: 99999999", 3, 20},
       {shape + R"("model_type": "zamba2"})",
-       "`zamba2` has layers that Assay cannot describe yet (`model_type`)", 3, 19},
+       "`zamba2` has recurrent layers, and `mamba_d_state` is missing", 3, 19},
       {shape + "\"hidden_size\": 512\n", "not valid JSON: the file ends inside the `{` of line 1",
        3, 22},
       {"{}", "`num_hidden_layers` is missing", 1, 1},

@@ -19,8 +19,12 @@ constexpr Keys kExpertHiddenKeys = {"moe_latent_size", "routed_expert_hidden_siz
 constexpr Keys kQRankKeys = {"q_lora_rank"}, kKvRankKeys = {"kv_lora_rank"};
 constexpr Keys kNopeKeys = {"qk_nope_head_dim"}, kRopeKeys = {"qk_rope_head_dim"};
 constexpr Keys kValueKeys = {"v_head_dim"};
-constexpr Keys kMixerHeadsKeys = {"linear_num_value_heads", "mamba_num_heads", "mamba_n_heads",
-                                  "linear_attn_config.num_heads", "num_heads"};
+constexpr Keys kLayerEmbeddingKeys = {"hidden_size_per_layer_input"};
+constexpr Keys kStreamsKeys = {"altup_num_inputs"};
+constexpr Keys kSetsKeys = {"num_mem_blocks", "num_hidden_groups"};
+constexpr Keys kMixerHeadsKeys = {"linear_num_value_heads", "mamba_num_heads",
+                                  "mamba_n_heads",          "linear_attn_config.num_heads",
+                                  "n_mamba_heads",          "num_heads"};
 constexpr Keys kMixerDimKeys = {"linear_value_head_dim", "mamba_head_dim", "mamba_d_head",
                                 "linear_attn_config.head_dim", "head_dim"};
 constexpr Keys kMixerStateKeys = {"linear_key_head_dim", "ssm_state_size", "mamba_d_state",
@@ -53,6 +57,9 @@ constexpr FieldKeys kFieldKeys[] = {{"layers", kLayersKeys},
                                     {"mtp_layers", kMtpKeys},
                                     {"expert_hidden", kExpertHiddenKeys},
                                     {"embedding_dim", kNarrowKeys},
+                                    {"layer_embedding", kLayerEmbeddingKeys},
+                                    {"residual_streams", kStreamsKeys},
+                                    {"weight_sets", kSetsKeys},
                                     {"mixer.heads", kMixerHeadsKeys},
                                     {"mixer.head_dim", kMixerDimKeys},
                                     {"mixer.state", kMixerStateKeys},

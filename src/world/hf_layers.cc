@@ -30,7 +30,75 @@ int64_t block_width(double multiplier, int64_t hidden) {
   return (two_thirds + 255) / 256 * 256;
 }
 
+// The shape of one half of an encoder-decoder.
+struct Half {
+  double layers = 0, hidden = 0, ffn = 0, heads = 0, kv_heads = 0, head_dim = 0;
+  bool operator==(const Half&) const = default;
+};
+
+Half encoder_half(const ConfigValues& c) {
+  const auto of = [&](const char* key) {
+    const std::string own = fmt::format("encoder.{}", key);
+    const std::string deeper = fmt::format("encoder.text_config.{}", key);
+    return static_cast<double>(c.peek({own.c_str(), deeper.c_str()}));
+  };
+  return {of("num_hidden_layers"),   of("hidden_size"),         of("intermediate_size"),
+          of("num_attention_heads"), of("num_key_value_heads"), of("head_dim")};
+}
+
+// One shape for both, with as many weights in MLPs and nearly as many in attention and embeddings:
+// the mean width, and of MLPs and heads what makes up for it.
+void mean_of_halves(ConfigValues& c, Model& m, const Half& e, const Half& d) {
+  const double cross = m.merged_cross ? 0 : d.layers;  // a further attention in each layer
+  const double all = e.layers + d.layers;
+  const double hidden = (e.layers * e.hidden + d.layers * d.hidden) / all;
+  m.hidden = nearest_multiple(hidden, 64);
+  const auto width = static_cast<double>(m.hidden);
+  m.ffn = nearest_multiple(
+      (e.layers * e.hidden * e.ffn + d.layers * d.hidden * d.ffn) / (all * width), 64);
+  const auto heads = [&](double of_e, double of_d) {
+    const double both = e.layers * e.hidden * of_e + (d.layers + cross) * d.hidden * of_d;
+    return both / ((all + cross) * width);
+  };
+  const auto group = static_cast<int64_t>(d.heads / d.kv_heads);
+  m.kv_heads = nearest_multiple(heads(e.kv_heads, d.kv_heads), 1);
+  m.heads = m.kv_heads * group;
+  m.head_dim = static_cast<int64_t>(d.head_dim);
+  c.warn(c.place("encoder"),
+         fmt::format("its encoder and its decoder differ: planned with their mean, {} wide, {} "
+                     "heads and an MLP of {}",
+                     m.hidden, m.heads, m.ffn),
+         "expect stages of a pipeline to be less even than planned");
+}
+
 }  // namespace
+
+// T5Gemma: two Gemmas.
+void read_halves(ConfigValues& c, Model& m) {
+  const bool second = c.type() == "t5gemma2";
+  m.encoder_layers =
+      c.needed({"encoder.num_hidden_layers", "encoder.text_config.num_hidden_layers"});
+  // The decoder's two tables are one, and the encoder has its own: two, as if they were untied.
+  // The second T5Gemma has one for all three, and one attention for both halves.
+  m.tied_embeddings = second;
+  m.merged_cross = second;
+  const Half e = encoder_half(c);
+  const auto real = [](int64_t n) { return static_cast<double>(n); };
+  const Half d = {real(m.layers), real(m.hidden),   real(m.ffn),
+                  real(m.heads),  real(m.kv_heads), real(c.peek({"head_dim"}))};
+  Half same = e;
+  same.layers = d.layers;
+  if (same == d) return;
+  const bool stated = e.hidden > 0 && e.ffn > 0 && e.kv_heads > 0 && d.kv_heads > 0;
+  if (!stated || e.head_dim != d.head_dim || e.heads / e.kv_heads != d.heads / d.kv_heads) {
+    c.problem(c.place("encoder"),
+              "the encoder's heads are of another kind than the decoder's: a model has one shape "
+              "for both",
+              "plan an encoder-decoder of two equal halves, or each half alone");
+    return;
+  }
+  mean_of_halves(c, m, e, d);
+}
 
 // Nemotron-NAS: a search took attention from some layers and width from others.
 bool read_blocks(ConfigValues& c, Model& m) {

@@ -62,7 +62,8 @@ Mixer mamba(ConfigValues& c) {
   Mixer x;
   x.kind = MixerKind::kMamba;
   const int64_t hidden = c.peek({"hidden_size", "d_model"});
-  const int64_t width = c.type() == "jamba" ? 0 : c.whole({"intermediate_size"});
+  const bool alone = c.type() != "jamba" && c.type() != "zamba";  // the width is not an MLP's
+  const int64_t width = alone ? c.whole({"intermediate_size"}) : 0;
   x.heads = width > 0 ? width : std::max<int64_t>(1, c.whole({"expand", "mamba_expand"})) * hidden;
   x.head_dim = x.groups = 1;
   x.state = c.needed({"state_size", "mamba_d_state"});
@@ -77,15 +78,101 @@ Mixer mamba(ConfigValues& c) {
 Mixer mamba2(ConfigValues& c) {
   Mixer x;
   x.kind = MixerKind::kMamba2;
-  x.heads = c.needed({"mamba_num_heads", "mamba_n_heads", "num_heads"});
+  x.heads = c.needed({"mamba_num_heads", "mamba_n_heads", "n_mamba_heads", "num_heads"});
   x.state = c.needed({"ssm_state_size", "mamba_d_state", "state_size"});
-  x.groups = c.whole({"n_groups", "mamba_n_groups"});
+  x.groups = c.whole({"n_groups", "mamba_n_groups", "mamba_ngroups"});
   x.taps = c.whole({"conv_kernel", "mamba_d_conv"});
-  const Keys size = {"mamba_head_dim", "mamba_d_head", "head_dim"};
-  if (c.word("mamba_d_head") == "auto" && x.heads > 0) {
+  const Keys size = {"mamba_head_dim", "mamba_d_head", "mamba_headdim", "head_dim"};
+  const bool follows = c.word("mamba_d_head") == "auto" || c.type() == "zamba2";
+  if (follows && x.heads > 0) {
     x.head_dim = c.peek({"mamba_expand"}) * c.peek({"hidden_size"}) / x.heads;
   } else {
     x.head_dim = c.needed(size);
+  }
+  return x;
+}
+
+// mamba_ssm's own configs state what differs from the class's defaults.
+Mixer ssm(ConfigValues& c) {
+  Mixer x;
+  const auto stated = [&](const char* key, int64_t usual) {
+    const int64_t n = c.whole({key});
+    return n > 0 ? n : usual;
+  };
+  const int64_t hidden = c.peek({"d_model"}), width = hidden * stated("ssm_cfg.expand", 2);
+  x.taps = stated("ssm_cfg.d_conv", 4);
+  if (c.type() == "mamba2") {
+    x.head_dim = stated("ssm_cfg.headdim", 64);
+    x.heads = width / x.head_dim;
+    x.state = stated("ssm_cfg.d_state", 128);
+    x.groups = stated("ssm_cfg.ngroups", 1);
+  } else {
+    x.kind = MixerKind::kMamba;
+    x.heads = width;
+    x.head_dim = x.groups = 1;
+    x.state = stated("ssm_cfg.d_state", 16);
+    const int64_t rank = c.peek({"ssm_cfg.dt_rank"});  // or the word `auto`
+    x.rank = rank > 0 ? rank : (hidden + 15) / 16;
+  }
+  return x;
+}
+
+// RecurrentGemma: a recurrence of single channels, whose gates are blocks, one a head.
+Mixer rg_lru(ConfigValues& c) {
+  Mixer x;
+  x.kind = MixerKind::kRgLru;
+  const int64_t stated = c.whole({"lru_width"});
+  x.heads = std::max<int64_t>(1, c.peek({"num_attention_heads"}));
+  x.head_dim = (stated > 0 ? stated : c.peek({"hidden_size"})) / x.heads;
+  x.state = 1;
+  x.taps = c.whole({"conv1d_width"});
+  return x;
+}
+
+// xLSTM: matrices of a head's values by its keys, gated by two numbers a head.
+Mixer mlstm(ConfigValues& c) {
+  Mixer x;
+  x.kind = MixerKind::kGatedLinear;
+  x.heads = x.groups = c.needed({"num_heads"});
+  const double hidden = static_cast<double>(c.peek(kHiddenKeys));
+  const auto size = [&](const char* key, double usual) {
+    const Value* stated = c.find(key);
+    const double share = stated != nullptr ? config_number(*stated).value_or(0) : usual;
+    const int64_t width = nearest_multiple(std::clamp(hidden * share, 0.0, 1e9), 64);
+    return width / std::max<int64_t>(1, x.heads);
+  };
+  x.head_dim = size("v_dim_factor", 1);
+  x.state = size("qk_dim_factor", 0.5);
+  return x;
+}
+
+// RWKV-4 carries two numbers a channel; 5 and 6 a matrix a head, whose decay 6 computes through low
+// ranks, as it does the shifts of its inputs; 7 adds a delta rule, with four such gates.
+Mixer rwkv(ConfigValues& c) {
+  Mixer x;
+  const std::string& type = c.type();
+  const int64_t hidden = c.peek({"attention_hidden_size", "hidden_size"});
+  const auto stated = [&](Keys keys, int64_t usual) {
+    const int64_t n = c.whole(keys);
+    return n > 0 ? n : usual;
+  };
+  if (type == "rwkv") {
+    x.kind = MixerKind::kWkv;
+    x.heads = hidden;
+    x.head_dim = x.state = x.groups = 1;
+    return x;
+  }
+  x.kind = type == "rwkv7" ? MixerKind::kWkv7 : MixerKind::kGatedLinear;
+  x.head_dim = x.state = stated({"head_size", "head_dim"}, 64);
+  x.heads = x.groups = std::max<int64_t>(1, hidden / x.head_dim);
+  const bool wide = hidden >= 4096;  // the published code doubles both ranks from there on
+  if (type == "rwkv6") {
+    x.rank = 5 * stated({"proj_low_rank_dim"}, wide ? 64 : 32) +
+             stated({"gate_low_rank_dim"}, wide ? 128 : 64);
+  }
+  if (type == "rwkv7") {
+    x.rank = stated({"decay_low_rank_dim"}, 64) + stated({"a_low_rank_dim"}, 64) +
+             stated({"v_low_rank_dim"}, 32) + stated({"gate_low_rank_dim"}, 128);
   }
   return x;
 }
@@ -133,6 +220,8 @@ constexpr Recurrent kRecurrent[] = {{"kimi_linear", "linear_attn_config"},
                                     {"qwen3_5_moe_text", "linear_num_value_heads"},
                                     {"olmo_hybrid", "linear_num_value_heads"},
                                     {"falcon_h1", "mamba_d_state"},
+                                    {"zamba", "mamba_d_state"},
+                                    {"zamba2", "mamba_d_state"},
                                     {"bamba", "mamba_d_state"},
                                     {"nemotron_h", "ssm_state_size"},
                                     {"lfm2", "conv_L_cache"},
@@ -155,6 +244,10 @@ bool lacks_its_mixer(ConfigValues& c) {
 
 }  // namespace
 
+bool is_rwkv(const std::string& type) {
+  return type == "rwkv" || type == "rwkv5" || type == "rwkv6" || type == "rwkv7";
+}
+
 bool read_mixer(ConfigValues& c, Model& m) {
   const std::string& type = c.type();
   if (lacks_its_mixer(c)) return true;
@@ -170,7 +263,15 @@ bool read_mixer(ConfigValues& c, Model& m) {
     m.mixer.taps = c.whole({"conv_L_cache"});
   } else if (c.find("attn_type_list") || (type == "minimax" && !kinds(c).empty())) {
     m.mixer = lightning(c);
-  } else if (type == "mamba" || type == "falcon_mamba" || type == "jamba") {
+  } else if (c.find("ssm_cfg")) {
+    m.mixer = ssm(c);
+  } else if (type == "recurrent_gemma") {
+    m.mixer = rg_lru(c);
+  } else if (type == "xlstm") {
+    m.mixer = mlstm(c);
+  } else if (is_rwkv(type)) {
+    m.mixer = rwkv(c);
+  } else if (type == "mamba" || type == "falcon_mamba" || type == "jamba" || type == "zamba") {
     m.mixer = mamba(c);
   } else if (c.find("mamba_d_state") || c.find("ssm_state_size") || type == "mamba2") {
     m.mixer = mamba2(c);
@@ -191,6 +292,11 @@ void count_mixer_layers(ConfigValues& c, Model& m) {
   if (!pattern.empty()) {
     b = by_letters(pattern);
     c.check_length("hybrid_override_pattern", b.mixers + b.attention + b.mlps, all);
+  } else if (const std::vector<Value> turns = c.items("block_types"); !turns.empty()) {
+    for (int64_t i = 0; i < all; ++i) {  // in turns, layer by layer
+      const Value& kind = turns[static_cast<size_t>(i) % turns.size()];
+      ++(kind.text == "recurrent" ? b.mixers : b.attention);
+    }
   } else if (const std::vector<std::string> words = kinds(c); !words.empty()) {
     b = by_words(words);
     c.check_length(listing_key(c), static_cast<int64_t>(words.size()), all);
@@ -204,6 +310,7 @@ void count_mixer_layers(ConfigValues& c, Model& m) {
   } else {
     b = {all, c.type() == "falcon_h1" ? all : 0, 0};
   }
+  if (c.type().starts_with("zamba")) b.mlps = b.attention;
   m.mixer.layers = b.mixers;
   if (b.mixers + b.attention != all) m.attention_layers = b.attention;
   m.mlp_layers = b.mlps;

@@ -24,6 +24,8 @@ constexpr Omitted kOmitted[] = {
     {"gemma3_text", "num_attention_heads", 8},
     {"gemma3_text", "num_key_value_heads", 4},
     {"gemma3_text", "head_dim", 256},
+    {"switch_transformers", "num_experts_per_tok", 1},
+    {"nllb-moe", "num_experts_per_tok", 2},
 };
 
 std::optional<int64_t> omitted(const std::string& type, Keys keys) {
@@ -54,13 +56,16 @@ ConfigValues::ConfigValues(const Value& root, Diagnostics& problems)
   // Models with eyes and ears keep the language model's shape one level down; T5Gemma has a shape
   // for either half.
   const std::string whole_type = word("model_type");
-  const bool halves = whole_type == "t5gemma";
+  const bool halves = whole_type.starts_with("t5gemma");
   for (const char* key : {"text_config", "llm_config", "language_config", "decoder"}) {
     const Entry* inner = root.find(key);
     const bool decoder = std::string_view(key) == "decoder";
     if (inner != nullptr && inner->value.is_map() && decoder == halves) text_ = &inner->value;
   }
   type_ = halves ? whole_type : word("model_type");
+  // Configs of mamba_ssm itself have no type.
+  if (type_.empty() && find("ssm_cfg"))
+    type_ = word("ssm_cfg.layer") == "Mamba2" ? "mamba2" : "mamba";
 }
 
 void ConfigValues::problem(const Mark& at, std::string message, std::string help) {

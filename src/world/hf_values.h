@@ -71,12 +71,20 @@ int64_t nearest_multiple(double number, int64_t step);
 // layers are known, how many of them have it.
 bool read_mixer(ConfigValues&, Model&);
 void count_mixer_layers(ConfigValues&, Model&);
+// Generations of RWKV that are described.
+bool is_rwkv(const std::string& type);
 // Layers by a list of their kinds, for configs that state no number.
 int64_t listed_layers(const ConfigValues&);
+
+// hf_beside.cc: what stands beside attention and MLP or is shared; a layer that is two (LongCat).
+void read_beside(ConfigValues&, Model&);
+void read_pairs(ConfigValues&, Model&);
 
 // hf_layers.cc: models whose layers differ, by their mean. False: the config lists no such layers.
 bool read_blocks(ConfigValues&, Model&);
 bool read_multipliers(ConfigValues&, Model&);
+// An encoder and a decoder with a shape each (T5Gemma).
+void read_halves(ConfigValues&, Model&);
 // Key-value heads that divide the heads, after a mean of either.
 void settle_heads(ConfigValues&, Model&);
 // Which layers have experts, from a list of zeros and ones.

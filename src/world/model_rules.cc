@@ -84,7 +84,7 @@ void check_experts(const Model& m, ModelCheck& check) {
   check.refuse(m.dense_layers > m.layers, {"dense_layers", "layers"},
                fmt::format("{} dense layers of {}", m.dense_layers, m.layers),
                fmt::format("write at most {}", m.layers));
-  const bool has_dense = moe_layers(m) < mlp_layers(m);
+  const bool has_dense = moe_layers(m) < mlp_layers(m) + m.encoder_layers;
   check.refuse(has_dense && m.ffn == 0, {"ffn", "dense_layers", "moe_every"},
                "ffn of the dense layers is not stated", "add the width of their MLP");
 }
@@ -108,7 +108,8 @@ void check_mixer(const Model& m, ModelCheck& check) {
   const Mixer& x = m.mixer;
   check.need(x.heads, "mixer.heads");
   check.need(x.head_dim, "mixer.head_dim");
-  if (x.kind != MixerKind::kConvolution) check.need(x.state, "mixer.state");
+  const bool by_channel = x.kind == MixerKind::kRgLru || x.kind == MixerKind::kWkv;
+  if (x.kind != MixerKind::kConvolution && !by_channel) check.need(x.state, "mixer.state");
   if (x.kind == MixerKind::kMamba || x.kind == MixerKind::kKda) check.need(x.rank, "mixer.rank");
   check.refuse(x.groups > 0 && x.heads % x.groups != 0, {"mixer.groups", "mixer.heads"},
                fmt::format("{} key heads do not divide {} value heads", x.groups, x.heads),
@@ -120,6 +121,30 @@ void check_mixer(const Model& m, ModelCheck& check) {
   check.refuse(m.encoder_layers > 0, {"encoder_layers", "mixer.layers"},
                "an encoder-decoder with a recurrent mixer is not modelled",
                "leave encoder_layers out, or the mixer");
+}
+
+void check_shared(const Model& m, ModelCheck& check) {
+  if (m.weight_sets == 0) return;
+  check.refuse(m.weight_sets > m.layers, {"weight_sets", "layers"},
+               fmt::format("{} sets of weights for {} layers", m.weight_sets, m.layers),
+               fmt::format("write at most {}", m.layers));
+  check.refuse(m.encoder_layers > 0 || m.mtp_layers > 0,
+               {"weight_sets", "encoder_layers", "mtp_layers"},
+               "weights that layers share beside an encoder or predicted tokens are not modelled",
+               "leave encoder_layers and mtp_layers out, or weight_sets");
+}
+
+void check_beside(const Model& m, ModelCheck& check) {
+  check.refuse(m.merged_cross && m.encoder_layers == 0, {"merged_cross", "encoder_layers"},
+               "merged_cross without an encoder", "add `encoder_layers`, or leave it out");
+  check.refuse((m.attention_input > 0 || m.merged_cross) && m.kv_lora_rank > 0,
+               {"attention_input", "merged_cross", "kv_lora_rank"},
+               "latent attention with another input is not modelled",
+               "leave attention_input and merged_cross out, or kv_lora_rank");
+  check.refuse(m.layer_embedding > 0 && (m.encoder_layers > 0 || m.mtp_layers > 0),
+               {"layer_embedding", "encoder_layers", "mtp_layers"},
+               "embeddings of every layer beside an encoder or predicted tokens are not modelled",
+               "leave encoder_layers and mtp_layers out, or layer_embedding");
 }
 
 void check_attention(const Model& m, ModelCheck& check) {
@@ -167,6 +192,8 @@ void check_model(const Model& m, const std::string& path, const ModelPlaces& pla
   check.need(m.vocab, "vocab");
   check_experts(m, check);
   check_mixer(m, check);
+  check_shared(m, check);
+  check_beside(m, check);
   check_attention(m, check);
 }
 

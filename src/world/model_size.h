@@ -9,14 +9,16 @@
 namespace assay {
 
 // All parameters, and those that one token meets: all but the experts it does not visit, and of
-// embedding tables only the rows it looks up. Multi-token-prediction layers are counted in neither.
+// embedding tables of recommendation models and of layers only the rows it looks up.
+// Multi-token-prediction layers are counted in neither.
 double parameters(const Model&);
 double active_parameters(const Model&);
 
 // Model FLOPs per token (per sample of a recommendation model), forward and backward:
 //   6 x active matmul parameters + 6 x attention layers x seq x heads x head size   (causal)
-// with the output head in, the input embedding out, recomputation out. Attention that is not causal
-// counts twice, a windowed layer has min(window, seq) for seq, latent attention has half of
+// with the output head in (once a sequence where an encoder is fine-tuned), the input embedding
+// out, recomputation out. Attention that is not causal counts twice, a windowed layer has twice the
+// keys that a query sees for seq (keys_in_window), latent attention has half of
 // (query-key size + value size) for the head size. A recurrent mixer counts 7 per element of its
 // state forward and 14 backward, as Megatron-LM counts Mamba-2. LoRA: 4 instead of 6 per parameter,
 // because no gradient of a frozen weight is computed.
@@ -29,7 +31,7 @@ double flops_per_token(const Workload&);
 // Input of one sequence or sample: what is stated, else its tokens or indices in 4 bytes each.
 Bytes input_bytes(const Workload&);
 
-// Layers with attention, with an MLP of either kind, and with experts.
+// Layers with attention, with an MLP of either kind, and, of an encoder too, with experts.
 int64_t attention_layers(const Model&);
 int64_t mlp_layers(const Model&);
 int64_t moe_layers(const Model&);
@@ -37,9 +39,10 @@ int64_t moe_layers(const Model&);
 int64_t moe_layers_among(const Model&, int64_t first);
 
 // What a layer of the model has of each block in the mean: one attention and one MLP, but in
-// hybrids.
+// hybrids. Of these blocks, so many have weights of their own: all, but where layers share them.
 struct BlockShares {
   double attention = 1, mixer = 0, mlp = 1;
+  double attention_kept = 1, mlp_kept = 1;
 };
 BlockShares block_shares(const Model&);
 
@@ -48,7 +51,9 @@ double value_width(const Mixer&);
 double key_width(const Mixer&);
 // What it projects its input to: values, keys, queries, gates and time steps.
 double mixer_inputs(const Mixer&);
-// Its matrices, the low-rank ones with them.
+// Whether keys and queries are projected beside the values.
+bool has_keys(MixerKind);
+// Its matrices, the low-rank ones and blocks of gates with them.
 double mixer_weights(const Model&);
 // Model FLOPs of one token's recurrence, forward.
 double mixer_flops(const Mixer&);
@@ -68,12 +73,25 @@ bool splits_heads(const Model&, int64_t tp);
 // both are one.
 int64_t embedding_width(const Model&);
 double embedding_projection(const Model&);
+// Width that attention reads.
+int64_t attention_input(const Model&);
+// Weights of a layer's own embeddings: projected from the model's width, gated, and back. Zero
+// where there are none. Their table holds this many elements a word.
+double layer_embedding_weights(const Model&);
+double layer_embedding_columns(const Model&);
+// Width of learned positions: encoders add them before they project (ELECTRA, ALBERT).
+int64_t position_width(const Model&);
 
 // The width that experts read and write.
 int64_t expert_width(const Model&);
 
 // Head sizes with their defaults applied.
 int64_t head_size(const Model&);
+// Keys that a query sees on average in a sequence of `reach`: under a causal mask half of it, and
+// of a window that is shorter the whole of it but for the first queries. The second is the mean
+// over layers with and without a window.
+double keys_in_window(double window, bool causal, double reach);
+double keys_seen(const Model&, bool causal, double reach);
 int64_t kv_head_count(const Model&);
 
 }  // namespace assay

@@ -33,8 +33,7 @@ struct Plan {
   Schedule schedule = Schedule::kOneFOneB;
   int64_t first_layers = 0, last_layers = 0;  // of the end stages; zero: an even split
   int64_t zero = 1;  // 0: replicated, 1: optimizer, 2: + gradients, 3: + weights (FSDP)
-  int64_t sharding_group =
-      0;  // ranks that one copy is sharded over; zero: all of dp (HSDP if less)
+  int64_t sharding_group = 0;  // ranks one copy is sharded over; zero: dp x cp (HSDP if less)
   Recompute recompute = Recompute::kNone;
   double recompute_layers = 1;  // fraction of layers to which the recompute applies
   bool early_stop = true;       // a checkpointed block stops recomputing at the last needed tensor
@@ -49,11 +48,10 @@ struct Plan {
   bool overlap_param = true;    // parameter gather under the forward pass
   bool overlap_tp = false;      // tensor-parallel traffic pipelined with its matmuls
   bool overlap_expert = false;  // all-to-all of one micro-batch under another's compute
-  double expert_skew = 1;       // load of the busiest expert rank over the mean; 1: balanced
-  double expert_capacity = 0;   // slots of an expert over its mean load, padded; 0: none is dropped
-
-  // What the busiest rank's experts get over the mean: slots of a capacity are the same everywhere.
-  double load_skew() const { return expert_capacity > 0 ? 1 : expert_skew; }
+  // Load of the busiest expert rank over the mean. 1: the router is made to balance, as benchmarks
+  // do; 0: it balances as far as trained routers do (load_skew in perf/layout.h).
+  double expert_skew = 0;
+  double expert_capacity = 0;  // slots of an expert over its mean load, padded; 0: none is dropped
 };
 
 template <class T, class V>
@@ -93,7 +91,8 @@ void fields(T& p, V&& visit) {
   visit("overlap_param", p.overlap_param, kAny, "parameter gather under the forward pass");
   visit("overlap_tp", p.overlap_tp, kAny, "tensor-parallel traffic under its matmuls");
   visit("overlap_expert", p.overlap_expert, kAny, "expert all-to-all under other compute");
-  visit("expert_skew", p.expert_skew, Limits{1, 1000}, "busiest expert rank over the mean");
+  visit("expert_skew", p.expert_skew, Limits{0, 1000},
+        "busiest expert rank over the mean; 1: forced balance; zero: as trained routers balance");
   visit("expert_capacity", p.expert_capacity, Limits{0, 64},
         "slots of an expert over its mean load, all computed; zero: as many as tokens come");
 }

@@ -1,6 +1,8 @@
 // Everything that a prediction depends on except the plan, with all names resolved.
 #pragma once
 
+#include <algorithm>
+
 #include "world/cluster.h"
 #include "world/kernels.h"
 #include "world/plan.h"
@@ -33,6 +35,19 @@ inline void hold_in_single(Stack& s) {
   if (!s.saved_quantised) s.weight_copies = 0;
   if (s.gradient_bytes > 0) s.gradient_bytes = kWord;
   s.optimizer_bytes = kMoments;
+}
+
+// The same in fp16, whose gradients no stack adds up or sends in more than it holds.
+inline void hold_in_half(Stack& s) {
+  s.gradient_bytes = s.gradient_bytes_fp16;
+  s.optimizer_bytes = s.optimizer_bytes_fp16;
+  if (s.gradient_bytes > 0)
+    s.gradient_comm_bytes = std::min(s.gradient_comm_bytes, s.gradient_bytes);
+}
+
+inline void hold_words(Stack& s, Precision p) {
+  if (single_precision(p)) hold_in_single(s);
+  if (p == Precision::kFp16) hold_in_half(s);
 }
 
 // Whether tensor parallel ranks can hold equal parts of a sequence between the blocks, or need not.

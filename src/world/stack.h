@@ -63,6 +63,8 @@ struct Stack {
   bool launch_blocking = false;  // the host waits for each kernel (CUDA_LAUNCH_BLOCKING=1)
   bool predicts_ahead = false;   // its recipes train multi-token prediction where a model has it
 
+  bool recipes_balanced = false;  // published runs of it force routers to balance
+
   // Selective recompute: the shares of a layer's forward that run again.
   double selective_matmul = 0;
   double selective_attention = 1;
@@ -353,6 +355,8 @@ void fields(T& s, V&& visit) {
   visit("launch_blocking", s.launch_blocking, kAny, "the host waits for every kernel it starts");
   visit("predicts_ahead", s.predicts_ahead, kAny,
         "runs that do not say so train multi-token prediction where the model has it");
+  visit("recipes_balanced", s.recipes_balanced, kAny,
+        "pretraining runs that do not say so force routers to balance");
   visit("selective_matmul", s.selective_matmul, kFraction, "matmuls run again by selective");
   visit("selective_attention", s.selective_attention, kFraction, "attention run again by it");
   visit("selective_memory", s.selective_memory, kFraction,

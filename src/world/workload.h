@@ -10,16 +10,30 @@ enum class ModelKind { kTransformer, kDlrm };
 constexpr std::array<std::string_view, 2> enum_names(ModelKind) { return {"transformer", "dlrm"}; }
 
 // What stands in place of attention, or beside it, and carries a state from token to token: state
-// spaces (Mamba, Mamba-2), linear attention (gated delta rule, Kimi's KDA, lightning), or a short
-// convolution alone (LFM2).
-enum class MixerKind { kMamba2, kMamba, kGatedDelta, kKda, kLightning, kConvolution };
-constexpr std::array<std::string_view, 6> enum_names(MixerKind) {
-  return {"mamba2", "mamba", "gated_delta", "kda", "lightning", "convolution"};
+// spaces (Mamba, Mamba-2), linear attention (gated delta rule, Kimi's KDA, lightning; with decays
+// of its own for every channel: RWKV-5 and 6, xLSTM; with a delta rule besides: RWKV-7), a
+// channel's own recurrence (Griffin's RG-LRU, RWKV-4), or a short convolution alone (LFM2).
+enum class MixerKind {
+  kMamba2,
+  kMamba,
+  kGatedDelta,
+  kKda,
+  kLightning,
+  kConvolution,
+  kGatedLinear,
+  kWkv7,
+  kRgLru,
+  kWkv
+};
+constexpr std::array<std::string_view, 10> enum_names(MixerKind) {
+  return {"mamba2",      "mamba",        "gated_delta", "kda",    "lightning",
+          "convolution", "gated_linear", "wkv7",        "rg_lru", "wkv"};
 }
 
 // A recurrent mixer by its shapes; `layers` = 0: the model has none. Values are `heads` x
 // `head_dim` wide, keys and queries (B and C of a state space) `groups` x `state`; each head holds
-// a state of head_dim x state. Mamba's are channels: heads of 1.
+// a state of head_dim x state. Mamba's are channels: heads of 1. Heads of an RG-LRU are the blocks
+// of its gates.
 struct Mixer {
   MixerKind kind = MixerKind::kMamba2;
   int64_t layers = 0;
@@ -28,20 +42,25 @@ struct Mixer {
   int64_t state = 0;
   int64_t groups = 0;  // zero: one
   int64_t taps = 0;    // of the convolution before it
-  int64_t rank = 0;    // of what its gates or time steps are projected through; zero: directly
+  // Of what its gates or time steps are projected through; of gated_linear and wkv7 the sum over
+  // all that are. Zero: directly.
+  int64_t rank = 0;
 };
 
 template <class T, class V>
   requires std::is_same_v<std::remove_const_t<T>, Mixer>
 void fields(T& m, V&& visit) {
-  visit("kind", m.kind, kAny, "mamba2, mamba, gated_delta, kda, lightning or convolution");
+  visit(
+      "kind", m.kind, kAny,
+      "mamba2, mamba, gated_delta, kda, lightning, convolution, gated_linear, wkv7, rg_lru or wkv");
   visit("layers", m.layers, Limits{0, 100000}, "layers with a recurrent mixer");
   visit("heads", m.heads, Limits{0, 1e6}, "value heads");
   visit("head_dim", m.head_dim, Limits{0, 65536}, "size of a value head");
   visit("state", m.state, Limits{0, 65536}, "state size: of a key head");
   visit("groups", m.groups, Limits{0, 65536}, "key heads that value heads share; zero: one");
   visit("taps", m.taps, Limits{0, 1024}, "taps of the convolution before it; zero: none");
-  visit("rank", m.rank, Limits{0, 65536}, "rank of its gates or time steps; zero: full");
+  visit("rank", m.rank, Limits{0, 65536},
+        "rank of its gates or time steps (gated_linear, wkv7: their sum); zero: full");
 }
 
 // A transformer by its matmul shapes, or a recommendation model by its tables and MLPs.
@@ -92,6 +111,19 @@ struct Model {
   int64_t attention_layers = 0;  // layers with attention; zero: those without a mixer
   int64_t mlp_layers = 0;        // layers with an MLP or experts; zero: all
   int64_t expert_hidden = 0;     // width that experts work in; zero: hidden (LatentMoE: less)
+  // Sets of attention and MLP weights that layers take in turns: kept once, run many times.
+  int64_t weight_sets = 0;  // zero: every layer has its own
+  // What a layer with attention computes by weights of its own beside such a set, as two
+  // projections through this width (Zamba: a projection of the result, adapters); zero: nothing.
+  int64_t own_width = 0;
+  int64_t attention_input = 0;   // width that attention reads; zero: hidden (Zamba: twice)
+  bool mlp_output_gate = false;  // the MLP's output is gated by a projection of its input (RWKV)
+  // Every layer adds a vector of this width, projected, from a table of its own (Gemma 3n); zero:
+  // none.
+  int64_t layer_embedding = 0;
+  // Residual streams side by side that every layer mixes (AltUp of Gemma 3n); zero: one.
+  int64_t residual_streams = 0;
+  bool merged_cross = false;  // a decoder layer sees itself and the encoder in one attention
   // Recommendation model.
   int64_t tables = 0;
   int64_t rows_per_table = 0;
@@ -147,6 +179,21 @@ void fields(T& m, V&& visit) {
   visit("mlp_layers", m.mlp_layers, Limits{0, 100000}, "layers with an MLP or experts; zero: all");
   visit("expert_hidden", m.expert_hidden, kDim,
         "width that experts work in, projected to and fro (LatentMoE); zero: hidden");
+  visit("weight_sets", m.weight_sets, Limits{0, 100000},
+        "sets of attention and MLP weights that layers take in turns (ALBERT: 1); zero: each its "
+        "own");
+  visit("own_width", m.own_width, kDim,
+        "of a layer that shares weights: two projections of its own through this width (Zamba)");
+  visit("attention_input", m.attention_input, kDim,
+        "width that attention reads; zero: hidden (Zamba: twice)");
+  visit("mlp_output_gate", m.mlp_output_gate, kAny,
+        "the MLP's output is gated by a projection of its input (RWKV 4 to 6)");
+  visit("layer_embedding", m.layer_embedding, kDim,
+        "width of what every layer adds from a table of its own (Gemma 3n); zero: none");
+  visit("residual_streams", m.residual_streams, Limits{0, 64},
+        "residual streams that every layer mixes (Gemma 3n: 4); zero: one");
+  visit("merged_cross", m.merged_cross, kAny,
+        "decoder layers see themselves and the encoder in one attention (T5Gemma 2)");
   visit("tables", m.tables, Limits{0, 1e6}, "embedding tables");
   visit("rows_per_table", m.rows_per_table, Limits{0, 1e12}, "rows of one table");
   visit("embedding_dim", m.embedding_dim, kDim, "embedding width; zero: hidden (OPT-350M: less)");
