@@ -16,16 +16,17 @@ struct Format {
   Precision precision;
 };
 constexpr std::array kFormats = {
-    Format{"nvfp4", Precision::kNvfp4}, Format{"mxfp4", Precision::kMxfp4},
-    Format{"fp4", Precision::kNvfp4},   Format{"mxfp8", Precision::kMxfp8},
-    Format{"fp8mx", Precision::kMxfp8}, Format{"fp8", Precision::kFp8},
-    Format{"float8", Precision::kFp8},  Format{"e4m3", Precision::kFp8},
-    Format{"e2m1", Precision::kNvfp4},  Format{"hfp8", Precision::kFp8},
-    Format{"e5m2", Precision::kFp8},    Format{"int8", Precision::kInt8},
-    Format{"bf16", Precision::kBf16},   Format{"bfloat16", Precision::kBf16},
-    Format{"fp16", Precision::kFp16},   Format{"float16", Precision::kFp16},
-    Format{"half", Precision::kFp16},   Format{"tf32", Precision::kTf32},
-    Format{"fp32", Precision::kFp32},   Format{"float32", Precision::kFp32},
+    Format{"nvfp4", Precision::kNvfp4},  Format{"mxfp4", Precision::kMxfp4},
+    Format{"fp4", Precision::kNvfp4},    Format{"mxfp8", Precision::kMxfp8},
+    Format{"fp8mx", Precision::kMxfp8},  Format{"fp8", Precision::kFp8},
+    Format{"float8", Precision::kFp8},   Format{"e4m3", Precision::kFp8},
+    Format{"e2m1", Precision::kNvfp4},   Format{"hfp8", Precision::kFp8},
+    Format{"e5m2", Precision::kFp8},     Format{"int8", Precision::kInt8},
+    Format{"bf16", Precision::kBf16},    Format{"bfloat16", Precision::kBf16},
+    Format{"fp16", Precision::kFp16},    Format{"float16", Precision::kFp16},
+    Format{"half", Precision::kFp16},    Format{"f16", Precision::kFp16},
+    Format{"tf32", Precision::kTf32},    Format{"fp32", Precision::kFp32},
+    Format{"float32", Precision::kFp32}, Format{"f32", Precision::kFp32},
 };
 
 // How narrow a format is: what matmuls run in is the narrowest of those named together.
@@ -73,6 +74,8 @@ std::string format_words(const std::string& cell) {
       {" 8 bit float ", " fp8 "},
       {" float 8 ", " fp8 "},
       {" | single | ", " | fp32 | "},
+      {" | 32 | ", " | fp32 | "},
+      {" | 16 | ", " | fp16 | "},
       {" full precision ", " fp32 "},
       {" single precision ", " fp32 "},
       {" half precision ", " fp16 "},
@@ -163,6 +166,7 @@ PrecisionCell read_precision(const std::string& cell) {
   if (!out.precision) out.precision = beside;
   if (out.precision == Precision::kFp8 && fine_scaled(words)) out.precision = Precision::kMxfp8;
   if (!out.precision && says(words, "16 mixed")) out.precision = Precision::kFp16;
+  out.no_tf32 = claims(words, "tf32") == false;
   out.experts_wide = wide_experts(all);
   out.attention_only = says_any(words, {"attention projections only", "qkv and output only"});
   out.ambiguous = named > 1 && (only_possible || says(words, "or"));
@@ -178,6 +182,21 @@ std::optional<Precision> read_precision_notes(const std::string& notes) {
                                     name + " enabled", "precision " + name}) {
       if (claims(words, said).value_or(false)) return f.precision;
     }
+  }
+  // A clause of nothing else: `fp16`, `FP8 hybrid delayed scaling`.
+  static constexpr std::array<std::string_view, 17> kBeside = {
+      "mixed",   "precision", "training", "amp",         "autocast",   "hybrid",
+      "delayed", "scaling",   "current",  "recipe",      "tensorwise", "rowwise",
+      "compute", "blockwise", "te",       "transformer", "engine"};
+  for (const std::string& clause : clauses_of(words)) {
+    bool all = true, any = false;
+    for (const std::string& word : split_any(clause, " ")) {
+      const bool format = std::any_of(kFormats.begin(), kFormats.end(),
+                                      [&](const Format& f) { return word == f.begin; });
+      any = any || format;
+      all = all && (format || std::find(kBeside.begin(), kBeside.end(), word) != kBeside.end());
+    }
+    if (any && all) return read_precision(clause).precision;
   }
   return {};
 }
@@ -228,7 +247,36 @@ std::optional<int64_t> stage_of(const std::string& words, bool named) {
   return out;
 }
 
+// The degrees of torchtitan and its kin: `dp_replicate=4 dp_shard=8`; a shard degree of -1 is all
+// ranks that are left.
+void read_degrees(const std::string& cell, ShardingCell& out) {
+  std::string text = cell;
+  for (const std::string_view rest : {"=-1", "= -1", ": -1", " -1"}) {
+    const size_t at = text.find(rest);
+    if (at != std::string::npos) text.replace(at, rest.size(), " rest");
+  }
+  const std::string words = plain_words(text);
+  out.group = count_after(
+      words, {"dp shard", "dp shard degree", "data parallel shard degree", "shard degree"}, 1e6);
+  out.copies = count_after(words,
+                           {"dp replicate", "dp replicate degree", "data parallel replicate degree",
+                            "replicate degree", "replicate"},
+                           1e6);
+  const bool shards = says_any(words, {"dp shard", "data parallel shard degree", "shard degree"});
+  if (shards && !out.zero) {
+    out.zero = out.group == 1 ? 0 : 3;
+    out.fsdp = out.by_module = out.zero == 3;
+  }
+}
+
 }  // namespace
+
+bool names_zero(const std::string& cell) {
+  for (const std::string& word : split_any(plain_words(cell), " ")) {
+    if (word.starts_with("zero") || word == "z1" || word == "z2" || word == "z3") return true;
+  }
+  return false;
+}
 
 ShardingCell read_sharding(const std::string& cell, bool framework) {
   ShardingCell out;
@@ -242,7 +290,10 @@ ShardingCell read_sharding(const std::string& cell, bool framework) {
     out.by_module = true;
   }
   out.hybrid = affirms(words, {"hsdp", "hybrid shard", "hybrid", "mics", "hpz"});
-  if (keeps_gathered(cell)) out.zero = 2;
+  if (keeps_gathered(cell)) out.zero = 2, out.by_module = true;
+  // FSDP's own name for a plain copy on every rank.
+  if (out.by_module && says(words, "no shard")) out.zero = 0, out.fsdp = false;
+  read_degrees(cell, out);
   // Megatron-FSDP's own words for what it shards.
   if (says(words, "strategy optim")) out.zero = says(words, "optim grads") ? 2 : 1;
   if (says(words, "optim grads params")) out.zero = 3;
@@ -289,15 +340,48 @@ ShardingCell read_sharding(const std::string& cell, bool framework) {
   if (offload) {
     out.offload_optimizer = only || states == false ? 0 : 1;
     if (!out.zero) out.zero = 3;
-    const bool fsdp = out.fsdp && !says(words, "zero") && !says(words, "optimizer");
+    const bool fsdp = out.fsdp && !names_zero(cell) && !says(words, "optimizer");
     if (fsdp || weights || only) out.offload_parameters = 1;
   }
   return out;
 }
 
+namespace {
+
+// Releases apart from names: `flashattn3` is `flash attn 3`.
+std::string attention_words(const std::string& words) {
+  std::string out = " ";
+  for (std::string word : split_any(words, " ")) {
+    if (word.starts_with("flashattn")) word.insert(5, " ");
+    const bool named = word.starts_with("flash") || word.starts_with("attn");
+    const char last = word.back(), before = word.size() > 1 ? word[word.size() - 2] : ' ';
+    if (named && is_digit(last) && !is_digit(before)) word.insert(word.size() - 1, " ");
+    out += word + " ";
+  }
+  return out;
+}
+
+// `no (SDPA)`: not the library, but a fused kernel all the same. Nothing: the cell does not begin
+// with a denial. A denial of the library in what follows (`no (FA2 unsupported)`) says no more.
+std::optional<bool> denied_but_fused(const std::string& plain) {
+  const std::vector<std::string> all = split_any(plain, " ");
+  static constexpr std::array<std::string_view, 4> kDenials = {"no", "false", "off", "none"};
+  if (all.size() < 2 || std::find(kDenials.begin(), kDenials.end(), all[0]) == kDenials.end())
+    return {};
+  const std::string rest = plain.substr(all[0].size() + 1);
+  const bool unfused = says_any(rest, {"math", "eager", "unfused", "naive", "no"});
+  const bool fused = affirms(rest, {"sdpa", "torch sdpa", "pytorch sdpa", "xformers", "cudnn",
+                                    "memory efficient", "mem efficient"});
+  return fused && !unfused ? std::optional(true) : std::nullopt;
+}
+
+}  // namespace
+
 std::optional<bool> read_flash(const std::string& cell) {
-  const std::string words = clause_words(cell), plain = plain_words(cell);
+  const std::string words = attention_words(clause_words(cell));
+  const std::string plain = attention_words(plain_words(cell));
   if (unstated(plain)) return {};
+  if (const std::optional<bool> fused = denied_but_fused(plain)) return fused;
   // A kernel that is named decides; a denial of something else (`no dropout`) does not.
   static constexpr std::array<std::string_view, 16> kKernels = {"flash attention",
                                                                 "flash attn",
@@ -317,6 +401,8 @@ std::optional<bool> read_flash(const std::string& cell) {
                                                                 "te"};
   const bool unfused = claims(words, "math backend") != false &&
                        affirms(words, {"unfused", "eager", "math", "naive", "vanilla", "standard"});
+  // MaxText's `dot_product` writes its scores; PyTorch's operator is the scaled one.
+  if (says(plain, "dot product") && !says(plain, "scaled dot product")) return false;
   for (const std::string_view no : {" | no | ", " | off | ", " | false | ", " | none | "}) {
     if (words.starts_with(no)) return false;
   }
@@ -335,32 +421,39 @@ std::optional<bool> read_flash(const std::string& cell) {
   return answered || !says_any(plain, {"no", "off", "false", "none", "disabled"});
 }
 
+namespace {
+
 bool second_flash(const std::string& words) {
   return says_any(words, {"fa2", "fa 2", "flash attention 2", "flashattention 2", "flashattention2",
                           "flash attention2", "flash attn 2", "v2", "sdpa flash", "flash sdpa"});
 }
 
+}  // namespace
+
 // The first generation lived on as a Triton kernel; the second has one too.
 bool early_flash(const std::string& cell) {
-  const std::string words = plain_words(cell);
+  const std::string words = attention_words(plain_words(cell));
   return says_any(words, {"fa1", "fa 1", "flash attention 1", "flashattention 1", "flash attn 1",
                           "flash attention v1", "flashattention v1", "fa v1", "flash v1"}) ||
          words == " v1 " || (says(words, "triton") && !second_flash(words));
 }
 
 bool later_flash(const std::string& cell) {
-  return says_any(plain_words(cell), {"2", "3", "4", "fa2", "fa3", "fa4", "v2", "v3", "cudnn"});
+  return says_any(attention_words(plain_words(cell)),
+                  {"2", "3", "4", "fa2", "fa3", "fa4", "v2", "v3", "cudnn"});
 }
 
 std::optional<AttentionKernel> read_attention_kernel(const std::string& cell) {
-  const std::string words = plain_words(cell), clauses = clause_words(cell);
+  const std::string words = attention_words(plain_words(cell));
+  const std::string clauses = attention_words(clause_words(cell));
   if (early_flash(cell)) return AttentionKernel::kEarly;
   // PyTorch's memory-efficient kernel is as old: on H200 and B200 it takes twice the portable one's
   // time and more (NVIDIA/cudnn-frontend, benchmark/Llama-3.2-1B-Training).
   if (says_any(words, {"efficient", "xformers"}) && words.find("flash") == std::string::npos)
     return AttentionKernel::kEarly;
-  // Transformer Engine chooses by itself.
-  if (says_any(words, {"te", "transformer engine"}) && !says_any(words, {"aiter", "ck"})) return {};
+  // Transformer Engine chooses by itself, unless what it chose is said: `TE (cuDNN)`.
+  const bool chose = says_any(words, {"aiter", "ck", "te cudnn", "transformer engine cudnn"});
+  if (says_any(words, {"te", "transformer engine"}) && !chose) return {};
   if (affirms(clauses,
               {"cudnn", "fa3", "fa4", "fa 3", "fa 4", "flash attention 3", "flash attention 4",
                "flashattention 3", "flashattention 4", "flashattention3", "flashattention4",
@@ -383,11 +476,32 @@ std::optional<int> pytorch_minor(const std::string& text) {
   return static_cast<int>(*n);
 }
 
+bool learns_from_others(const std::string& task) {
+  return affirms(clause_words(task),
+                 {"dpo", "orpo", "kto", "ipo", "simpo", "cpo", "grpo", "ppo", "rloo", "rlhf",
+                  "rlvr", "rl", "dapo", "gspo", "reward", "preference", "distillation"});
+}
+
+bool before_fused(const std::string& text) {
+  const std::string words = plain_words(text);
+  for (const std::string_view torch : {"torch", "pytorch"}) {
+    if (number_after(words, torch) == 1) return true;
+  }
+  // `Transformers 4.18`: its models call the operator since 4.36.
+  constexpr double kFirst = 36;
+  for (const std::string_view name : {"transformers 4", "hf 4", "hugging face 4"}) {
+    const std::optional<double> minor = number_after(words, name);
+    if (minor && *minor < kFirst) return true;
+  }
+  return false;
+}
+
 Task read_task(const std::string& task, const std::string& model_name) {
   const std::string words = clause_words(task + "; " + model_name);
   if (affirms(words, {"lora", "qlora", "peft", "dora"})) return Task::kLora;
-  if (affirms(clause_words(task), {"sft", "finetune", "fine", "finetuning", "dpo", "full ft",
-                                   "instruction tuning", "instruction"})) {
+  if (affirms(clause_words(task), {"sft", "finetune", "fine", "finetuning", "full ft",
+                                   "instruction tuning", "instruction"}) ||
+      learns_from_others(task)) {
     return Task::kSft;
   }
   return Task::kPretrain;

@@ -17,6 +17,7 @@ struct PrecisionCell {
   bool ambiguous = false;  // several formats are named as alternatives
   // The narrow format is not that of most matmuls: experts run in 16 bits, or all but attention's.
   bool experts_wide = false, attention_only = false;
+  bool no_tf32 = false;  // 32 bits are meant as such
 };
 // `bf16`, `FP8-CS`, `fp8 rowwise`, `Autocast:BF16+FP32Optimizer`, `bf16 (int8 matmul possible)`:
 // the narrowest format named is the one that matmuls run in, unless it is only possible.
@@ -37,6 +38,7 @@ struct RecomputeCell {
   std::optional<Recompute> kind;
   std::optional<double> fraction;      // of the layers: `every other layer`, `1/3`
   std::optional<int64_t> layer_count;  // `full, 12 layers`: of those of one stage
+  std::optional<int64_t> layers_kept;  // `all but the last 4 layers`: of the model
   std::optional<bool> early_stop;
   std::optional<RecomputeParts> parts;  // only where the text names them
   double offload_activations = 0;
@@ -56,11 +58,14 @@ struct ShardingCell {
   bool fsdp = false;                   // named as FSDP or ZeRO-3: a stack of that family is meant
   bool by_module = false;              // named as FSDP
   bool hybrid = false;                 // HSDP: one copy per sharding group
+  std::optional<int64_t> group, copies;  // `dp_shard=8`, `dp_replicate=4`
   bool distributed_optimizer = false;  // Megatron's word for ZeRO-1
   double offload_optimizer = 0, offload_parameters = 0;
 };
 // `framework`: the text is a framework's name, where only what is named outright counts.
 ShardingCell read_sharding(const std::string& cell, bool framework = false);
+// Whether a sharding is given as one of ZeRO's stages: `ZeRO-3`, `zero3`, `ds_z3`.
+bool names_zero(const std::string& cell);
 // Whether weights that FSDP gathered for a forward pass stay so until the backward one.
 bool keeps_gathered(const std::string& text);
 
@@ -75,7 +80,25 @@ std::optional<AttentionKernel> read_attention_kernel(const std::string& cell);
 // The n of a `PyTorch 2.n` in a text.
 std::optional<int> pytorch_minor(const std::string& text);
 
+// Whether a text names a release of PyTorch or of Hugging Face's models that has no fused attention
+// of its own: `PyTorch 1.10`, `transformers 4.18`.
+bool before_fused(const std::string& text);
+
+// Whether a step is more than one sequence's forward and backward pass: pairs, a reference model,
+// generated answers (`DPO`, `GRPO`).
+bool learns_from_others(const std::string& task);
 Task read_task(const std::string& task, const std::string& model_name);
+
+// How a stage of a pipeline is cut into chunks that take turns (interleaving, virtual stages).
+struct ChunksCell {
+  std::optional<int64_t> chunks;      // of a stage; 1 where it is denied
+  std::optional<double> layers_each;  // `5 layers per virtual stage`
+  bool interleaved = false;           // said without a number
+};
+// A cell of its own: `2`, `VP2`, `x2`, `two`, `off`, `interleaved (degree not stated)`.
+ChunksCell read_chunks(const std::string& cell);
+// From free notes: `VPP=2`, `1F1B`, `GPipe`, `no interleaving`.
+ChunksCell read_chunks_notes(const std::string& notes);
 
 // What remarks say about how the step was run. Unset: not mentioned.
 struct Remarks {
@@ -114,5 +137,7 @@ bool offloads_parameters(const std::string& words);
 // `text` is everything free that the row holds: remarks, notes, the framework's and precision's
 // words.
 Remarks read_remarks(const std::string& text);
+// Bytes of a frozen weight that a task or a name tells of: `QLoRA`, `bnb-4bit`.
+std::optional<double> read_base_weight(const std::string& text);
 
 }  // namespace assay

@@ -153,6 +153,16 @@ void read_other_optimizers(const std::string& words, Remarks& out) {
   if (affirms(words, {"lion"})) out.moment_bytes = 4;
 }
 
+// Bytes of a quantised weight under LoRA: 4 or 8 bits and their scales.
+std::optional<double> base_weight(const std::string& words) {
+  if (affirms(words, {"load in 8bit", "llm int8", "8bit base", "8 bit base", "int8 base",
+                      "int8 quantized base"})) {
+    return 1.05;
+  }
+  if (affirms(words, {"qlora", "nf4", "4bit", "4 bit", "int4"})) return 0.55;
+  return {};
+}
+
 void read_state_bytes(const std::string& words, Remarks& out) {
   // All that is kept of a parameter: 16-bit weight and gradient, and the optimizer's states.
   for (const std::string_view unit : {"bytes a parameter", "bytes per parameter", "bytes param"}) {
@@ -168,12 +178,7 @@ void read_state_bytes(const std::string& words, Remarks& out) {
     out.weight_bytes = out.gradient_bytes = out.gradient_comm_bytes = 2;
     out.optimizer_bytes = 4;
   }
-  // A quantised base under LoRA: 4 or 8 bits a weight and their scales.
-  if (affirms(words, {"qlora", "nf4", "4bit", "4 bit", "int4"})) out.base_weight_bytes = 0.55;
-  if (affirms(words, {"load in 8bit", "llm int8", "8bit base", "8 bit base", "int8 base",
-                      "int8 quantized base"})) {
-    out.base_weight_bytes = 1.05;
-  }
+  out.base_weight_bytes = base_weight(words);
   read_other_optimizers(words, out);
   if (affirms(words,
               {"adamw 8bit", "adam 8bit", "8bit adam", "8bit adamw", "8 bit adam", "8 bit adamw",
@@ -213,8 +218,8 @@ void read_state_bytes(const std::string& words, Remarks& out) {
   out.fused_loss = out.loss_kernel ||
                    (!kept && affirms(words, {"chunked cross entropy", "chunked nll", "chunked loss",
                                              "loss in chunks", "tiled logits", "tiled loss"}));
-  out.whole_loss = !out.fused_loss &&
-                   (kept || affirms(words, {"plain cross entropy", "crossentropyloss"}));
+  out.whole_loss =
+      !out.fused_loss && (kept || affirms(words, {"plain cross entropy", "crossentropyloss"}));
 }
 
 void read_offloads(const std::string& words, Remarks& out) {
@@ -290,9 +295,9 @@ void read_routing(const std::string& text, const std::string& words, Remarks& ou
   } else if (drops) {
     out.expert_skew = 1;
   } else if (balanced ||  // it is denied
-             says_any(words, {"dropless", "routing not forced", "balance not forced",
-                              "uneven routing", "unbalanced routing", "natural routing",
-                              "no token drop", "no token dropping", "no tokens dropped"})) {
+             says_any(words, {"routing not forced", "balance not forced", "uneven routing",
+                              "unbalanced routing", "natural routing", "no token drop",
+                              "no token dropping", "no tokens dropped"})) {
     out.expert_skew = kNaturalRoutingSkew;
   }
 }
@@ -310,6 +315,38 @@ void read_dispatcher(const std::string& words, Remarks& out) {
 }
 
 }  // namespace
+
+namespace {
+
+// Whether adapters are on the MLP's projections too: `LoRA r=64, all projections`, `LoRA rank 16 on
+// q, k, v, o`. Nothing: their targets are not named.
+std::optional<bool> lora_targets(const std::string& text) {
+  const std::string all_words = clause_words(text);
+  if (affirms(all_words,
+              {"all projections", "all linear", "lora target all", "gate proj", "down proj",
+               "lora mlp", "gate up down", "attention and mlp", "mlp only", "on mlp"})) {
+    return true;
+  }
+  std::optional<bool> out;
+  for (const std::string& part : split_any(text, ";")) {
+    const std::string words = plain_words(part);
+    if (!says_any(words, {"lora", "qlora"})) continue;
+    const bool listed = says(words, "up") && says_any(words, {"down", "gate"});  // not `warm-up`
+    if (listed || says_any(words, {"all modules", "fc1", "fc2", "linear fc1", "mlp", "experts"}))
+      return true;
+    if (says_any(words, {"attention only", "q", "q proj", "wq", "qkv", "linear qkv", "attention",
+                         "query key value"})) {
+      out = false;
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+std::optional<double> read_base_weight(const std::string& text) {
+  return base_weight(clause_words(text));
+}
 
 Remarks read_remarks(const std::string& text) {
   Remarks out;
@@ -359,16 +396,14 @@ Remarks read_remarks(const std::string& text) {
                            "parallel residual", "parallel attention and mlp",
                            "parallel attention and ffn", "parallel attention and feed forward"});
   }
-  out.micro_batch = count_after(words,
-                                {"per device batch size", "per device batch", "local batch size",
-                                 "micro batch size", "per device train batch size"},
-                                1e6);
+  out.micro_batch = count_after(
+      words,
+      {"micro batch", "microbatch", "microbatch size", "mbs", "per device batch size",
+       "per device batch", "local batch size", "micro batch size", "per device train batch size"},
+      1e6);
   out.lora_rank =
       count_after(words, {"lora rank", "lora r", "qlora r", "lora dim", "rank", "| r"}, 4096);
-  if (affirms(words, {"all projections", "all linear", "lora target all", "gate proj", "down proj",
-                      "lora mlp", "gate up down", "attention and mlp", "mlp only", "on mlp"})) {
-    out.lora_mlp = true;
-  }
+  out.lora_mlp = lora_targets(text);
   for (const std::string& part : clauses_of(words)) {
     if (says_any(part, {"cpu", "cpus", "host", "xeon", "epyc", "rack", "node"})) continue;
     if (!out.power_cap_w) out.power_cap_w = power_cap(part);

@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 
+#include "validate/model_name.h"
 #include "validate/scenario.h"
 #include "validate/text.h"
 #include "world/model_size.h"
@@ -66,25 +67,6 @@ bool learns_positions(const Run& run, const Model& m) {
   if (m.gated_mlp || side_by_side(run.model_name)) return false;
   if (says_any(words + plain_words(run.notes), {"rope", "rotary"})) return false;
   return says_any(words, {"gpt", "gpt2", "gpt3", "nanogpt", "opt", "bert", "roberta"});
-}
-
-// The catalog model of a name, also without what people append to it (`Llama-2-70B-LoRA`).
-const Model* named_model(const Catalog& catalog, const std::string& name) {
-  if (const Model* m = find_model(catalog, name)) return m;
-  std::string shorter = name.substr(0, name.find('('));
-  static constexpr std::array<std::string_view, 9> kSuffixes = {
-      "lora", "qlora", "sft", "pretrain", "instruct", "base", "hf", "chat", "it"};
-  for (bool changed = true; changed;) {
-    changed = false;
-    shorter = std::string(trimmed_cell(shorter));
-    const size_t cut = shorter.find_last_of("-_ ");
-    if (cut == std::string::npos) break;
-    const std::string tail = squeezed(shorter.substr(cut + 1));
-    if (std::find(kSuffixes.begin(), kSuffixes.end(), tail) == kSuffixes.end()) break;
-    shorter.resize(cut);
-    changed = true;
-  }
-  return shorter.empty() || shorter == name ? nullptr : find_model(catalog, shorter);
 }
 
 template <class T, class U>
@@ -180,7 +162,13 @@ void widen_embedding(const Run& run, Model& m) {
 
 tl::expected<Model, Refusal> choose_model(const Run& run, const Catalog& catalog,
                                           std::vector<std::string>& assumed) {
-  const Model* known = run.model_name.empty() ? nullptr : named_model(catalog, run.model_name);
+  const Model* known = run.model_name.empty() ? nullptr : named_model(catalog, run);
+  if (!known || (run.hidden && *run.hidden != known->hidden)) {
+    if (const Model* twin = latent_twin(catalog, run)) {
+      known = twin;
+      assumed.push_back("attention of " + twin->name);
+    }
+  }
   // A name is trusted where the width agrees; its depth may have been cut.
   const bool agrees = known && (!run.hidden || *run.hidden == known->hidden);
   Model m;
@@ -217,6 +205,9 @@ tl::expected<Model, Refusal> choose_model(const Run& run, const Catalog& catalog
   take(m.expert_ffn, run.expert_ffn);
   take(m.shared_expert_ffn, run.shared_ffn);
   take(m.dense_layers, run.dense_layers);
+  // A model cut in depth keeps its proportions, unless it is said which layers it lost.
+  if (!run.dense_layers && agrees && m.layers < known->layers)
+    m.dense_layers = m.dense_layers * m.layers / known->layers;
   m.dense_layers = std::min(m.dense_layers, m.layers);
   if (!agrees) m.head_norm = norms_heads(run.model_name);
   if (!agrees) m.parallel_block = side_by_side(run.model_name);

@@ -6,6 +6,8 @@
 #include <array>
 #include <cmath>
 
+#include "validate/cells.h"
+#include "validate/numbers.h"
 #include "validate/text.h"
 
 namespace assay {
@@ -46,6 +48,7 @@ struct NumberColumn {
   std::optional<double> Run::*to;
   std::string_view units;  // that may stand behind the number
   std::string_view fix = kNumberFix;
+  bool each = false;  // of one accelerator, not of all
 };
 constexpr std::array kNumberColumns = {
     NumberColumn{"params_b", &Run::params_b, "b billion"},
@@ -53,7 +56,8 @@ constexpr std::array kNumberColumns = {
     NumberColumn{"peak_mem_gb", &Run::peak_mem_gb, "gb g gib"},
     NumberColumn{"step_time_s", &Run::step_time_s, "s sec seconds", kTimeFix},
     NumberColumn{"step_time_norm_s", &Run::step_time_norm_s, "s", kTimeFix},
-    NumberColumn{"tokens_per_s_per_gpu", &Run::tokens_per_s_per_gpu, "tokens tok per"},
+    NumberColumn{"tokens_per_s_per_gpu", &Run::tokens_per_s_per_gpu, "tokens tok per", kNumberFix,
+                 true},
 };
 
 // Limits as in world/workload.h and world/plan.h; beyond them nobody trains, and sums would
@@ -62,27 +66,28 @@ struct CountColumn {
   std::string_view name;
   std::optional<int64_t> Run::*to;
   double least = 1, most = 1e6;
-  std::string_view units = "";  // that may stand behind the number
+  std::string_view units = "";  // that may stand beside the number, on either side
+  bool degree = false;          // `none` is one
 };
 constexpr std::array kCountColumns = {
-    CountColumn{"layers", &Run::layers, 1, 1e5},
+    CountColumn{"layers", &Run::layers, 1, 1e5, "l layer layers"},
     CountColumn{"hidden", &Run::hidden, 1, 1e7},
     CountColumn{"ffn_hidden", &Run::ffn, 1, 1e7},
-    CountColumn{"heads", &Run::heads, 1, 65536},
-    CountColumn{"kv_heads", &Run::kv_heads, 1, 65536},
+    CountColumn{"heads", &Run::heads, 1, 65536, "heads head"},
+    CountColumn{"kv_heads", &Run::kv_heads, 1, 65536, "heads head kv"},
     CountColumn{"vocab", &Run::vocab, 1, 1e8},
-    CountColumn{"seq_len", &Run::seq, 1, 1e9, "token tokens"},
-    CountColumn{"n_gpus", &Run::accelerators},
+    CountColumn{"seq_len", &Run::seq, 1, 1e9, "token tokens seq"},
     CountColumn{"gpus_per_node", &Run::per_node},
-    CountColumn{"parallel_tp", &Run::tp},
-    CountColumn{"pp", &Run::pp},
-    CountColumn{"cp", &Run::cp},
-    CountColumn{"ep", &Run::ep, 0, 1e6},
-    CountColumn{"dp", &Run::dp},
+    CountColumn{"n_gpus", &Run::accelerators, 1, 1e6, "gpu gpus"},
+    CountColumn{"parallel_tp", &Run::tp, 1, 1e6, "tp", true},
+    CountColumn{"pp", &Run::pp, 1, 1e6, "pp stages", true},
+    CountColumn{"cp", &Run::cp, 1, 1e6, "cp", true},
+    CountColumn{"ep", &Run::ep, 0, 1e6, "ep", true},
+    CountColumn{"dp", &Run::dp, 1, 1e6, "dp"},
     CountColumn{"sharding_group", &Run::sharding_group, 0, 1e6},
-    CountColumn{"micro_batch", &Run::micro_batch, 1, 1e9, "per"},
-    CountColumn{"global_batch", &Run::global_batch, 1, 1e9},
-    CountColumn{"grad_accum", &Run::grad_accum, 1, 1e9},
+    CountColumn{"micro_batch", &Run::micro_batch, 1, 1e9, "per mbs"},
+    CountColumn{"global_batch", &Run::global_batch, 1, 1e9, "gbs sequences samples"},
+    CountColumn{"grad_accum", &Run::grad_accum, 1, 1e9, "steps"},
     CountColumn{"moe_experts", &Run::experts, 0, 1e6},
     CountColumn{"moe_topk", &Run::experts_per_token, 0, 1e6},
     CountColumn{"moe_expert_ffn", &Run::expert_ffn, 0, 1e7},
@@ -93,26 +98,13 @@ constexpr std::array kCountColumns = {
 struct FlagColumn {
   std::string_view name;
   std::optional<bool> Run::*to;
+  std::string_view yes, no;  // words that answer
 };
 constexpr std::array kFlagColumns = {
-    FlagColumn{"gated_mlp", &Run::gated_mlp},
-    FlagColumn{"tied_embed", &Run::tied_embeddings},
+    FlagColumn{"gated_mlp", &Run::gated_mlp, "swiglu geglu reglu glu gated silu swish",
+               "gelu relu relu2 plain ungated"},
+    FlagColumn{"tied_embed", &Run::tied_embeddings, "tied shared", "untied separate unshared"},
 };
-
-// Words that stand where nothing was stated.
-bool is_blank(std::string_view cell) {
-  const std::string word = squeezed(cell);
-  // Dashes of all lengths stand for nothing; other letters and digits beyond ASCII do not.
-  if (word.empty()) {
-    for (size_t i = 0; i < cell.size(); ++i) {
-      const bool dash = cell.substr(i, 2) == "\xe2\x80" || cell.substr(i, 3) == "\xe2\x88\x92";
-      if (dash) i += 2;
-      if (!dash && static_cast<unsigned char>(cell[i]) >= 0x80) return false;
-    }
-  }
-  return word.empty() || word == "na" || word == "nan" || word == "null" || word == "unknown" ||
-         word == "notstated";
-}
 
 std::string quoted(std::string_view column, std::string_view cell) {
   return fmt::format("{} \"{}\"", column, sanitize(std::string(cell.substr(0, 64)), 40));
@@ -139,46 +131,12 @@ void note_unreadable(std::string_view column, std::string_view cell, std::string
   run.unreadable.push_back(quoted(column, cell));
 }
 
-// Whether more stands behind the number than a reader may pass over: `8k`, `8x8`, `4M tokens`,
-// `850 ms`, `64%`. `unit` may stand there: `80GB`.
-bool says_more(std::string_view cell, std::string_view units) {
-  static constexpr std::array<std::string_view, 20> kMore = {
-      "k",   "m",    "million", "thousand", "billion", "token", "tokens",  "nodes", "ms", "msec",
-      "min", "mins", "minutes", "mib",      "mb",      "tb",    "percent", "hours", "h",  "tib"};
-  const std::string_view text = trimmed_cell(cell);
-  size_t end = text.find_first_not_of("0123456789.,+- ");
-  if (end == std::string_view::npos) return false;
-  // `1e9`: the letter belongs to the number.
-  const bool exponent =
-      (text[end] == 'e' || text[end] == 'E') && end > 0 && text[end - 1] != ' ' &&
-      end + 1 < text.size() &&
-      std::string_view("0123456789+-").find(text[end + 1]) != std::string_view::npos;
-  if (exponent) end = std::min(text.find_first_not_of("0123456789+-", end + 1), text.size());
-  if (end == text.size() || text[end] == '(') return false;
-  if (text[end] == '%') return true;
-  const std::vector<std::string> all = split_any(plain_words(text.substr(end)), " ");
-  // A product, unless it counts parts: `8x8`, but `64 x H100`.
-  const bool times = text.substr(end, 2) == "\xc3\x97" || (!all.empty() && all[0] == "x");
-  const size_t next = text.substr(end, 2) == "\xc3\x97" ? 0 : 1;
-  if (times) return next >= all.size() || cell_number(all[next]).has_value();
-  if (all.empty()) return true;
-  const bool sum = std::find(all.begin(), all.end(), "total") != all.end() ||
-                   std::find(all.begin(), all.end(), "all") != all.end();
-  for (const std::string& unit : split_any(units, " ")) {
-    if (all[0] == unit) return sum && unit != "b" && unit != "billion";
-  }
-  const bool attached = end > 0 && text[end - 1] != ' ' && !exponent;
-  const bool others = all.size() > 1 && all[0] == "per" &&
-                      (all[1] == "gpu" || all[1] == "device" || all[1] == "rank");
-  return attached || others || std::find(kMore.begin(), kMore.end(), all[0]) != kMore.end();
-}
-
 void read_numbers(const CsvTable& table, const CsvRow& row, Run& run) {
   for (const NumberColumn& c : kNumberColumns) {
     const std::string_view cell = table.cell(row, c.name);
-    if (is_blank(cell)) continue;
+    if (blank_number(cell)) continue;
     const std::optional<double> value = cell_number(cell);
-    if (value && *value > 0 && *value <= kLargestNumber && !says_more(cell, c.units)) {
+    if (value && *value > 0 && *value <= kLargestNumber && !says_more(cell, c.units, c.each)) {
       run.*c.to = *value;
     } else {
       note_unreadable(c.name, cell, std::string(c.fix), run);
@@ -197,63 +155,97 @@ void note_no_number(const CsvTable& table, const CsvRow& row, Run& run) {
   }
 }
 
-// `8k` tokens are 8,192: sequences are powers of two in this notation. As many digits as a length
-// has, and nothing else but its unit.
-std::optional<double> in_thousands(std::string_view cell) {
-  const std::string_view text = trimmed_cell(cell);
-  const size_t end = text.find_first_not_of("0123456789");
-  if (end == 0 || end == std::string_view::npos || end > 6) return {};
-  const std::string unit = squeezed(text.substr(end));
-  if (unit != "k" && unit != "ktokens" && unit != "ki") return {};
-  constexpr double kThousand = 1024;
-  const std::optional<double> count = cell_number(text.substr(0, end));
-  return count ? std::optional(*count * kThousand) : std::nullopt;
+// One count of the row. A batch in tokens waits for the length of its sequences.
+void read_count(const CountColumn& c, std::string_view written, Run& run) {
+  if (c.degree && denied_degree(written)) {
+    run.*c.to = 1;
+    return;
+  }
+  if (blank_number(written)) return;
+  const std::string word = squeezed(written);
+  const bool dense = word == "no" || word == "dense" || word == "nomoe";
+  if (dense && c.name.starts_with("moe")) return;
+  const std::string cell = bare_number(written, c.units);
+  std::optional<double> taken;
+  if (c.name == "seq_len") taken = in_thousands(cell);
+  if (c.name == "n_gpus") taken = accelerators_in(cell, run.per_node);
+  if (c.name == "global_batch") taken = batch_in_tokens(cell, run.seq);
+  const std::optional<double> value = taken ? taken : cell_number(cell);
+  if (value && *value >= c.least && *value <= c.most && std::floor(*value) == *value &&
+      (taken || !says_more(cell, c.units))) {
+    run.*c.to = static_cast<int64_t>(*value);
+    if (taken) run.taken.push_back(fmt::format("{} for {}", *value, quoted(c.name, written)));
+    return;
+  }
+  note_unreadable(c.name, written,
+                  fmt::format("write a whole number from {:.0f} to {:.0f}", c.least, c.most), run);
 }
 
 void read_counts(const CsvTable& table, const CsvRow& row, Run& run) {
-  for (const CountColumn& c : kCountColumns) {
-    const std::string_view cell = table.cell(row, c.name);
-    if (is_blank(cell)) continue;
-    const std::string word = squeezed(cell);
-    const bool dense = word == "none" || word == "no" || word == "dense" || word == "nomoe";
-    if (dense && c.name.starts_with("moe")) continue;
-    const std::optional<double> thousands = c.name == "seq_len" ? in_thousands(cell) : std::nullopt;
-    const std::optional<double> value = thousands ? thousands : cell_number(cell);
-    if (thousands) run.taken.push_back(fmt::format("{} for {}", *value, quoted(c.name, cell)));
-    if (value && *value >= c.least && *value <= c.most && std::floor(*value) == *value &&
-        (thousands || !says_more(cell, c.units))) {
-      run.*c.to = static_cast<int64_t>(*value);
-    } else {
-      note_unreadable(c.name, cell,
-                      fmt::format("write a whole number from {:.0f} to {:.0f}", c.least, c.most),
-                      run);
-    }
-  }
+  for (const CountColumn& c : kCountColumns) read_count(c, table.cell(row, c.name), run);
   // Model chunks may be described in words instead of counted.
   run.vpp_text = std::string(trimmed_cell(table.cell(row, "vpp")));
-  if (is_blank(run.vpp_text)) run.vpp_text.clear();
-  const std::string words = clause_words(run.vpp_text);
-  std::optional<double> vpp = cell_number(run.vpp_text);
-  if (!vpp) vpp = number_after(words, "vpp");
-  if (!vpp) vpp = number_after(words, "vp");
-  if (!vpp) vpp = number_before(words, "chunks");
-  if (claims(words, "interleaved") == false) vpp = 1;
-  if (vpp && *vpp >= 1 && *vpp <= 1e6 && std::floor(*vpp) == *vpp) {
-    run.vpp = static_cast<int64_t>(*vpp);
-  }
+  run.vpp = read_chunks(run.vpp_text).chunks;
 }
 
 void read_flags(const CsvTable& table, const CsvRow& row, Run& run) {
   for (const FlagColumn& c : kFlagColumns) {
-    const std::string word = squeezed(table.cell(row, c.name));
-    const auto is = [&](std::initializer_list<std::string_view> words) {
-      return std::find(words.begin(), words.end(), word) != words.end();
-    };
-    if (is({"1", "10", "yes", "y", "true", "swiglu", "geglu", "gated", "tied", "shared"}))
-      run.*c.to = true;
-    if (is({"0", "00", "no", "n", "false", "gelu", "relu", "plain", "untied", "separate"}))
-      run.*c.to = false;
+    run.*c.to = read_switch(table.cell(row, c.name), c.yes, c.no);
   }
+}
+
+// Ranks that hold a sequence of their own, where the row tells.
+std::optional<int64_t> data_ranks(const Run& run) {
+  const int64_t shared = run.tp.value_or(1) * run.pp.value_or(1) * run.cp.value_or(1);
+  if (run.accelerators && *run.accelerators % shared == 0) return *run.accelerators / shared;
+  return run.dp;
+}
+
+// A batch in tokens by its size: as many as its parts come to, or more than anybody trains with.
+void batch_from_tokens(Run& run) {
+  constexpr double kMostTokens = 1e9;  // of a batch; published ones end at some 100 million
+  if (!run.global_batch || !run.seq || *run.global_batch % *run.seq != 0) return;
+  const std::optional<int64_t> ranks = data_ranks(run);
+  const double tokens = static_cast<double>(*run.global_batch);
+  const double each = static_cast<double>(run.micro_batch.value_or(0)) *
+                      static_cast<double>(run.grad_accum.value_or(0)) *
+                      static_cast<double>(ranks.value_or(0));
+  const bool parts = each > 0 && each * static_cast<double>(*run.seq) == tokens;
+  if (!parts && tokens * static_cast<double>(*run.seq) <= kMostTokens) return;
+  run.taken.push_back(fmt::format("global batch {} from {} tokens", *run.global_batch / *run.seq,
+                                  *run.global_batch));
+  run.global_batch = *run.global_batch / *run.seq;
+}
+
+// Where the cell is blank: from the notes, else from a step's time and its tokens per second.
+void batch_from_elsewhere(Run& run) {
+  const std::string told = clause_words(run.notes + " ; " + run.overlap_notes);
+  if (!run.grad_accum) {
+    run.grad_accum = count_after(
+        told,
+        {"gradient accumulation", "gradient accumulation steps", "grad accumulation",
+         "grad accumulation steps", "grad accum", "grad accum steps", "accumulation steps"},
+        1e6);
+  }
+  if (run.global_batch) return;
+  run.global_batch =
+      count_after(told, {"global batch size", "global batch", "gbs", "global batchsize"}, 1e9);
+  const std::optional<double> step = run.step_time_s ? run.step_time_s : run.step_time_norm_s;
+  if (!run.global_batch && step && run.tokens_per_s_per_gpu && run.accelerators && run.seq) {
+    const double batch = *step * *run.tokens_per_s_per_gpu *
+                         static_cast<double>(*run.accelerators) / static_cast<double>(*run.seq);
+    // Rounded figures: the nearest that comes out even.
+    const std::optional<int64_t> ranks = data_ranks(run);
+    const double unit =
+        static_cast<double>(run.micro_batch.value_or(1)) * static_cast<double>(ranks.value_or(1));
+    const double even = std::round(batch / unit) * unit;
+    constexpr double kNear = 0.02;
+    const double whole = even > 0 && std::abs(even / batch - 1) < kNear ? even : std::round(batch);
+    if (whole >= 1 && whole <= 1e9) run.global_batch = static_cast<int64_t>(whole);
+  }
+  if (!run.global_batch) return;
+  run.batch_derived = true;
+  run.taken.push_back(fmt::format("global batch {}, not from its cell", *run.global_batch));
 }
 
 }  // namespace
@@ -276,7 +268,7 @@ std::string_view Run::unusable_for() const {
   if (!by_name && !layers) return "layers";
   if (!by_name && !hidden) return "hidden";
   if (!micro_batch) return "micro_batch";
-  if (!global_batch) return "global_batch";
+  if (!global_batch || batch_derived) return "global_batch";
   return step_time_norm_s ? "" : time_column;
 }
 
@@ -320,6 +312,8 @@ std::vector<Run> read_runs(const CsvTable& table) {
     read_numbers(table, row, run);
     take_own(table, run);
     read_counts(table, row, run);
+    batch_from_tokens(run);
+    batch_from_elsewhere(run);
     note_no_number(table, row, run);
     if (table.column("step_time_norm_s") < 0) run.step_time_norm_s = run.measured_s();
     read_flags(table, row, run);

@@ -40,6 +40,8 @@ struct Run {
   std::string_view time_column = "step_time_norm_s";
   bool by_name = false;  // the table has no columns of shapes: models are known by their names
 
+  bool batch_derived = false;  // the global batch is not from its cell
+
   // Cells that hold no possible value, as `layers "abc"`: those without which a run is unknown, and
   // those that are taken as blank.
   std::vector<std::string> unreadable;

@@ -12,6 +12,8 @@
 #include "perf/predict.h"
 #include "validate/documents.h"
 #include "validate/scenario_attention.h"
+#include "validate/scenario_fit.h"
+#include "validate/scenario_notes.h"
 #include "validate/scenario_recompute.h"
 #include "validate/scenario_remarks.h"
 #include "validate/scenario_unread.h"
@@ -69,8 +71,9 @@ void apply_precision(const Run& run, Scenario& s) {
         "precision {}", enum_names(Precision{})[static_cast<size_t>(s.plan.precision)]));
   }
   const Accelerator& device = s.setting.cluster.accelerator;
-  if (s.plan.precision == Precision::kFp32 && s.setting.stack.sharding == Sharding::k3d &&
-      squeezed(device.vendor) == "nvidia" && device.tf32.v > 0) {
+  if (s.plan.precision == Precision::kFp32 && !cell.no_tf32 &&
+      s.setting.stack.sharding == Sharding::k3d && squeezed(device.vendor) == "nvidia" &&
+      device.tf32.v > 0) {
     s.plan.precision = Precision::kTf32;
     s.assumed.push_back("tf32 for fp32, as NVIDIA's containers set it");
   }
@@ -82,17 +85,28 @@ void apply_precision(const Run& run, Scenario& s) {
   hold_words(s.setting.stack, s.plan.precision);
 }
 
+// Ranks that hold one copy of the weights together; zero: all of them.
+int64_t sharding_group(const Run& run, const ShardingCell& cell, const Scenario& s) {
+  if (s.plan.zero < 1) return 0;
+  const int64_t all = s.plan.dp * s.plan.cp;
+  int64_t group = run.sharding_group.value_or(0);
+  if (group == 0) group = cell.group.value_or(0);
+  if (group == 0 && cell.copies && all % *cell.copies == 0) group = all / *cell.copies;
+  // A `dp` below the ranks that there are counts copies (see apply_degrees).
+  const bool copies = s.setting.stack.sharding != Sharding::k3d && s.plan.zero == 3 && run.dp &&
+                      *run.dp > 1 && *run.dp < s.plan.dp;
+  if (group == 0 && copies && s.plan.dp % *run.dp == 0) group = s.plan.dp / *run.dp;
+  if (group == 0 && cell.hybrid) {
+    group = count_after(plain_words(run.zero), {"shard", "shard size", "partition"}, 1e6)
+                .value_or(s.setting.cluster.node.accelerators);
+  }
+  return group > 1 && group < s.plan.dp && all % group == 0 ? group : 0;
+}
+
 void apply_sharding(const Run& run, bool resembles, Scenario& s) {
-  ShardingCell cell = read_sharding(run.zero);
-  if (!cell.zero) cell = read_sharding(run.framework, true);
+  const ShardingCell cell = stated_sharding(run);
   if (cell.zero) {
     s.plan.zero = *cell.zero;
-    // Beside a pipeline FSDP keeps the weights gathered from a step's first micro-batch to its last
-    // (torchtitan's reshard_after_forward), or each would be fetched for every micro-batch.
-    if (cell.by_module && s.plan.zero == 3 && s.plan.pp > 1) {
-      s.plan.zero = 2;
-      s.assumed.push_back("weights stay gathered beside a pipeline");
-    }
     // Megatron-FSDP fetches and reduces under the computation, and its guide reduces in 16 bits
     // (NVIDIA/Megatron-LM, docs/discussions/megatron-fsdp-user-guide). Gaudi's is taken as alike.
     const std::string& library = s.setting.stack.library;
@@ -109,21 +123,20 @@ void apply_sharding(const Run& run, bool resembles, Scenario& s) {
       s.plan.zero = std::min<int64_t>(s.plan.zero, 1);
     s.assumed.push_back(fmt::format("ZeRO-{}", s.plan.zero));
   }
-  if (s.plan.zero == 3 && s.setting.stack.sharding == Sharding::kFsdp &&
+  // Beside a pipeline FSDP keeps the weights gathered from a step's first micro-batch to its last
+  // (torchtitan's reshard_after_forward), or each would be fetched for every micro-batch.
+  const bool fsdp = s.setting.stack.sharding == Sharding::kFsdp;
+  if (s.plan.zero == 3 && s.plan.pp > 1 && (cell.by_module || fsdp)) {
+    s.plan.zero = 2;
+    s.assumed.push_back("weights stay gathered beside a pipeline");
+  }
+  if (s.plan.zero == 3 && fsdp &&
       (keeps_gathered(run.overlap_notes) || keeps_gathered(run.notes))) {
     s.plan.zero = 2;
   }
   s.plan.offload_optimizer = std::max(s.plan.offload_optimizer, cell.offload_optimizer);
   s.plan.offload_parameters = std::max(s.plan.offload_parameters, cell.offload_parameters);
-  const int64_t all = s.plan.dp * s.plan.cp;
-  int64_t group = run.sharding_group.value_or(0);
-  if (group == 0 && cell.hybrid) {
-    group =
-        count_after(plain_words(run.zero), {"dp shard", "shard", "shard size", "partition"}, 1e6)
-            .value_or(s.setting.cluster.node.accelerators);
-  }
-  const bool part = group > 1 && group < s.plan.dp && all % group == 0;
-  s.plan.sharding_group = s.plan.zero >= 1 && part ? group : 0;
+  s.plan.sharding_group = sharding_group(run, cell, s);
 }
 
 // Fine-tuning in frameworks that pack keeps attention to each document. MLPerf's data are one
@@ -161,6 +174,37 @@ int64_t divisor_below(int64_t n, int64_t limit) {
   return 1;
 }
 
+// Layers of a chunk where interleaving is stated and its degree is not: as NVIDIA's recipes have it
+// (catalog/stacks.yaml, chunk_layers); the three runs of Llama 3's report ask for no fewer chunks.
+// PyTorch's own pipelines have two (torchtitan, distributed/pipeline_parallel.py).
+constexpr int64_t kChunkLayers = 2;
+
+// Chunks of a stage: stated, else as the stack's recipes cut it where every stage can be cut so.
+void apply_chunks(const Run& run, Scenario& s) {
+  Plan& p = s.plan;
+  p.vpp = 1;
+  if (p.pp == 1) return;
+  ChunksCell cell = read_chunks(run.vpp_text);
+  if (run.vpp) cell.chunks = run.vpp;
+  const bool told = cell.chunks || cell.layers_each || cell.interleaved || !run.vpp_text.empty();
+  if (!told) cell = read_chunks_notes(run.overlap_notes + " ; " + run.notes);
+  const int64_t layers = s.setting.workload.model.layers;
+  const int64_t most = (layers + p.pp - 1) / p.pp;  // of a stage; the first and last may have fewer
+  const double chunk = told ? 0 : s.setting.stack.chunk_layers;
+  if (cell.chunks) {
+    p.vpp = *cell.chunks;
+  } else if (cell.layers_each) {
+    p.vpp = std::max<int64_t>(1, std::llround(static_cast<double>(most) / *cell.layers_each));
+  } else if (cell.interleaved) {
+    const bool recipes = s.setting.stack.sharding == Sharding::k3d;
+    p.vpp = recipes ? std::max<int64_t>(2, divisor_below(most, most / kChunkLayers)) : 2;
+    s.assumed.push_back(fmt::format("{} model chunks per stage", p.vpp));
+  } else if (chunk > 0 && most * p.pp <= layers + 2) {
+    p.vpp = divisor_below(most, static_cast<int64_t>(static_cast<double>(most) / chunk));
+    s.assumed.push_back(fmt::format("{} model chunks per stage, as its recipes interleave", p.vpp));
+  }
+}
+
 tl::expected<void, Refusal> apply_degrees(const Run& run, Scenario& s) {
   Plan& p = s.plan;
   const int64_t n = s.setting.accelerators;
@@ -168,10 +212,11 @@ tl::expected<void, Refusal> apply_degrees(const Run& run, Scenario& s) {
   p.pp = run.pp.value_or(1);
   p.cp = run.cp.value_or(1);
   p.ep = std::max<int64_t>(1, run.ep.value_or(1));
-  p.vpp = run.vpp.value_or(1);
   const bool unstated = !run.tp && !run.pp;
   const bool three_d = s.setting.stack.sharding == Sharding::k3d;
-  if (unstated && run.dp && n % (*run.dp * p.cp) == 0 && *run.dp * p.cp < n) {
+  // Where weights are sharded over all ranks, fewer `dp` than those count their copies.
+  const bool copies = !three_d && stated_sharding(run).zero.value_or(p.zero) == 3;
+  if (unstated && !copies && run.dp && n % (*run.dp * p.cp) == 0 && *run.dp * p.cp < n) {
     split_model_parallel(n / (*run.dp * p.cp), s, p);
     s.assumed.push_back(fmt::format("tp {} pp {} from dp {}", p.tp, p.pp, *run.dp));
   } else if (unstated && !three_d && run.global_batch && *run.global_batch * p.cp < n &&
@@ -190,30 +235,11 @@ tl::expected<void, Refusal> apply_degrees(const Run& run, Scenario& s) {
         "parallel_tp", "correct `parallel_tp`, `pp`, `cp` or `n_gpus`"));
   }
   p.dp = n / model_parallel;
-  if (run.dp && *run.dp != p.dp && !(unstated && three_d)) {
+  const bool counted = copies && run.dp && p.dp % *run.dp == 0;
+  if (run.dp && *run.dp != p.dp && !(unstated && three_d) && !counted) {
     s.assumed.push_back(fmt::format("dp {} (stated {})", p.dp, *run.dp));
   }
-  if (!run.vpp && !run.vpp_text.empty() && p.pp > 1 &&
-      says(plain_words(run.vpp_text), "interleaved")) {
-    p.vpp = 2;
-    s.assumed.push_back("2 model chunks per stage");
-  }
-  // `interleaved 1F1B with VPP=4`, `2 virtual stages`, `non-interleaved`.
-  const std::string told = clause_words(run.overlap_notes + " ; " + run.notes);
-  const bool remarked = !run.vpp && run.vpp_text.empty() && p.pp > 1;
-  if (remarked) p.vpp = count_after(told, {"vpp", "vpp size", "virtual pipeline"}, 64).value_or(1);
-  if (const auto stages = number_before(told, "virtual stages"); remarked && stages && *stages < 64)
-    p.vpp = std::max<int64_t>(1, static_cast<int64_t>(*stages));
-  const bool plain = claims(told, "interleaved") == false;
-  const double chunk = remarked && (plain || p.vpp > 1) ? 0 : s.setting.stack.chunk_layers;
-  const int64_t layers = s.setting.workload.model.layers;
-  const int64_t most = (layers + p.pp - 1) / p.pp;  // of a stage; the first and last may have fewer
-  if (!run.vpp && run.vpp_text.empty() && p.pp > 1 && chunk > 0 && most * p.pp <= layers + 2) {
-    const double chunks = static_cast<double>(most) / chunk;
-    p.vpp = divisor_below(most, static_cast<int64_t>(chunks));
-    s.assumed.push_back(fmt::format("{} model chunks per stage, as its recipes interleave", p.vpp));
-  }
-  if (p.pp == 1) p.vpp = 1;
+  apply_chunks(run, s);
   const Model& m = s.setting.workload.model;
   if (const auto ends = read_stage_ends(run.notes, layer_count(m), p.pp); ends && p.vpp == 1) {
     p.first_layers = ends->first, p.last_layers = ends->last;
@@ -282,55 +308,6 @@ tl::expected<void, Refusal> apply_batch(const Run& run, const Remarks& remarks, 
   return {};
 }
 
-// A run that ran fitted. Where a stack that shards weights is run with its recompute not stated,
-// and its default needs far more memory than there is, the run recomputed whole layers, the one
-// switch that these frameworks have. Where that does not fit either the default stays, because then
-// something else is not as described. So it does for 3D stacks, which have many other switches, for
-// expert models, whose memory is the less certain, and where the micro-batch is a guess.
-// `kFar` is what the memory model misses by on runs whose recompute is stated.
-constexpr double kFar = 1.25;
-
-void fit_recompute(const Run& run, Scenario& s) {
-  if (s.recompute_stated || s.plan.recompute == Recompute::kFull || !run.measured_s()) return;
-  if (run.ran_out_of_memory() || s.setting.workload.model.experts > 0) return;
-  if (s.setting.stack.sharding == Sharding::k3d || !run.micro_batch) return;
-  Predictor predictor(s.setting);
-  Plan plan = s.plan;
-  if (predictor.impossible(plan)) return;
-  const MemoryUse first = predictor.memory(plan);
-  if (first.reserved.v <= kFar * first.capacity.v) return;
-  plan.recompute = Recompute::kFull;
-  if (predictor.impossible(plan)) return;
-  const MemoryUse second = predictor.memory(plan);
-  if (second.reserved.v > kFar * second.capacity.v) return;
-  s.plan = plan;
-  std::erase_if(s.assumed, [](const std::string& a) { return a.starts_with("recompute "); });
-  s.assumed.push_back("recompute full: without it the run does not fit");
-}
-
-// Likewise for sharding: where a stack replicates weights unless asked otherwise, nothing is
-// stated, and a whole copy needs far more memory than there is however much is recomputed, weights
-// were sharded.
-void fit_sharding(const Run& run, Scenario& s) {
-  if (read_sharding(run.zero).zero || read_sharding(run.framework, true).zero) return;
-  if (s.plan.zero > 0 || s.plan.dp == 1 || s.setting.stack.sharding != Sharding::kFsdp) return;
-  if (!run.measured_s() || run.ran_out_of_memory() || !run.micro_batch) return;
-  if (s.setting.workload.model.experts > 0) return;
-  Predictor predictor(s.setting);
-  Plan plan = s.plan;
-  if (!s.recompute_stated) plan.recompute = Recompute::kFull;
-  if (predictor.impossible(plan)) return;
-  const MemoryUse whole = predictor.memory(plan);
-  if (whole.reserved.v <= kFar * whole.capacity.v) return;
-  plan.zero = 3;
-  if (predictor.impossible(plan)) return;
-  const MemoryUse sharded = predictor.memory(plan);
-  if (sharded.reserved.v > kFar * sharded.capacity.v) return;
-  s.plan.zero = 3;
-  std::erase_if(s.assumed, [](const std::string& a) { return a.starts_with("ZeRO-"); });
-  s.assumed.push_back("ZeRO-3: without it the run does not fit");
-}
-
 RunClass class_of(const Scenario& s) {
   if (s.setting.workload.task == Task::kLora) return RunClass::kLora;
   if (s.setting.workload.model.experts > 0) return RunClass::kMoe;
@@ -387,6 +364,7 @@ void run_code(const Stack& code, Stack& engine) {
   engine.launches_forward = code.launches_forward;
   engine.launches_backward = code.launches_backward;
   engine.launches_adapter = code.launches_adapter;
+  engine.adapts_mlp = code.adapts_mlp;
   engine.launch = code.launch;
   engine.launches_checkpoint = code.launches_checkpoint;
   engine.gelu_traffic = code.gelu_traffic;
@@ -439,7 +417,8 @@ MemoryCounter choose_counter(const Run& run) {
   return out;
 }
 
-tl::expected<Scenario, Refusal> to_scenario(const Run& run, const Catalog& catalog) {
+tl::expected<Scenario, Refusal> to_scenario(const Run& written, const Catalog& catalog) {
+  const Run run = with_notes(written);
   if (const auto checked = check_stated(run); !checked) return tl::unexpected(checked.error());
   Scenario s;
   for (const IgnoredCell& cell : run.ignored) s.assumed.push_back("as if blank: " + cell.text);
@@ -484,10 +463,13 @@ tl::expected<Scenario, Refusal> to_scenario(const Run& run, const Catalog& catal
     run_under_autocast(s.setting.stack);
     s.assumed.push_back("layers under autocast");
   }
+  // MLPerf's benchmark adapts attention alone, whoever runs it.
+  const bool mlperf = says(plain_words(run.date + " ; " + run.notes), "mlperf");
+  s.setting.workload.lora_mlp = s.setting.stack.adapts_mlp && !mlperf;
   s.plan = stack.stack->defaults;
   if (stack.code) s.plan.recompute = stack.code->defaults.recompute;
 
-  const Remarks remarks = read_remarks(run.free_text());
+  const Remarks remarks = remarks_of(run);
   if (const auto done = apply_degrees(run, s); !done) return tl::unexpected(done.error());
   if (const auto done = apply_batch(run, remarks, s); !done) return tl::unexpected(done.error());
   apply_precision(run, s);
@@ -497,7 +479,7 @@ tl::expected<Scenario, Refusal> to_scenario(const Run& run, const Catalog& catal
   apply_documents(run, s);
   apply_remarks(remarks, s);
   s.counter = choose_counter(run);
-  fit_sharding(run, s);
+  fit_sharding(run, stack.unknown, s);
   fit_recompute(run, s);
   s.kind = class_of(s);
   tell_unread(run, s);

@@ -64,9 +64,12 @@ struct StackChoice {
   const Stack* stack = nullptr;
   const Stack* code = nullptr;  // whose model code it runs, where that is another's
   std::string assumed;          // why, where the framework's name did not decide
+  bool unknown = false;         // nor anything else that says how it shards
 };
 // `hybrid`: some of the model's layers mix tokens by a recurrence.
 StackChoice choose_stack(const Run&, const Accelerator&, const Catalog&, bool hybrid = false);
+// How weights are sharded, by the cell, else by the framework's name.
+ShardingCell stated_sharding(const Run&);
 const Accelerator* choose_accelerator(const Run&, const Catalog&);
 // Where the cell names an architecture and no part of it.
 const Accelerator* usual_accelerator(const Run&, const Catalog&);

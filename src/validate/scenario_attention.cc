@@ -55,7 +55,7 @@ void apply_attention(const Run& run, Scenario& s) {
   const int year = year_of(run.date);
   if (const std::optional<bool> stated = read_flash(run.flash_attention)) {
     s.plan.flash_attention = *stated;
-  } else if (year > 0 && year < kFirstFused) {
+  } else if ((year > 0 && year < kFirstFused) || before_fused(run.framework)) {
     s.plan.flash_attention = false;
   } else if (says_any(plain_words(run.free_text()), {"te", "transformer engine"}) ||
              s.plan.precision == Precision::kFp8) {

@@ -166,7 +166,7 @@ TEST(Scenario, NemoBesideMegatronIsNemo) {
   r.overlap_notes = "", r.notes = "MLPerf Training v6.0 log";
   EXPECT_EQ(stack("NeMo/Megatron-Bridge (26.04)"), "megatron-core-r26");
   r.tp = r.pp = std::nullopt;
-  EXPECT_EQ(stack(""), "megatron-like");
+  EXPECT_EQ(stack(""), "megatron-submission");
   r.notes = "";
   EXPECT_EQ(stack(""), "pytorch-fsdp");
 }

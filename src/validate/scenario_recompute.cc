@@ -74,6 +74,11 @@ void apply_recompute(const Run& run, Scenario& s) {
     s.plan.recompute_layers =
         std::min(1.0, static_cast<double>(*cell.layer_count) / static_cast<double>(of));
   }
+  if (cell.layers_kept) {
+    const auto all = static_cast<double>(s.setting.workload.model.layers);
+    s.plan.recompute_layers =
+        std::max(0.0, 1 - static_cast<double>(*cell.layers_kept) / std::max(1.0, all));
+  }
   s.plan.early_stop = cell.early_stop.value_or(stops_early(run, s));
   if (cell.offload_activations > 0) s.plan.offload_activations = cell.offload_activations;
   if (s.plan.recompute == Recompute::kSelective && !cell.parts) {

@@ -63,6 +63,11 @@ void tell_unread(const Run& run, Scenario& s) {
     s.assumed.push_back(
         fmt::format("task \"{}\" is not known: pre-training", sanitize(run.task, 40)));
   }
+  if (learns_from_others(run.task)) {
+    s.assumed.push_back(fmt::format(
+        "task \"{}\" as fine-tuning: a sample is one sequence, and no other model runs beside",
+        sanitize(run.task, 40)));
+  }
   if (!unstated(plain_words(run.zero)) && !read_sharding(run.zero).zero) {
     s.assumed.push_back(
         fmt::format("as if blank: zero_stage_or_fsdp \"{}\"", sanitize(run.zero, 40)));

@@ -134,6 +134,7 @@ std::optional<Sharding> known_sharding(const std::string& words) {
 struct Family {
   Sharding sharding;
   std::string why;
+  bool unknown = false;
 };
 
 // How a run of an unknown framework shards: by its name, its hardware, or its columns.
@@ -144,11 +145,12 @@ Family family_of(const Run& run, const std::string& words, const ShardingCell& s
   if (sharding.zero == 3 && run.pp.value_or(1) == 1 && by_name != Sharding::k3d) {
     // `FSDP2 (ZeRO-3)` says which of the two it is and explains it.
     const std::string cell = plain_words(run.zero);
-    const bool zero = by_name == Sharding::kZero || says(cell, "zero");
+    const bool zero = by_name == Sharding::kZero || names_zero(run.zero);
     const bool engine = zero && !says_any(cell, {"fsdp", "fsdp2"});
     return {engine ? Sharding::kZero : Sharding::kFsdp, "its sharding"};
   }
-  if (sharding.zero == 2 && !three_d) return {Sharding::kZero, "its sharding"};
+  if (sharding.zero == 2 && !three_d)
+    return {sharding.by_module ? Sharding::kFsdp : Sharding::kZero, "its sharding"};
   if (sharding.distributed_optimizer) return {Sharding::k3d, "its distributed optimizer"};
   if (run.pp.value_or(1) > 1 || (three_d && !by_name))
     return {Sharding::k3d, "its parallel degrees"};
@@ -159,7 +161,7 @@ Family family_of(const Run& run, const std::string& words, const ShardingCell& s
   if (trimmed_cell(words).empty() && says(plain_words(run.notes), "mlperf")) {
     return {Sharding::k3d, "MLPerf's usual stack"};
   }
-  return {Sharding::kFsdp, "nothing stated"};
+  return {Sharding::kFsdp, "nothing stated", true};
 }
 
 // The member of a family that suits the run: recent or old, one device or many.
@@ -171,6 +173,8 @@ const Stack* member(const Catalog& catalog, const Run& run, const std::string& w
     stack = year > 0 && year <= 2021 ? early_megatron(catalog) : nullptr;
     // Nobody else's defaults are NeMo's recipes, which overlap and interleave all they can.
     const bool by_name = known_sharding(words) == Sharding::k3d;
+    const bool vendor = trimmed_cell(words).empty() && says(plain_words(run.notes), "mlperf");
+    if (!stack && vendor) stack = named(catalog, "megatron-submission");
     if (!stack) stack = named(catalog, by_name ? "megatron-lm" : "megatron-like");
   } else if (sharding == Sharding::kFsdp) {
     const bool second = says_any(words, {"fsdp2", "torchtune", "fully shard"}) ||
@@ -197,8 +201,7 @@ bool on_deepspeed(const std::string& words, const std::string& zero_words, const
     return false;
   }
   if (says(words, "deepspeed") || says(zero_words, "deepspeed")) return true;
-  return stack && stack->sharding == Sharding::kFsdp &&
-         says_any(zero_words, {"zero", "zero2", "zero3"});
+  return stack && stack->sharding == Sharding::kFsdp && names_zero(zero_words);
 }
 
 // Front ends to Hugging Face's model code, the most particular first: a text that names one often
@@ -326,6 +329,9 @@ std::string framework_words(const std::string& cell) {
     const size_t at = words.find(aside);
     if (at != std::string::npos) words = words.substr(0, at + 1) + words.substr(at + aside.size());
   }
+  // MindSpore's library is called as Hugging Face's.
+  const size_t library = words.find(" mindspore transformers ");
+  if (library != std::string::npos) words.replace(library, 24, " mindformers ");
   // `FSDP + Megatron TP` took its tensor parallelism from there, not its loop.
   const size_t part = says(words, "fsdp") ? words.find(" megatron tp ") : std::string::npos;
   if (part != std::string::npos) words.erase(part, std::string_view(" megatron tp").size());
@@ -446,64 +452,9 @@ const Stack* as_run(const Stack* stack, const Run& run, const std::string& words
 
 }  // namespace
 
-int year_of(const std::string& date) {
-  for (size_t i = 0; i + 4 <= date.size(); ++i) {
-    if (date.compare(i, 2, "20") != 0) continue;
-    const std::optional<double> year = cell_number(std::string_view(date).substr(i, 4));
-    if (year && *year >= 2010 && *year < 2100) return static_cast<int>(*year);
-  }
-  // MLPerf's first rounds; later ones are of the software that their files name.
-  const std::string words = plain_words(date);
-  if (says(words, "mlperf v0") || says(words, "training v0")) return 2020;
-  for (int version = 1; version < 3; ++version) {
-    const std::string name = std::to_string(version);
-    if (says(words, "mlperf v" + name) || says(words, "mlperf training v" + name))
-      return 2020 + version;
-  }
-  return 0;
-}
-
-namespace {
-
-// The month that a date names beside its year: `2024-05`, `2024/05`, `05.2024`, `20240517`,
-// `May 2024`, `Q2 2024` (its first); zero: none.
-int month_of(const std::string& date) {
-  static constexpr std::array<std::string_view, 12> kMonths = {
-      "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"};
-  const std::vector<std::string> all = split_any(plain_words(date), " ");
-  for (const std::string& word : all) {
-    for (size_t m = 0; m < kMonths.size(); ++m) {
-      if (word.starts_with(kMonths[m])) return static_cast<int>(m) + 1;
-    }
-    if (word.size() == 2 && word[0] == 'q' && word[1] >= '1' && word[1] <= '4')
-      return 3 * (word[1] - '1') + 1;
-    if (word.size() == 8 && word.starts_with("20"))
-      return static_cast<int>(cell_number(word.substr(4, 2)).value_or(0));
-  }
-  // A number beside the year, joined to it: `2024-05`, `05/2024`.
-  for (size_t i = 0; i < all.size(); ++i) {
-    if (year_of(all[i]) == 0 || all[i].size() != 4) continue;
-    const size_t at = date.find(all[i]);
-    const auto joined = [&](size_t k) {
-      return k < date.size() && std::string_view("-/._").find(date[k]) != std::string_view::npos;
-    };
-    const bool behind = joined(at + 4), before = at > 0 && joined(at - 1);
-    const std::string other = behind && i + 1 < all.size() ? all[i + 1]
-                              : before && i > 0            ? all[i - 1]
-                                                           : "";
-    const std::optional<double> n = cell_number(other);
-    if (n && other.size() <= 2 && *n >= 1 && *n <= 12) return static_cast<int>(*n);
-  }
-  return 0;
-}
-
-}  // namespace
-
-bool dated_from(const std::string& date, std::string_view first) {
-  const int year = year_of(date), wanted = year_of(std::string(first));
-  if (year != wanted) return year > wanted;
-  const int month = month_of(date);
-  return month > 0 && month >= month_of(std::string(first));
+ShardingCell stated_sharding(const Run& run) {
+  const ShardingCell cell = read_sharding(run.zero);
+  return cell.zero ? cell : read_sharding(run.framework, true);
 }
 
 StackChoice choose_stack(const Run& run, const Accelerator& accelerator, const Catalog& catalog,
@@ -512,8 +463,7 @@ StackChoice choose_stack(const Run& run, const Accelerator& accelerator, const C
   // A name that is nothing but asides is taken as it stands.
   std::string words = framework_words(run.framework);
   if (!by_alias(words, catalog) && !known_sharding(words)) words = plain_words(run.framework);
-  ShardingCell sharding = read_sharding(run.zero);
-  if (!sharding.zero) sharding = read_sharding(run.framework, true);
+  const ShardingCell sharding = stated_sharding(run);
   const bool single = run.accelerators.value_or(1) == 1;
   const int year = year_of(run.date + " " + run.framework);
   const Stack* stack = by_alias(words, catalog);
@@ -567,6 +517,7 @@ StackChoice choose_stack(const Run& run, const Accelerator& accelerator, const C
   out.stack = as_of(catalog, nearest, year);
   if (!out.stack && !catalog.stacks.empty()) out.stack = &catalog.stacks.front();
   if (out.stack) out.assumed = fmt::format("stack {} by {}", out.stack->name, family.why);
+  out.unknown = family.unknown;
   return out;
 }
 

@@ -173,9 +173,9 @@ bool says_any(const std::string& words, const std::vector<std::string_view>& phr
 
 namespace {
 
-constexpr std::array<std::string_view, 10> kTold = {"shown",     "stated",  "said",      "given",
-                                                    "named",     "known",   "mentioned", "told",
-                                                    "specified", "reported"};
+constexpr std::array<std::string_view, 12> kTold = {
+    "shown",     "stated", "said",      "given",    "named",     "known",
+    "mentioned", "told",   "specified", "reported", "disclosed", "published"};
 
 // Whether the next few words say that something is not told: `compile of this row not shown`.
 bool left_open(const std::string& words, size_t from) {
@@ -193,9 +193,9 @@ bool left_open(const std::string& words, size_t from) {
 }
 
 bool denied_before(const std::string& words, size_t at) {
-  static constexpr std::array<std::string_view, 16> kBetween = {
-      "use",  "using",      "any",      "the",  "a",     "explicit", "with", "yet",
-      "need", "activation", "gradient", "full", "layer", "tp",       "dp",   "cpu"};
+  static constexpr std::array<std::string_view, 17> kBetween = {
+      "use", "using",      "any",      "the",  "a",     "explicit", "with", "yet",     "need",
+      "tp",  "activation", "gradient", "full", "layer", "dp",       "cpu",  "pipeline"};
   constexpr int kReach = 4;
   bool listed = false;  // beyond an `or`, whatever is listed
   for (int i = 0; i < kReach; ++i) {
@@ -277,8 +277,11 @@ std::optional<bool> claims_any(const std::string& words,
 
 bool unstated(const std::string& words) {
   if (words.starts_with(" not ") && one_of(word_after(words, 4), kTold)) return true;
-  return words == " " || words == " n a " || words == " na " || words == " unknown " ||
-         words == " unspecified " || words == " default ";
+  static constexpr std::array<std::string_view, 16> kNothing = {
+      " ",         " n a ",         " na ",     " nan ",           " null ",    " unknown ",
+      " unclear ", " unspecified ", " varies ", " variable ",      " various ", " default ",
+      " tbd ",     " undisclosed ", " auto ",   " not applicable "};
+  return one_of(words, kNothing);
 }
 
 bool without(const std::string& words) {

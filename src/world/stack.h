@@ -55,6 +55,7 @@ struct Stack {
   double accumulate_bytes = 6;  // moved per parameter and micro-batch to add up gradients
 
   int64_t finetune_document = 0;  // tokens of the documents that its published fine-tuning packs
+  bool adapts_mlp = false;  // its LoRA adapts the MLP's projections too, unless asked otherwise
   double chunk_layers = 0;  // layers per interleaved chunk in its recipes; zero: no interleaving
   // Micro-batches per stage of a pipeline by default; zero: as many as there are sequences.
   double stage_microbatches = 0;
@@ -347,6 +348,7 @@ void fields(T& s, V&& visit) {
   visit("accumulate_bytes", s.accumulate_bytes, kNotNegative, "to add up gradients, per parameter");
   visit("finetune_document", s.finetune_document, Limits{0, 1e9},
         "published fine-tuning of it packs documents of so many tokens; zero: one a sequence");
+  visit("adapts_mlp", s.adapts_mlp, kAny, "its LoRA adapts the MLP's projections by default");
   visit("chunk_layers", s.chunk_layers, kNotNegative, "layers per interleaved chunk by default");
   visit("stage_microbatches", s.stage_microbatches, kNotNegative,
         "micro-batches per pipeline stage by default; zero: as many as sequences");

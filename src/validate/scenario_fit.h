@@ -1,0 +1,13 @@
+// A part of scenario.cc: what a run that ran must have done to fit.
+#pragma once
+
+#include "validate/scenario.h"
+
+namespace assay {
+
+// `unknown`: nothing says how the framework shards. REQUIRES: all else of the scenario is set.
+void fit_sharding(const Run&, bool unknown, Scenario&);
+// REQUIRES: fit_sharding was called.
+void fit_recompute(const Run&, Scenario&);
+
+}  // namespace assay
