@@ -284,7 +284,7 @@ ShardingCell read_sharding(const std::string& cell, bool framework) {
   if (unstated(plain_words(cell))) return out;
   if (affirms(words, {"fsdp", "fsdp1", "fsdp2", "fully sharded", "hsdp", "megatron fsdp",
                       "hybrid shard", "full shard", "gemini", "fully shard", "simplefsdp",
-                      "params and gradients sharded"})) {
+                      "params and gradients sharded", "sharded data parallelism"})) {
     out.zero = 3;
     out.fsdp = true;
     out.by_module = true;

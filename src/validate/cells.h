@@ -94,6 +94,7 @@ struct ChunksCell {
   std::optional<int64_t> chunks;      // of a stage; 1 where it is denied
   std::optional<double> layers_each;  // `5 layers per virtual stage`
   bool interleaved = false;           // said without a number
+  bool told = false;                  // the cell says something
 };
 // A cell of its own: `2`, `VP2`, `x2`, `two`, `off`, `interleaved (degree not stated)`.
 ChunksCell read_chunks(const std::string& cell);

@@ -297,10 +297,8 @@ void read_routing(const std::string& text, const std::string& words, Remarks& ou
   } else if (balanced ||  // it is denied
              says_any(words, {"routing not forced", "balance not forced", "uneven routing",
                               "unbalanced routing", "natural routing", "no token drop",
-                              "no token dropping", "no tokens dropped"})) {
-    out.expert_skew = kNaturalRoutingSkew;
-  } else if (says(words, "dropless")) {
-    out.expert_skew = 0;  // whoever speaks of routing and not of force left it alone
+                              "no token dropping", "no tokens dropped", "dropless"})) {
+    out.expert_skew = kNaturalRoutingSkew;  // who speaks of routing and not of force left it alone
   }
 }
 

@@ -46,9 +46,11 @@ ChunksCell read_chunks(const std::string& cell) {
   ChunksCell out;
   const std::string words = clause_words(cell), plain = plain_words(cell);
   if (unstated(plain)) return out;
+  out.told = true;
   out.layers_each = layers_of_chunk(plain);
   if (out.layers_each) return out;
-  const bool off = says_any(words, {"| off", "| none", "| no", "| false", "| disabled", "| 0 |"});
+  const bool off = says_any(words, {"| off", "| none", "| no", "| false", "| disabled", "| 0 |"}) ||
+                   cell_number(cell).value_or(1) < 1;
   if (off || claims_any(words, {"interleaved", "interleaving"}) == false) {
     out.chunks = 1;
     return out;

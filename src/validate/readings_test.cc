@@ -28,6 +28,8 @@ TEST(Readings, ChunksOfAStage) {
       {"none", "", 1},
       {"0", "", 1},
       {"5 layers per virtual stage", "", 4},
+      {"N/A", "", 10},
+      {"-3", "", 1},
       {"", "1F1B", 1},
       {"", "1F1B schedule", 1},
       {"", "GPipe", 1},
@@ -291,10 +293,12 @@ TEST(Readings, RecomputeInNotes) {
   }
 }
 
-// That no token is dropped is the default; how tokens were spread is another matter.
-TEST(Readings, DroplessSaysNothingOfBalance) {
-  EXPECT_EQ(read_remarks("dropless").expert_skew, std::nullopt);
+// Whoever speaks of routing and not of force left it to the router.
+TEST(Readings, DroplessIsAsRoutersLeaveIt) {
+  EXPECT_GT(read_remarks("dropless").expert_skew.value_or(0), 1);
   EXPECT_GT(read_remarks("dropless, natural routing").expert_skew.value_or(0), 1);
+  EXPECT_EQ(read_remarks("dropless, force balanced").expert_skew, 1);
+  EXPECT_EQ(read_remarks("bf16").expert_skew, std::nullopt);
 }
 
 TEST(Readings, TasksBeyondOneSequence) {

@@ -185,8 +185,8 @@ void apply_chunks(const Run& run, Scenario& s) {
   p.vpp = 1;
   if (p.pp == 1) return;
   ChunksCell cell = read_chunks(run.vpp_text);
-  if (run.vpp) cell.chunks = run.vpp;
-  const bool told = cell.chunks || cell.layers_each || cell.interleaved || !run.vpp_text.empty();
+  if (run.vpp) cell.chunks = run.vpp, cell.told = true;
+  const bool told = cell.told;
   if (!told) cell = read_chunks_notes(run.overlap_notes + " ; " + run.notes);
   const int64_t layers = s.setting.workload.model.layers;
   const int64_t most = (layers + p.pp - 1) / p.pp;  // of a stage; the first and last may have fewer
