@@ -17,8 +17,10 @@
 // fitted to 142 times of flash-linear-attention 0.5.1 on H200 and GB200 (7 % off in the median
 // forward, 11 backward), KDA's to four on H20; on an RTX 5090, with less shared memory, KDA takes
 // 1.5 to 2 times as long as told (test/data/public_scans.csv, from QwenLM/FlashQLA and
-// MoonshotAI/FlashKDA). For Mamba-2 nobody published such a table: its rates are the delta rule's,
-// its bytes counted from mamba_ssm's kernels. Nor for linear attention whose state decays by
+// MoonshotAI/FlashKDA). For Mamba-2 nobody published such a table; a profile of one training step
+// (Nemotron 3 Nano under NeMo AutoModel on eight H100, 8,192 tokens: 3.1 ms a layer for all of its
+// kernels forward and backward, 0.6 of it the forward scan and 0.75 convolutions) gives its rates;
+// bytes are counted from mamba_ssm's kernels. Nor for linear attention whose state decays by
 // channel (RWKV-5 to 7, xLSTM): its rates are KDA's, which decays so, too. A recurrence of single
 // channels (RG-LRU, RWKV-4, Mamba) passes over its tensors, if its kernel is fused.
 //
@@ -68,8 +70,8 @@ constexpr Scan kScans[] = {
      1,
      2,
      false,
-     {420, 3, 4, 16, 8, 0.1, 500, 20e-6},
-     {300, 11, 8, 36, 20, 0.1, 500, 80e-6}},
+     {205, 3, 4, 16, 8, 0.1, 500, 20e-6},
+     {180, 11, 8, 36, 20, 0.1, 500, 80e-6}},
     {MixerKind::kGatedDelta,
      64,
      2.5,
@@ -110,6 +112,10 @@ constexpr Scan kScans[] = {
 // Of a stream's bandwidth. The delta rule on an H200 would need more than this if it were bound by
 // bytes, so it is a limit from below; on the RTX 5090 KDA's forward pass gets half.
 constexpr double kScanBandwidth = 0.7;
+
+// Of causal_conv1d's channel-last kernels, which a published profile of a Nemotron 3 Nano shows:
+// 0.19 ms forward and 0.37 backward for 100 MB on an H100.
+constexpr double kConvolutionBandwidth = 0.35;
 
 // Parts that are few large cores, not many units: the share of the 16-bit peak that a Hopper's
 // kernels reach. Assumed.
@@ -210,6 +216,18 @@ void scan(const Rank& r, LayerCost& c) {
   }
 }
 
+// A short convolution along the sequence is one kernel in every stack: it reads and writes what it
+// is given and backward reads the gradient beside it, at a third of a stream's pace. Mamba-2's
+// fused block convolves again in backward.
+void convolve(const Rank& r, LayerCost& c, double bytes, bool again) {
+  const Seconds once = Bytes(bytes) / (r.memory * kConvolutionBandwidth);
+  c.forward.memory += once * 2.0;
+  c.backward.memory += once * (again ? 5.0 : 3.0);
+  if (r.record && bytes > 0)
+    note(r, "memory", fmt::format("convolution of {:.3g} MB", bytes / 1e6), once * 2.0,
+         once * (again ? 5.0 : 3.0));
+}
+
 }  // namespace
 
 void mixer_block(const Rank& r, LayerCost& c) {
@@ -244,11 +262,11 @@ void mixer_block(const Rank& r, LayerCost& c) {
   exchange_sequence(r, c, inputs, v);
   scan(r, c);
 
-  // Beside norm and residual: the convolution reads and writes what it is given, the gate reads two
-  // and writes one; backward reads the gradient beside them.
+  // Beside norm and residual: the gate reads two and writes one; backward reads the gradient, too.
+  stream(r, c, (r.own * h * 5 + r.tokens * 3 * v) * r.word,
+         (r.own * h * 6 + r.tokens * 5 * v) * r.word);
   const double convolved = x.taps > 0 ? v + 2 * keys : 0;
-  stream(r, c, (r.own * h * 5 + r.tokens * (2 * convolved + 3 * v)) * r.word,
-         (r.own * h * 6 + r.tokens * (3 * convolved + 5 * v)) * r.word);
+  convolve(r, c, r.tokens * convolved * r.word, x.kind == MixerKind::kMamba2);
 
   // Kept: what was projected, the scan's output, and what the last matmul reads. Delta rules keep
   // keys and queries after the convolution, one for every value head.
