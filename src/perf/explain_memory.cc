@@ -114,7 +114,9 @@ Derivation memory_figure(const Subject& u) {
               u.l.ranks > 1 ? given("outside the allocator", outside.v, "B", "stack.outside_memory")
                             : leaf("outside the allocator", 0, "B", "one rank has no communicators",
                                    'c', "")};
-  const Bytes rest = m.reserved - m.allocated * fragmentation - outside;
+  const double graphs = u.p.cuda_graphs ? st.graph_memory : 1;
+  if (graphs > 1) d.inputs.push_back(given("held by graphs", graphs, "", "stack.graph_memory"));
+  const Bytes rest = m.reserved - m.allocated * (fragmentation + graphs - 1) - outside;
   if (std::abs(rest.v) > 1e-6 * m.reserved.v)
     d.inputs.push_back(leaf(rest.v > 0 ? "cached or kept apart" : "given back when full", rest.v,
                             "B", "", 'c', d.source));

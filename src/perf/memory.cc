@@ -45,6 +45,7 @@ struct Costs : StateBytes {
   bool cast;                 // weights are sharded, and their 16-bit copies kept whole (zero 2)
   bool inputs_kept;          // layers' inputs and their gradients stay until backward ends
   double fragmentation;
+  double graphs;  // what captured graphs hold, over allocated
   Bytes outside;  // what the allocator does not count
   bool all_step;  // gradients are there at the loss
   bool apart;     // and are reserved where they are not
@@ -112,6 +113,7 @@ Costs costs_of(const Setting& s, const Plan& p, const Layout& l, const Microbatc
   k.all_step = st.gradients_resident || l.microbatches > 1;
   k.apart = st.gradients_apart && p.zero >= 2 && l.shard > 1;
   k.fragmentation = k.gathered > 0 ? st.fragmentation_gathered : st.fragmentation;
+  k.graphs = p.cuda_graphs ? st.graph_memory : 1;
   k.outside = l.ranks > 1 ? st.outside_memory : Bytes(0);
   return k;
 }
@@ -123,10 +125,11 @@ void keep_larger(MemoryUse& worst, MemoryUse u, const Costs& k, Bytes gradients,
   // What is freed is cached by blocks. The largest, of 16-bit logits, suits nothing but the
   // optimizer's state, which is made after the first backward pass.
   const Bytes cached = std::max(u.allocated * (k.fragmentation - 1), block - u.optimizer);
-  u.reserved = u.allocated + cached + k.outside;
+  u.reserved = u.allocated * k.graphs + cached + k.outside;
   if (k.apart) u.reserved += gradients - u.gradients;
-  // Before it fails, the allocator gives back what it only caches.
-  const Bytes pressed = u.allocated * std::min(k.fragmentation, kPressedFragmentation) + k.outside;
+  // Before it fails, the allocator gives back what it only caches; graphs keep their pools.
+  const double kept = std::min(k.fragmentation, kPressedFragmentation) + k.graphs - 1;
+  const Bytes pressed = u.allocated * kept + k.outside;
   u.reserved = std::min(u.reserved, std::max(pressed, u.capacity));
   if (u.reserved > worst.reserved ||
       (u.reserved == worst.reserved && u.allocated > worst.allocated)) {

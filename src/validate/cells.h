@@ -131,6 +131,7 @@ struct Remarks {
   bool fused_gelu = false;                  // GELU by tanh is one kernel
   std::optional<bool> permute_fused;        // routed tokens are put in order by fused kernels
   bool launch_blocking = false;             // the host waits for every kernel
+  bool layer_graphs = false;                // graphs hold layers, not the whole step
   std::optional<bool> expert_dedup;         // a token is sent once to each place, or to each expert
 };
 // `words` as text.h has them: whether weights are kept on the host.

@@ -381,6 +381,8 @@ Remarks read_remarks(const std::string& text) {
                                            "fused lamb", "fusedlamb", "fused optimizer", "apex"});
   read_overlaps(words, out);
   out.launch_blocking = affirms(words, {"cuda launch blocking"});
+  out.layer_graphs = affirms(words, {"te cuda graph", "te cuda graphs", "te scoped cuda graph",
+                                     "transformer engine cuda graphs", "graphs of layers"});
   read_schedule(words, out);
   out.sequence_parallel =
       claims_any(words, {"sequence parallel", "sequence parallelism", "sp enabled"});

@@ -408,12 +408,17 @@ MemoryCounter choose_counter(const Run& run) {
   MemoryCounter out;
   const std::string words = plain_words(run.notes + " ; " + run.overlap_notes);
   // torchtitan prints the peak of what the allocator reserved, in GiB (its metrics:
-  // max_reserved_gib).
+  // max_reserved_gib); trackio what the driver shows, in GiB (trackio/gpu.py, collect_gpu_metrics).
   const bool titan = says(plain_words(run.framework), "torchtitan");
-  if ((titan || says(words, "gib")) && !says(words, "converted to gb")) out.unit = kGiB;
-  out.device = says_any(
-      words, {"nvidia smi", "amd smi", "rocm smi", "npu smi", "dcgm", "driver shows", "monitor"});
-  out.reserved = titan || out.device || says(words, "reserved");
+  const bool trackio = says(words, "trackio");
+  const bool told = says_any(words, {"gib", "mib by 1024"});
+  const bool converted = says_any(words, {"converted", "turned from gib", "turned into gb",
+                                          "from gib", "gib there", "here gb", "to gb"});
+  if ((titan || trackio || told) && !converted) out.unit = kGiB;
+  out.device = trackio || says_any(words, {"nvidia smi", "amd smi", "rocm smi", "npu smi", "dcgm",
+                                           "driver shows", "driver level", "monitor"});
+  const bool inside = says_any(words, {"peak active", "max allocated", "memory is the active"});
+  out.reserved = (titan && !inside) || out.device || says(words, "reserved");
   return out;
 }
 

@@ -92,6 +92,7 @@ void apply_remarks(const Remarks& r, Scenario& s) {
   Stack& stack = s.setting.stack;
   set_if(p.compiled, r.compiled);
   set_if(p.cuda_graphs, r.cuda_graphs);
+  if (r.layer_graphs) stack.graph_memory = 1;
   if (r.fused_optimizer.value_or(false)) {
     constexpr double kFused = 1.2;  // without clipping: test/data/h200_optimizer.csv
     s.setting.stack.optimizer_traffic = std::min(s.setting.stack.optimizer_traffic, kFused);

@@ -581,19 +581,5 @@ TEST(Scenario, ModelCodeAndTheEngineThatShardsIt) {
   EXPECT_EQ(mapped(r).setting.stack.residual_bytes, 2);
 }
 
-TEST(Scenario, MemoryCounters) {
-  TrainingRun r = base();
-  EXPECT_FALSE(choose_counter(r).reserved);
-  EXPECT_EQ(choose_counter(r).unit, kGB);
-  r.notes = "peak memory as the driver shows it";
-  EXPECT_TRUE(choose_counter(r).reserved && choose_counter(r).device);
-  r.notes = "";
-  r.framework = "torchtitan FSDP2";
-  EXPECT_TRUE(choose_counter(r).reserved && !choose_counter(r).device);
-  EXPECT_EQ(choose_counter(r).unit, kGiB);
-  r.notes = "memory converted to GB";
-  EXPECT_EQ(choose_counter(r).unit, kGB);
-}
-
 }  // namespace
 }  // namespace assay

@@ -264,5 +264,35 @@ TEST(Words, SubstitutionsAreTold) {
   }
 }
 
+TEST(Words, GraphsOfLayersHoldLittle) {
+  TrainingRun r = base();
+  r.framework = "Megatron-Bridge (NeMo 26.06)";
+  r.notes = "full-iteration CUDA graph";
+  EXPECT_GT(mapped(r).setting.stack.graph_memory, 1);
+  r.notes = "TE CUDA graph";
+  EXPECT_EQ(mapped(r).setting.stack.graph_memory, 1);
+}
+
+TEST(Words, MemoryCounters) {
+  TrainingRun r = base();
+  EXPECT_FALSE(choose_counter(r).reserved);
+  EXPECT_EQ(choose_counter(r).unit, kGB);
+  r.notes = "peak memory as the driver shows it";
+  EXPECT_TRUE(choose_counter(r).reserved && choose_counter(r).device);
+  r.notes = "";
+  r.framework = "torchtitan FSDP2";
+  EXPECT_TRUE(choose_counter(r).reserved && !choose_counter(r).device);
+  EXPECT_EQ(choose_counter(r).unit, kGiB);
+  for (const char* note : {"memory converted to GB", "memory converted from GiB", "peak from GiB",
+                           "reserved by the allocator, GiB there, GB here"}) {
+    r.notes = note;
+    EXPECT_EQ(choose_counter(r).unit, kGB) << note;
+  }
+  r.framework = "TRL SFTTrainer";
+  r.notes = "memory from trackio (gpu allocated_memory)";
+  EXPECT_TRUE(choose_counter(r).reserved && choose_counter(r).device);
+  EXPECT_EQ(choose_counter(r).unit, kGiB);
+}
+
 }  // namespace
 }  // namespace assay

@@ -155,7 +155,7 @@ TEST(Validate, RunsOfOtherSources) {
   EXPECT_LT(*all.median, 0.160);
   EXPECT_LT(*all.p90, 0.337);
   EXPECT_LT(std::abs(*all.bias), 0.067);
-  EXPECT_LT(*all.memory_median, 0.112);
+  EXPECT_LT(*all.memory_median, 0.105);
   for (const GroupStats& g : report.groups) {
     if (g.kind == "source" && g.name == "llm-foundry") {
       EXPECT_LT(*g.p90, 0.18);

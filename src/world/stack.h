@@ -193,6 +193,7 @@ struct Stack {
   Bytes outside_memory{0};               // communicators, which it does not count
   double fragmentation = 1.06;           // reserved over allocated
   double fragmentation_gathered = 1.06;  // the same where weights are gathered (zero 3)
+  double graph_memory = 1;               // held by captured graphs, over allocated
 
   // Uncertainty and scale.
   double jitter = 0.004;  // slow-down per doubling of nodes: the slowest of many
@@ -248,6 +249,8 @@ void memory_fields(T& s, V& visit) {
   visit("outside_memory", s.outside_memory, kNotNegative, "communicators, not in the allocator");
   visit("fragmentation", s.fragmentation, Limits{1, 4}, "reserved over allocated memory");
   visit("fragmentation_gathered", s.fragmentation_gathered, Limits{1, 4}, "the same with zero 3");
+  visit("graph_memory", s.graph_memory, Limits{1, 4},
+        "memory that captured graphs hold over what is allocated");
 }
 
 template <class T, class V>
