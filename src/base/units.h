@@ -7,8 +7,12 @@
 #pragma once
 
 #include <compare>
+#include <cstdint>
 
 namespace assay {
+
+// A count that enters a product.
+constexpr double real(int64_t n) { return static_cast<double>(n); }
 
 template <class Tag>
 struct Quantity {

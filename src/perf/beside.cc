@@ -8,8 +8,6 @@
 namespace assay {
 namespace {
 
-double real(int64_t n) { return static_cast<double>(n); }
-
 // Kernels of either block, one pass: projections, activations, norms and additions.
 constexpr double kOwnKernels = 4, kEmbeddingKernels = 8, kStreamKernels = 10;
 

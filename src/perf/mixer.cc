@@ -37,8 +37,6 @@
 namespace assay {
 namespace {
 
-double real(int64_t n) { return static_cast<double>(n); }
-
 // One pass of a scan.
 struct Pass {
   double rate;          // FLOPs a unit and cycle

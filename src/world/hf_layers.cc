@@ -83,7 +83,6 @@ void read_halves(ConfigValues& c, Model& m) {
   m.tied_embeddings = second;
   m.merged_cross = second;
   const Half e = encoder_half(c);
-  const auto real = [](int64_t n) { return static_cast<double>(n); };
   const Half d = {real(m.layers), real(m.hidden),   real(m.ffn),
                   real(m.heads),  real(m.kv_heads), real(c.peek({"head_dim"}))};
   Half same = e;

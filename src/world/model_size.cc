@@ -5,8 +5,6 @@
 namespace assay {
 namespace {
 
-double real(int64_t n) { return static_cast<double>(n); }
-
 bool latent_attention(const Model& m) { return m.kv_lora_rank > 0; }
 
 // Matrices of one attention block.
