@@ -147,7 +147,8 @@ void apply_documents(const Run& run, Scenario& s) {
   const bool mlperf = claims(clause_words(run.date + " ; " + run.notes), "mlperf").value_or(false);
   if (mlperf || w.model.kind == ModelKind::kDlrm) return;
   const PackedCell cell = read_packed(run.notes + " ; " + run.overlap_notes);
-  w.document = packed_document(cell, w.seq, tuning, tuning ? s.setting.stack.finetune_document : 0);
+  w.document =
+      packed_document(cell, w.seq, tuning, tuning ? s.setting.stack.recipe.finetune_document : 0);
   if (w.document > 0) {
     s.assumed.push_back(fmt::format("packed documents of {} tokens", w.document));
   }
@@ -175,8 +176,8 @@ int64_t divisor_below(int64_t n, int64_t limit) {
 }
 
 // Layers of a chunk where interleaving is stated and its degree is not: as NVIDIA's recipes have it
-// (catalog/stacks.yaml, chunk_layers); the three runs of Llama 3's report ask for no fewer chunks.
-// PyTorch's own pipelines have two (torchtitan, distributed/pipeline_parallel.py).
+// (catalog/stacks.yaml, recipe.chunk_layers); the three runs of Llama 3's report ask for no fewer
+// chunks. PyTorch's own pipelines have two (torchtitan, distributed/pipeline_parallel.py).
 constexpr int64_t kChunkLayers = 2;
 
 // Chunks of a stage: stated, else as the stack's recipes cut it where every stage can be cut so.
@@ -190,7 +191,7 @@ void apply_chunks(const Run& run, Scenario& s) {
   if (!told) cell = read_chunks_notes(run.overlap_notes + " ; " + run.notes);
   const int64_t layers = s.setting.workload.model.layers;
   const int64_t most = (layers + p.pp - 1) / p.pp;  // of a stage; the first and last may have fewer
-  const double chunk = told ? 0 : s.setting.stack.chunk_layers;
+  const double chunk = told ? 0 : s.setting.stack.recipe.chunk_layers;
   if (cell.chunks) {
     p.vpp = *cell.chunks;
   } else if (cell.layers_each) {
@@ -286,7 +287,7 @@ tl::expected<void, Refusal> apply_batch(const Run& run, const Remarks& remarks, 
     const bool whole =
         s.setting.stack.sharding != Sharding::k3d;  // these run a rank's batch in one piece
     micro = run.grad_accum ? per_rank / accumulate : whole && p.pp == 1 ? per_rank : 1;
-    const auto each = static_cast<int64_t>(s.setting.stack.stage_microbatches);
+    const auto each = static_cast<int64_t>(s.setting.stack.recipe.stage_microbatches);
     if (!run.grad_accum && p.pp > 1 && each > 0) micro = per_rank / (each * p.pp * p.vpp);
     micro = std::max<int64_t>(1, *micro);
     s.assumed.push_back(fmt::format("micro-batch {}", *micro));
@@ -364,7 +365,7 @@ void run_code(const Stack& code, Stack& engine) {
   engine.launches_forward = code.launches_forward;
   engine.launches_backward = code.launches_backward;
   engine.launches_adapter = code.launches_adapter;
-  engine.adapts_mlp = code.adapts_mlp;
+  engine.recipe.adapts_mlp = code.recipe.adapts_mlp;
   engine.launch = code.launch;
   engine.launches_checkpoint = code.launches_checkpoint;
   engine.gelu_traffic = code.gelu_traffic;
@@ -380,7 +381,7 @@ void run_code(const Stack& code, Stack& engine) {
   engine.expand_kv = code.expand_kv;
   engine.logits_bytes = code.logits_bytes;
   engine.logits_bytes_masked = code.logits_bytes_masked;
-  engine.stops_early_since = code.stops_early_since;
+  engine.recipe.stops_early_since = code.recipe.stops_early_since;
 }
 
 // Casts to 8 bits are Transformer Engine's own kernels wherever it is named, not those of the
@@ -470,7 +471,7 @@ tl::expected<Scenario, Refusal> to_scenario(const Run& written, const Catalog& c
   }
   // MLPerf's benchmark adapts attention alone, whoever runs it.
   const bool mlperf = says(plain_words(run.date + " ; " + run.notes), "mlperf");
-  s.setting.workload.lora_mlp = s.setting.stack.adapts_mlp && !mlperf;
+  s.setting.workload.lora_mlp = s.setting.stack.recipe.adapts_mlp && !mlperf;
   s.plan = stack.stack->defaults;
   if (stack.code) s.plan.recompute = stack.code->defaults.recompute;
 

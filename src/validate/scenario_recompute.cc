@@ -34,7 +34,7 @@ double matmuls_again(const RecomputeParts& parts, const Model& m) {
 // stop.
 bool stops_early(const Run& run, const Scenario& s) {
   const int year = year_of(run.date);
-  if (year > 0 && year < s.setting.stack.stops_early_since) return false;
+  if (year > 0 && year < s.setting.stack.recipe.stops_early_since) return false;
   if (says(plain_words(run.framework), "torchtitan") && dated_from(run.date, "2025-09"))
     return false;
   return s.plan.early_stop;

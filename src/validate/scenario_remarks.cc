@@ -79,8 +79,7 @@ void apply_kernels(const Remarks& r, Stack& stack) {
 
 // Whoever benchmarks may force routers to balance, and often does not say so.
 void apply_routing(const Remarks& r, Scenario& s) {
-  const bool forced =
-      s.setting.stack.recipes_balanced && s.setting.workload.task == Task::kPretrain;
+  const bool forced = s.setting.stack.recipe.balanced && s.setting.workload.task == Task::kPretrain;
   s.plan.expert_skew = r.expert_skew.value_or(forced ? 1 : 0);
   if (r.expert_skew || r.expert_capacity || s.plan.ep <= 1) return;
   s.assumed.emplace_back(forced ? "experts loaded evenly, as its recipes force it"
@@ -143,7 +142,7 @@ void apply_remarks(const Remarks& r, Scenario& s) {
   if (r.launch_blocking) hide_nothing(stack);
   if (r.fused_gelu) s.setting.workload.model.tanh_gelu = false;
   if (r.power_cap_w) s.setting.cluster.accelerator.tdp = Watts(*r.power_cap_w);
-  if (!r.multi_token_prediction.value_or(stack.predicts_ahead)) {
+  if (!r.multi_token_prediction.value_or(stack.recipe.predicts_ahead)) {
     int64_t& heads = s.setting.workload.model.mtp_layers;
     if (heads > 0 && !r.multi_token_prediction) s.assumed.emplace_back("no multi-token prediction");
     heads = 0;

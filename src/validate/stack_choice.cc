@@ -1,5 +1,5 @@
-// Which stack a framework's name means. Known names are aliases in catalog/stacks.yaml; what is
-// here is only how an unknown name is brought to the nearest of them.
+// Which stack a framework's name means. Names are in catalog/stacks.yaml, as `aliases` of a stack
+// or as `kin` of the one that shards likewise; what is here is how a run is brought to one of them.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,83 +10,6 @@
 
 namespace assay {
 namespace {
-
-// Frameworks that no stack lists, by how they shard when their users say nothing more.
-struct KnownName {
-  std::string_view words;
-  Sharding sharding;
-};
-constexpr std::array kKnownNames = {
-    KnownName{"jax", Sharding::kJax},
-    KnownName{"pax", Sharding::kJax},
-    KnownName{"paxml", Sharding::kJax},
-    KnownName{"flax", Sharding::kJax},
-    KnownName{"t5x", Sharding::kJax},
-    KnownName{"levanter", Sharding::kJax},
-    KnownName{"xla", Sharding::kJax},
-    KnownName{"easydel", Sharding::kJax},
-    KnownName{"easylm", Sharding::kJax},
-    KnownName{"alpa", Sharding::kJax},
-    KnownName{"mesh tensorflow", Sharding::kJax},
-    KnownName{"midgpt", Sharding::kJax},
-    KnownName{"axlearn", Sharding::kJax},
-    KnownName{"gspmd", Sharding::kJax},
-    KnownName{"trax", Sharding::kJax},
-    KnownName{"bignlp", Sharding::k3d},
-    KnownName{"axonn", Sharding::k3d},
-    KnownName{"vescale", Sharding::k3d},
-    KnownName{"nnscaler", Sharding::k3d},
-    KnownName{"galvatron", Sharding::k3d},
-    KnownName{"patrickstar", Sharding::kZero},
-    KnownName{"tencentpretrain", Sharding::kZero},
-    KnownName{"zero bubble", Sharding::k3d},
-    KnownName{"megatron", Sharding::k3d},
-    KnownName{"mcore", Sharding::k3d},
-    KnownName{"nemo", Sharding::k3d},
-    KnownName{"gpt neox", Sharding::k3d},
-    KnownName{"neox", Sharding::k3d},
-    KnownName{"nanotron", Sharding::k3d},
-    KnownName{"picotron", Sharding::k3d},
-    KnownName{"primus", Sharding::k3d},
-    KnownName{"colossalai", Sharding::k3d},
-    KnownName{"colossal ai", Sharding::k3d},
-    KnownName{"internevo", Sharding::k3d},
-    KnownName{"internlm", Sharding::k3d},
-    KnownName{"mindspeed", Sharding::k3d},
-    KnownName{"mindspore", Sharding::k3d},
-    KnownName{"mindformers", Sharding::k3d},
-    KnownName{"ascendspeed", Sharding::k3d},
-    KnownName{"merak", Sharding::k3d},
-    KnownName{"varuna", Sharding::k3d},
-    KnownName{"pipedream", Sharding::k3d},
-    KnownName{"gpipe", Sharding::k3d},
-    KnownName{"lingvo", Sharding::kJax},
-    KnownName{"oneflow", Sharding::k3d},
-    KnownName{"paddle", Sharding::k3d},
-    KnownName{"paddlenlp", Sharding::k3d},
-    KnownName{"deepspeed", Sharding::kZero},
-    KnownName{"optimum habana", Sharding::kZero},
-    KnownName{"bmtrain", Sharding::kZero},
-    KnownName{"fairscale", Sharding::kFsdp},
-    KnownName{"torchtune", Sharding::kFsdp},
-    KnownName{"torchtitan", Sharding::kFsdp},
-    KnownName{"axolotl", Sharding::kFsdp},
-    KnownName{"llama factory", Sharding::kFsdp},
-    KnownName{"llamafactory", Sharding::kFsdp},
-    KnownName{"composer", Sharding::kFsdp},
-    KnownName{"llm foundry", Sharding::kFsdp},
-    KnownName{"litgpt", Sharding::kFsdp},
-    KnownName{"lightning", Sharding::kFsdp},
-    KnownName{"accelerate", Sharding::kFsdp},
-    KnownName{"trl", Sharding::kFsdp},
-    KnownName{"transformers", Sharding::kFsdp},
-    KnownName{"unsloth", Sharding::kFsdp},
-    KnownName{"olmo", Sharding::kFsdp},
-    KnownName{"metaseq", Sharding::kFsdp},
-    KnownName{"veomni", Sharding::kFsdp},
-    KnownName{"fsdp", Sharding::kFsdp},
-    KnownName{"fsdp2", Sharding::kFsdp},
-};
 
 const Stack* named(const Catalog& catalog, std::string_view name) {
   for (const Stack& s : catalog.stacks) {
@@ -124,9 +47,16 @@ const Stack* first_of(const Catalog& catalog, Sharding sharding) {
   return nullptr;
 }
 
-std::optional<Sharding> known_sharding(const std::string& words) {
-  for (const KnownName& k : kKnownNames) {
-    if (says(words, k.words)) return k.sharding;
+// How frameworks of this name shard when their users say nothing more.
+std::optional<Sharding> known_sharding(const Catalog& catalog, const std::string& words) {
+  for (const Sharding sharding :
+       {Sharding::kJax, Sharding::k3d, Sharding::kZero, Sharding::kFsdp}) {
+    for (const Stack& s : catalog.stacks) {
+      if (s.sharding != sharding) continue;
+      for (const std::string& name : s.kin) {
+        if (says(words, name)) return sharding;
+      }
+    }
   }
   return std::nullopt;
 }
@@ -138,9 +68,10 @@ struct Family {
 };
 
 // How a run of an unknown framework shards: by its name, its hardware, or its columns.
-Family family_of(const Run& run, const std::string& words, const ShardingCell& sharding) {
+Family family_of(const Catalog& catalog, const Run& run, const std::string& words,
+                 const ShardingCell& sharding) {
   const bool three_d = run.tp.value_or(1) > 1 || run.pp.value_or(1) > 1 || run.vpp.value_or(1) > 1;
-  const std::optional<Sharding> by_name = known_sharding(words);
+  const std::optional<Sharding> by_name = known_sharding(catalog, words);
   if (by_name == Sharding::kJax) return {Sharding::kJax, "its name"};
   if (sharding.zero == 3 && run.pp.value_or(1) == 1 && by_name != Sharding::k3d) {
     // `FSDP2 (ZeRO-3)` says which of the two it is and explains it.
@@ -172,7 +103,7 @@ const Stack* member(const Catalog& catalog, const Run& run, const std::string& w
   if (sharding == Sharding::k3d) {
     stack = year > 0 && year <= 2021 ? early_megatron(catalog) : nullptr;
     // Nobody else's defaults are NeMo's recipes, which overlap and interleave all they can.
-    const bool by_name = known_sharding(words) == Sharding::k3d;
+    const bool by_name = known_sharding(catalog, words) == Sharding::k3d;
     const bool vendor = trimmed_cell(words).empty() && says(plain_words(run.notes), "mlperf");
     if (!stack && vendor) stack = named(catalog, "megatron-submission");
     if (!stack) stack = named(catalog, by_name ? "megatron-lm" : "megatron-like");
@@ -462,14 +393,16 @@ StackChoice choose_stack(const Run& run, const Accelerator& accelerator, const C
   StackChoice out;
   // A name that is nothing but asides is taken as it stands.
   std::string words = framework_words(run.framework);
-  if (!by_alias(words, catalog) && !known_sharding(words)) words = plain_words(run.framework);
+  if (!by_alias(words, catalog) && !known_sharding(catalog, words))
+    words = plain_words(run.framework);
   const ShardingCell sharding = stated_sharding(run);
   const bool single = run.accelerators.value_or(1) == 1;
   const int year = year_of(run.date + " " + run.framework);
   const Stack* stack = by_alias(words, catalog);
 
   // JAX and what runs on it: other names beside it are those of kernel libraries.
-  if (stack && known_sharding(words) == Sharding::kJax) stack = jax_stack(catalog, accelerator);
+  if (stack && known_sharding(catalog, words) == Sharding::kJax)
+    stack = jax_stack(catalog, accelerator);
   const Stack* eager = named(catalog, "pytorch-eager");
   stack = as_run(stack, run, words, single, accelerator, hybrid, catalog);
   // `4D: TP, CP, PP, FSDP` says how weights are sharded; FSDP's first version has no pipelines.
@@ -505,12 +438,12 @@ StackChoice choose_stack(const Run& run, const Accelerator& accelerator, const C
     return out;
   }
   // One accelerator runs plain PyTorch, unless the framework is known to bring its own kernels.
-  if (single && eager && known_sharding(words) != Sharding::k3d) {
+  if (single && eager && known_sharding(catalog, words) != Sharding::k3d) {
     out.stack = eager;
     out.assumed = fmt::format("stack {} (one accelerator)", eager->name);
     return out;
   }
-  const Family family = family_of(run, words, sharding);
+  const Family family = family_of(catalog, run, words, sharding);
   const Stack* nearest = family.sharding == Sharding::kJax
                              ? jax_stack(catalog, accelerator)
                              : member(catalog, run, words, family.sharding);

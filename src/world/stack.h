@@ -26,12 +26,42 @@ constexpr std::array<std::string_view, 4> enum_names(Sharding) {
   return {"3d", "fsdp", "zero", "jax"};
 }
 
+// What published runs of it did where their tables say nothing. Only `assay validate` reads it: a
+// description states its workload and plan.
+struct Recipe {
+  bool balanced = false;        // routers were forced to balance
+  bool predicts_ahead = false;  // multi-token prediction was trained where the model has it
+  double chunk_layers = 0;      // layers per interleaved chunk; zero: stages are not cut
+  // Micro-batches per stage of a pipeline; zero: as many as there are sequences.
+  double stage_microbatches = 0;
+  bool adapts_mlp = false;        // LoRA adapted the MLP's projections too
+  int64_t finetune_document = 0;  // tokens of the documents packed; zero: one fills a sequence
+  int64_t stops_early_since = 0;  // year from which recomputed layers stop early; zero: always
+};
+
+template <class T, class V>
+requires std::is_same_v<std::remove_const_t<T>, Recipe>
+void fields(T& r, V&& visit) {
+  visit("balanced", r.balanced, kAny, "pretraining forced routers to balance");
+  visit("predicts_ahead", r.predicts_ahead, kAny, "multi-token prediction was trained");
+  visit("chunk_layers", r.chunk_layers, kNotNegative, "layers per interleaved chunk");
+  visit("stage_microbatches", r.stage_microbatches, kNotNegative,
+        "micro-batches per pipeline stage; zero: as many as sequences");
+  visit("adapts_mlp", r.adapts_mlp, kAny, "LoRA adapted the MLP's projections too");
+  visit("finetune_document", r.finetune_document, Limits{0, 1e9},
+        "fine-tuning packed documents of so many tokens; zero: one a sequence");
+  visit("stops_early_since", r.stops_early_since, Limits{0, 2100},
+        "year from which recomputed layers stop early");
+}
+
 struct Stack {
   std::string name;
   std::vector<std::string> aliases;  // words in a framework's name that select this stack
+  std::vector<std::string> kin;      // words of frameworks without an entry that shard as this does
   Sharding sharding = Sharding::k3d;
   std::string library = "nccl";  // communication library
   Plan defaults;                 // what it does where nothing is stated
+  Recipe recipe;
 
   // Kernels.
   AttentionKernel attention = AttentionKernel::kPortable;
@@ -54,24 +84,13 @@ struct Stack {
       1.2;                      // bytes moved by the optimizer over reading and writing its state
   double accumulate_bytes = 6;  // moved per parameter and micro-batch to add up gradients
 
-  int64_t finetune_document = 0;  // tokens of the documents that its published fine-tuning packs
-  bool adapts_mlp = false;  // its LoRA adapts the MLP's projections too, unless asked otherwise
-  double chunk_layers = 0;  // layers per interleaved chunk in its recipes; zero: no interleaving
-  // Micro-batches per stage of a pipeline by default; zero: as many as there are sequences.
-  double stage_microbatches = 0;
-
   bool launch_blocking = false;  // the host waits for each kernel (CUDA_LAUNCH_BLOCKING=1)
-  bool predicts_ahead = false;   // its recipes train multi-token prediction where a model has it
-
-  bool recipes_balanced = false;  // published runs of it force routers to balance
 
   // Selective recompute: the shares of a layer's forward that run again.
   double selective_matmul = 0;
   double selective_attention = 1;
   double selective_memory = 0;
   bool selective_experts = false;  // all the experts' matmuls run again, whatever the others do
-  // The first year whose runs of recomputed layers stop early by default; zero: since ever.
-  int64_t stops_early_since = 0;
 
   // Kernels between the matmuls of a layer, each of which takes the device a moment to begin, and
   // the share that the graph compiler leaves.
@@ -205,7 +224,7 @@ struct Stack {
 
 // The part of fields() that memory.h reads.
 template <class T, class V>
-  requires std::is_same_v<std::remove_const_t<T>, Stack>
+requires std::is_same_v<std::remove_const_t<T>, Stack>
 void memory_fields(T& s, V& visit) {
   visit("weight_bytes", s.weight_bytes, kNotNegative, "resident bytes per parameter");
   visit("gradient_bytes", s.gradient_bytes, kNotNegative, "bytes per parameter");
@@ -322,13 +341,15 @@ void range_fields(T& s, V& visit) {
 }
 
 template <class T, class V>
-  requires std::is_same_v<std::remove_const_t<T>, Stack>
+requires std::is_same_v<std::remove_const_t<T>, Stack>
 void fields(T& s, V&& visit) {
   visit("aliases", s.aliases, kAny, "words that select this stack");
+  visit("kin", s.kin, kAny, "words of frameworks without an entry that shard as this does");
   visit("sharding", s.sharding, kAny,
         "how it lays out a model: all degrees, or as an engine shards");
   visit("library", s.library, kAny, "communication library");
   visit("defaults", s.defaults, kAny, "plan settings where nothing is stated");
+  visit("recipe", s.recipe, kAny, "what published runs did where they say nothing");
   visit("attention", s.attention, kAny, "attention kernel");
   visit("matmul_quality", s.matmul_quality, Limits{0.01, 2}, "over the best library");
   visit("experts_apart", s.experts_apart, kFraction,
@@ -349,24 +370,12 @@ void fields(T& s, V&& visit) {
   visit("casts_tuned", s.casts_tuned, kAny, "quantised by the vendor's kernels for the device");
   visit("optimizer_traffic", s.optimizer_traffic, kPositive, "over reading and writing the state");
   visit("accumulate_bytes", s.accumulate_bytes, kNotNegative, "to add up gradients, per parameter");
-  visit("finetune_document", s.finetune_document, Limits{0, 1e9},
-        "published fine-tuning of it packs documents of so many tokens; zero: one a sequence");
-  visit("adapts_mlp", s.adapts_mlp, kAny, "its LoRA adapts the MLP's projections by default");
-  visit("chunk_layers", s.chunk_layers, kNotNegative, "layers per interleaved chunk by default");
-  visit("stage_microbatches", s.stage_microbatches, kNotNegative,
-        "micro-batches per pipeline stage by default; zero: as many as sequences");
   visit("launch_blocking", s.launch_blocking, kAny, "the host waits for every kernel it starts");
-  visit("predicts_ahead", s.predicts_ahead, kAny,
-        "runs that do not say so train multi-token prediction where the model has it");
-  visit("recipes_balanced", s.recipes_balanced, kAny,
-        "pretraining runs that do not say so force routers to balance");
   visit("selective_matmul", s.selective_matmul, kFraction, "matmuls run again by selective");
   visit("selective_attention", s.selective_attention, kFraction, "attention run again by it");
   visit("selective_memory", s.selective_memory, kFraction,
         "memory-bound ops run again by selective");
   visit("selective_experts", s.selective_experts, kAny, "it runs all experts' matmuls again");
-  visit("stops_early_since", s.stops_early_since, Limits{0, 2100},
-        "year from which recomputed layers stop early by default");
   host_fields(s, visit);
   visit("offload_threads", s.offload_threads, Limits{1, 1024},
         "host threads per rank that step an offloaded optimizer");
