@@ -39,6 +39,7 @@ double held_clock_of(const StepGraph& g, const KernelTable& table, const DeviceM
   const bool vector = 2 * vector_ns > matmul_ns;
   const MatmulParams& m = d.kernels->matmul;
   const double best = vector ? m.efficiency_fp32 : m.efficiency;
+  const Precision precision = vector ? Precision::kFp32 : Precision::kBf16;
   Setting setting;
   setting.kernels = *d.kernels;
   setting.cluster.accelerator = *d.accelerator;
@@ -48,11 +49,12 @@ double held_clock_of(const StepGraph& g, const KernelTable& table, const DeviceM
     PassCost burst = cost;
     burst.matmul *= clock;
     burst.attention *= clock;
-    burst.matmul_peak = burst.matmul * (best * kUsualOfBest);
+    burst.matmul_draw =
+        burst.matmul * (best * kUsualOfBest * precision_draw(precision, *d.kernels));
     // No shapes, no kernel's name: as the vendor's.
     burst.attention_peak = burst.attention * d.kernels->attention_vendor_backward;
     const double total = std::max(period.v, burst.device().v);
-    clock = held_clock(setting, vector ? Precision::kFp32 : Precision::kBf16, burst, total).clock;
+    clock = held_clock(setting, precision, burst, total).clock;
   }
   return clock;
 }

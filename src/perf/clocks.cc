@@ -38,15 +38,6 @@ constexpr double kAttentionBase = 0.4;
 // models eager against compiled, test/data/h200_small_models.csv), which is `power_memory`.
 constexpr double kStreaming = 4.0 / 3;
 
-// Vector arithmetic draws less than tensor cores at their own peak: a held fp32 matmul keeps the
-// burst clock on the H200 (test/data/h200_sustained.csv), bf16 and fp8 do not.
-double precision_draw(Precision p, const Kernels& k) {
-  if (p == Precision::kFp32) return 0.5;
-  if (p == Precision::kTf32) return 0.7;
-  if (p == Precision::kBf16) return 1;
-  return p == Precision::kFp16 ? k.power_fp16 : k.power_narrow;
-}
-
 struct Draw {
   double cores, rest;  // energy above idle at burst clocks
   double work, other;  // seconds that stretch with the clock, and that do not
@@ -79,6 +70,15 @@ double mean_draw(Draw d, double cores, double worst_clock, double waiting) {
 
 }  // namespace
 
+// Vector arithmetic draws less than tensor cores at their own peak: a held fp32 matmul keeps the
+// burst clock on the H200 (test/data/h200_sustained.csv), bf16 and fp8 do not.
+double precision_draw(Precision p, const Kernels& k) {
+  if (p == Precision::kFp32) return 0.5;
+  if (p == Precision::kTf32) return 0.7;
+  if (p == Precision::kBf16) return 1;
+  return p == Precision::kFp16 ? k.power_fp16 : k.power_narrow;
+}
+
 double worst_draw(int64_t n) {
   if (n <= 1) return 1;
   // expected_max_normal, too slow for every plan: this is within 5.5 % of it from 4 to 65,536.
@@ -91,7 +91,6 @@ HeldClock held_clock(const Setting& s, Precision precision, const PassCost& p, d
   const Accelerator& a = s.cluster.accelerator;
   const double range = std::max(1.0, (a.tdp - a.idle).v);
   const double unit = k.power_unit * peak(a, Precision::kBf16).v / 1e12 / range;
-  const double share = p.matmul.v > 0 ? p.matmul_peak / p.matmul * precision_draw(precision, k) : 0;
   Draw d;
   const double memory = p.memory.v + p.scores.v;
   const double attention = p.attention.v - p.scores.v;
@@ -102,7 +101,7 @@ HeldClock held_clock(const Setting& s, Precision precision, const PassCost& p, d
   // counts 2.
   const double scale = peak(a, precision) / peak(a, Precision::kBf16);
   const double at_peak = p.attention_peak.v * scale * (3.5 / 3);
-  const double mean = unit * (p.matmul.v * k.power_matmul * share +
+  const double mean = unit * (p.matmul_draw.v * k.power_matmul +
                               k.power_attention * (kAttentionBase * attention + at_peak));
   d.cores = mean * worst_draw(s.accelerators);
   const double moving = p.memory.v + p.scores.v * kStreaming;

@@ -37,7 +37,7 @@ TEST(Clocks, HeldBesideMemoryBoundWork) {
     if (table->cell(row, "data") == "zero") continue;  // no bit changes: 429 W
     PassCost p;
     p.matmul = Seconds(kBurst);
-    p.matmul_peak = Flops(2 * std::pow(8192, 3)) / peak(s.cluster.accelerator, Precision::kBf16);
+    p.matmul_draw = Flops(2 * std::pow(8192, 3)) / peak(s.cluster.accelerator, Precision::kBf16);
     p.scores = Seconds(number(row, "adds") * number(row, "add_ms") * 1e-3);  // they stream alike
     p.attention = p.scores;
     const double held = held_clock(s, Precision::kBf16, p, (p.matmul + p.scores).v).clock;
@@ -63,7 +63,7 @@ TEST(Clocks, HeldBetweenWaits) {
     const double wait = 1e-3 * std::stod(std::string(table->cell(row, "wait_ms"))) / grain;
     PassCost p;
     p.matmul = Seconds(kBurst);
-    p.matmul_peak = Flops(2.0 * 4096 * 7168 * 8192) / peak(s.cluster.accelerator, Precision::kBf16);
+    p.matmul_draw = Flops(2.0 * 4096 * 7168 * 8192) / peak(s.cluster.accelerator, Precision::kBf16);
     const double held = held_clock(s, Precision::kBf16, p, kBurst + wait).clock;
     const double measured = kBurst / (1e-3 * std::stod(std::string(table->cell(row, "held_ms"))));
     EXPECT_NEAR(held / std::min(1.0, measured), 1, 0.05) << name << ' ' << wait;

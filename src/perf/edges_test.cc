@@ -41,8 +41,9 @@ TEST(Edges, GroupsThatDoNotDivideANodeAreTorn) {
   EXPECT_EQ(together("h100-1024", 24, 3), 1);
   EXPECT_EQ(together("h100-1024", 6, 6), 6);
   EXPECT_EQ(together("h100-1024", 48, 12), 6);
-  // A rack is not filled: 64 of its 72.
-  EXPECT_EQ(together("gb200-nvl72-2304", 256, 64), 64);
+  // A rack is not filled: 64 of its 72. Where all are needed, some groups are torn.
+  EXPECT_EQ(together("gb200-nvl72-2304", 2048, 64), 64);
+  EXPECT_EQ(together("gb200-nvl72-2304", 2304, 64), 8);
 }
 
 // The embedding is gathered and reduced as the head is, unless the two are one matrix.
@@ -56,7 +57,8 @@ TEST(Edges, ShardedEmbeddingsTravel) {
   const Prediction one = Predictor(s).predict(p);
   s.workload.model.tied_embeddings = false;
   const Prediction two = Predictor(s).predict(p);
-  EXPECT_GT(two.ledger[Account::kCommParam], one.ledger[Account::kCommParam] * 1.04);
+  // Gathered once in a micro-batch, as it stays; layers twice.
+  EXPECT_GT(two.ledger[Account::kCommParam], one.ledger[Account::kCommParam] * 1.02);
   EXPECT_GT(two.ledger[Account::kCommGrad], one.ledger[Account::kCommGrad] * 1.04);
 }
 

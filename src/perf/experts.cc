@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "perf/clocks.h"
 #include "perf/rank.h"
 #include "world/model_size.h"
 
@@ -55,6 +56,10 @@ void dispatch_by_masks(const Rank& r, LayerCost& c, double mine, double copies) 
   const Seconds ideal = Flops(2 * mine * slots * h) / peak(r.s.cluster.accelerator, r.p.precision);
   c.forward.matmul_peak += ideal * 2.0;
   c.backward.matmul_peak += ideal * 3.0;
+  const Seconds draw = Flops(2 * mine * slots * h) / peak(r.s.cluster.accelerator, precision) *
+                       precision_draw(precision, r.s.kernels);
+  c.forward.matmul_draw += draw * 2.0;
+  c.backward.matmul_draw += draw * 3.0;
   stream(r, c, mine * slots * 4 * r.word, mine * slots * 4 * r.word);
   const Bytes masks(mine * slots * 2 * r.word);
   c.saved += masks;
@@ -120,13 +125,13 @@ void routed_mlp(const Rank& r, LayerCost& c, const Load& x) {
   // Grouped kernels pad every expert's tokens to whole rows of a quantisation block.
   const double each = std::ceil(x.routed / x.local / kExpertPad) * kExpertPad;
   const Bytes saved = c.saved, kept = c.kept;
-  const Seconds matmul = c.forward.matmul;
+  const PassCost before = c.forward;
   const Seconds forward = routed_time(c.forward), backward = routed_time(c.backward);
   mlp(r, c, each, static_cast<double>(m.expert_ffn), x.local, etp, true);
   c.routed = c.saved - saved;
   if (r.s.stack.selective_experts) {
     c.kept = kept;
-    c.experts = c.forward.matmul - matmul;
+    c.experts = matmuls_since(c.forward, before);
   }
   if (m.expert_bias) expert_biases(r, c, x.routed / etp);
   c.busy_forward = routed_time(c.forward) - forward;
@@ -151,14 +156,20 @@ void exchange_tokens(const Rank& r, LayerCost& c, const Load& x) {
     const double copies = once_each ? std::min(x.k, distinct_places(places, x.k)) : x.sent;
     const double bytes = x.mine * copies * h * r.word;
     const Seconds once = collective_time(Collective::kAllToAll, Bytes(bytes), r.l.expert, r.links);
-    const Seconds shown = 2 * once * (r.p.overlap_expert ? 1 - r.s.stack.overlap_expert : 1.0);
-    c.forward.expert += shown;
-    c.backward.expert += shown;
-    c.busy_forward += shown;
-    c.busy_backward += shown;
+    // It hides under the work of another micro-batch's pass, and no longer than that takes.
+    const Seconds wire = 2 * once;
+    const double hidden = r.p.overlap_expert ? r.s.stack.overlap_expert : 0;
+    const auto shown = [&](const PassCost& p) {
+      return wire - std::min(wire * hidden, p.device());
+    };
+    const Seconds forward = shown(c.forward), backward = shown(c.backward);
+    c.forward.expert += forward;
+    c.backward.expert += backward;
+    c.busy_forward += forward;
+    c.busy_backward += backward;
     if (r.record) {
       note(r, "expert", fmt::format("2 all-to-all of {:.3g} MB over {} ranks", bytes / 1e6, r.l.ep),
-           shown, shown);
+           forward, backward);
     }
   }
   if (r.l.etp > 1) {
@@ -187,9 +198,10 @@ void expert_mlp(const Rank& r, LayerCost& c) {
   }
   routed_mlp(r, c, x);
   if (m.shared_expert_ffn > 0) {
+    const PassTimes before = matmul_times(c);
     mlp(r, c, r.tokens, static_cast<double>(m.shared_expert_ffn), 1, static_cast<double>(r.l.tp),
         false);
-    tensor_region(r, c);
+    tensor_region(r, c, before);
   }
   exchange_tokens(r, c, x);
   stream(r, c, r.own * h * 5 * r.word, r.own * h * 6 * r.word);

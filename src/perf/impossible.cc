@@ -61,11 +61,13 @@ Verdict key_values_shared(const Setting& s, const Plan& p) {
 
 Verdict enough_heads(const Setting& s, const Plan& p) {
   const Model& m = s.workload.model;
-  if (p.context != ContextKind::kAllToAll || key_value_heads(m) <= 0 || p.tp * p.cp <= m.heads)
+  const bool whole = m.heads % (p.tp * p.cp) == 0;
+  if (p.context != ContextKind::kAllToAll || key_value_heads(m) <= 0 || p.cp == 1 || whole)
     return std::nullopt;
-  return Impossible{"plan.cp",
-                    fmt::format("all-to-all context parallel needs tp x cp <= {} heads", m.heads),
-                    "use context: ring, or a smaller cp"};
+  return Impossible{
+      "plan.cp",
+      fmt::format("all-to-all context parallel needs tp x cp to divide {} heads", m.heads),
+      "use context: ring, or another cp"};
 }
 
 // Layers stated of the ends leave one at least to every stage between, and whole chunks.
@@ -181,10 +183,10 @@ Verdict experts_among_ranks(const Setting& s, const Plan& p) {
   }
   if (ranks % (p.ep * etp) == 0) return std::nullopt;
   if (p.ep <= 1) {
-    return Impossible{"plan.etp",
-                      fmt::format("etp {} does not divide the {} ranks of a pipeline stage", etp,
-                                  ranks),
-                      divisors(ranks, 64)};
+    return Impossible{
+        "plan.etp",
+        fmt::format("etp {} does not divide the {} ranks of a pipeline stage", etp, ranks),
+        divisors(ranks, 64)};
   }
   return Impossible{
       "plan.ep",

@@ -106,14 +106,20 @@ void attention_core(const Rank& r, LayerCost& c, const HeadSizes& z, double tp) 
 // Two 16-bit elements read and their sum written.
 constexpr double kAddBytes = 6;
 
+// Some software repeats keys and values to all heads, where several share them.
+bool repeats_heads(const Stack& st, const HeadSizes& z) {
+  return st.expand_kv && z.kv_heads < z.heads;
+}
+
 // Keys and values travel round a ring beside the attention of the block that has arrived, or all
 // four tensors are exchanged before and after it.
 void context_exchange(const Rank& r, LayerCost& c, const HeadSizes& z, double tp) {
   if (r.l.cp == 1) return;
   const double steps = static_cast<double>(r.l.cp - 1);
-  // A key-value head is not split further; some software repeats heads before they travel.
-  const double kv = (z.k + z.v) / std::min(tp, z.kv_heads);
-  const double width = r.s.stack.expand_kv ? 2 * z.q / tp : kv;
+  // A key-value head is not split further.
+  const double kv_tp = std::min(tp, z.kv_heads), kv = (z.k + z.v) / kv_tp;
+  const double q = z.q / tp, o = z.heads * z.v_dim / tp;
+  const double width = repeats_heads(r.s.stack, z) ? q + o : kv;
   if (r.p.context == ContextKind::kRing) {
     const Bytes block(r.tokens * width * r.word);
     const Seconds hop = collective_time(Collective::kSendRecv, block, r.l.context, r.links);
@@ -131,14 +137,17 @@ void context_exchange(const Rank& r, LayerCost& c, const HeadSizes& z, double tp
     }
     // Every block's results are added to what has come before: output, then all three gradients.
     const double blocks = steps + 1;
-    c.forward.memory += Bytes(kAddBytes * blocks * r.tokens * z.q / tp) / r.memory;
-    c.backward.memory += Bytes(kAddBytes * blocks * r.tokens * (z.q / tp + width)) / r.memory;
+    c.merged = Bytes(kAddBytes * blocks * r.tokens * o) / r.memory;
+    c.forward.memory += c.merged;
+    c.backward.memory += Bytes(kAddBytes * blocks * r.tokens * (q + width)) / r.memory;
     // Each block is a smaller kernel: causal load balancing splits every sequence in 2 cp pieces.
     c.forward.launches += 4 * steps * r.launches;
     c.backward.launches += 8 * steps * r.launches;
     return;
   }
-  const Bytes all(r.tokens * (2 * z.q / tp + kv) * r.word);
+  // Each rank gets whole heads: fewer than one for each are repeated before they travel.
+  const double repeat = std::max(1.0, real(r.l.cp) * kv_tp / z.kv_heads);
+  const Bytes all(r.tokens * (q + o + kv * repeat) * r.word);
   const Seconds t = collective_time(Collective::kAllToAll, all, r.l.context, r.links);
   c.forward.context += t;
   c.backward.context += t;
@@ -161,6 +170,14 @@ void save_heads(const Rank& r, LayerCost& c, double q_and_o, double kv, double r
   c.saved += Bytes(each * (q_and_o + kv + repeated));
   c.kept += Bytes(
       each * (q_and_o + kv * (1 - st.selective_matmul) + repeated * (1 - st.selective_memory)));
+}
+
+// A latent vector of `width` elements a token before and after its norm.
+void save_latents(const Rank& r, LayerCost& c, double width) {
+  const Stack& st = r.s.stack;
+  const Bytes one(r.own * width * r.word);
+  c.saved += one * 2;
+  c.kept += one * (2 - st.selective_matmul - st.selective_memory);
 }
 
 // Norms of queries and keys, `width` elements a token. Rows of one head are short: outside a fused
@@ -195,6 +212,8 @@ void attention_block(const Rank& r, LayerCost& c) {
   const double tp = static_cast<double>(r.l.tp);
   const double kv_tp = std::min(tp, z.kv_heads);  // a key-value head is not split further
   const Precision prec = r.p.precision;
+  const PassTimes before = matmul_times(c);
+  double gathered = h;
   if (m.kv_lora_rank > 0) {
     const double kv_rank = static_cast<double>(m.kv_lora_rank);
     const double rope = static_cast<double>(m.qk_rope_head_dim);
@@ -203,14 +222,18 @@ void attention_block(const Rank& r, LayerCost& c) {
     if (m.q_lora_rank > 0) {
       const double q_rank = static_cast<double>(m.q_lora_rank);
       linear(r, c, r.own, q_rank, h, 1, prec);
-      linear(r, c, r.tokens, z.q / tp, q_rank, 1, prec, true);
+      linear(r, c, r.tokens, z.q / tp, q_rank, 1, prec, Linear::kAdapted);
+      gathered = q_rank;
+      save_latents(r, c, q_rank);
       parameters += h * q_rank + q_rank * z.q / tp;
     } else {
-      linear(r, c, r.tokens, z.q / tp, h, 1, prec, true);
+      linear(r, c, r.tokens, z.q / tp, h, 1, prec, Linear::kAdapted);
       parameters += h * z.q / tp;
     }
     linear(r, c, r.own, kv_rank + rope, h, 1, prec);
-    linear(r, c, r.tokens, z.heads * (nope + z.v_dim) / tp, kv_rank, 1, prec, true);
+    linear(r, c, r.tokens, z.heads * (nope + z.v_dim) / tp, kv_rank, 1, prec, Linear::kAdapted);
+    gathered += kv_rank + rope;  // latents travel, not what they were made of
+    save_latents(r, c, kv_rank);
     parameters += h * (kv_rank + rope) + kv_rank * z.heads * (nope + z.v_dim) / tp;
     c.parameters += parameters;
     // Halves with and without position are joined and rotated: two reads and two writes.
@@ -219,7 +242,7 @@ void attention_block(const Rank& r, LayerCost& c) {
   } else {
     const double width = (m.gated_attention ? 2 : 1) * z.q / tp + (z.k + z.v) / kv_tp;
     const double in = static_cast<double>(attention_input(m));
-    linear(r, c, r.tokens, width, in, 1, prec, true);
+    linear(r, c, r.tokens, width, in, 1, prec, Linear::kAdapted);
     c.parameters += in * width;
     wider_input(r, c, in - h);
   }
@@ -230,19 +253,21 @@ void attention_block(const Rank& r, LayerCost& c) {
     c.kept += Bytes(one * (2 - r.s.stack.selective_memory));
   }
   const double o = z.heads * z.v_dim / tp;
-  linear(r, c, r.tokens, h, o, 1, prec, true);
+  linear(r, c, r.tokens, h, o, 1, prec, Linear::kAdapted);
   c.parameters += h * o + 2 * h;
   attention_core(r, c, z, tp);
   context_exchange(r, c, z, tp);
-  if (!side_by_side(m)) tensor_region(r, c);
+  if (!side_by_side(m)) tensor_region(r, c, before, gathered);
   if (m.head_norm) head_norms(r, c, z.q / tp + z.k / kv_tp);
-  const double turned = turns_heads(m) ? z.q / tp + z.k / kv_tp : 0;
+  // Those of latent attention are counted above.
+  const double turned = turns_heads(m) && m.kv_lora_rank == 0 ? z.q / tp + z.k / kv_tp : 0;
   const double rope = turned * 2 * r.word;
   stream(r, c, r.own * h * 5 * r.word + r.tokens * rope, r.own * h * 6 * r.word + r.tokens * rope);
   const double kv = (z.k + z.v) / kv_tp;
-  double repeated = r.s.stack.expand_kv ? std::max(0.0, 2 * z.q / tp - kv) : 0;
+  const double q_and_o = z.q / tp + o;
+  double repeated = repeats_heads(r.s.stack, z) ? std::max(0.0, q_and_o - kv) : 0;
   if (r.s.stack.fused_qkv) repeated += turned;  // queries and keys as they were before
-  save_heads(r, c, 2 * z.q / tp, kv, repeated);
+  save_heads(r, c, q_and_o, kv, repeated);
   save_hidden(r, c, true);
 }
 
@@ -256,6 +281,8 @@ void add_share(LayerCost& c, const LayerCost& block, double share, double kept =
   c.kept += block.kept * share;
   c.routed += block.routed * share;
   c.experts += block.experts * share;
+  c.gathered += block.gathered * share;
+  c.merged += block.merged * share;
   c.busy_forward += block.busy_forward * share;
   c.busy_backward += block.busy_backward * share;
   c.working = std::max(c.working, block.working);
@@ -308,9 +335,10 @@ void written_gelu(const Rank& r, LayerCost& c) {
 
 void dense_mlp(const Rank& r, LayerCost& c) {
   const double h = static_cast<double>(r.s.workload.model.hidden);
+  const PassTimes before = matmul_times(c);
   mlp(r, c, r.tokens, static_cast<double>(r.s.workload.model.ffn), 1, static_cast<double>(r.l.tp),
       false);
-  c.closing.tensor = tensor_region(r, c);
+  c.closing.tensor = tensor_region(r, c, before);
   if (r.s.workload.model.mlp_output_gate) output_gate(r, c);
   // No norm or residual of its own: one more term of the sum, and of the gradient at the norm.
   const bool shared = side_by_side(r.s.workload.model);
@@ -320,7 +348,10 @@ void dense_mlp(const Rank& r, LayerCost& c) {
   if (!shared) save_hidden(r, c, r.s.workload.lora_mlp);
 }
 
-// `overhead`: host time of the way through the modules, counted in launches. `part`: of a layer
+// Host time counted in launches, whose time the host's speed scales.
+double in_launches(const Stack& st, Seconds host) { return st.launch.v > 0 ? host / st.launch : 0; }
+
+// `overhead`: host time of the way through the modules. `part`: of a layer
 // with attention and an MLP, what is there.
 void finish_launches(const Rank& r, LayerCost& c, Seconds overhead, double part) {
   const Stack& st = r.s.stack;
@@ -333,11 +364,11 @@ void finish_launches(const Rank& r, LayerCost& c, Seconds overhead, double part)
   c.backward.launches += st.launches_backward * r.launches * part;
   // That way starts no kernel, nor do hooks around every module that gather and release weights,
   // nor the bookkeeping of tensors that are spread.
-  double idle = gathers_each_microbatch(st, r.p, r.l) > 0 ? st.launches_gather : 0;
+  double idle = gathers_each_microbatch(st, r.p, r.l) > 0 ? in_launches(st, st.gather_host) : 0;
   if (r.l.tp > 1) {
     idle += st.launches_tensor * (r.p.compiled ? st.tensor_compiled : 1.0) * r.launches * part;
   }
-  if (overhead.v > 0 && st.launch.v > 0) idle += overhead / st.launch * r.launches * part;
+  idle += in_launches(st, overhead) * r.launches * part;
   c.forward.launches += idle;
   c.backward.launches += idle;
 }
@@ -349,6 +380,7 @@ void finish_launches(const Rank& r, LayerCost& c, Seconds overhead, double part)
 void skip_closing(LayerCost& c, double layers) {
   c.again.matmul -= c.closing.matmul * layers;
   c.again.matmul_peak -= c.closing.matmul_peak * layers;
+  c.again.matmul_draw -= c.closing.matmul_draw * layers;
   c.again.tensor -= c.closing.tensor * layers;
 }
 
@@ -364,11 +396,19 @@ void apply_recompute(const Stack& st, const Plan& p, LayerCost& c, Bytes input) 
     c.working = std::max(c.saved, c.largest_saved) * (f > 0 ? 1.0 : 0.0);
     c.saved = c.saved * (1 - f) + input * f;
   } else if (p.recompute == Recompute::kSelective) {
-    c.again.matmul =
-        c.forward.matmul * (st.selective_matmul * f) + c.experts * ((1 - st.selective_matmul) * f);
-    c.again.attention = c.forward.attention * (st.selective_attention * f);
-    c.again.scores = c.forward.scores * (st.selective_attention * f);
-    c.again.memory = c.forward.memory * (st.selective_memory * f);
+    for (const auto part : {&PassCost::matmul, &PassCost::matmul_peak, &PassCost::matmul_draw}) {
+      c.again.*part = c.forward.*part * (st.selective_matmul * f) +
+                      c.experts.*part * ((1 - st.selective_matmul) * f);
+    }
+    // A ring of context ranks goes round again with its attention.
+    for (const auto part :
+         {&PassCost::attention, &PassCost::attention_peak, &PassCost::scores, &PassCost::context}) {
+      c.again.*part = c.forward.*part * (st.selective_attention * f);
+    }
+    const double merged = std::max(0.0, st.selective_attention - st.selective_memory);
+    c.again.memory = (c.forward.memory * st.selective_memory + c.merged * merged) * f;
+    // What was gathered for a matmul is no operator's result that a policy could keep.
+    c.again.tensor = c.gathered * (st.selective_memory * f);
     c.again.launches = c.forward.launches * std::max(st.selective_memory, st.selective_matmul) * f;
     c.working = (c.saved - kept) * (f > 0 ? 1.0 : 0.0);
     c.saved = c.saved * (1 - f) + kept * f;
@@ -377,85 +417,14 @@ void apply_recompute(const Stack& st, const Plan& p, LayerCost& c, Bytes input) 
   if (p.compiled) c.again.launches = 0;
   if (p.recompute != Recompute::kNone && !p.compiled && !p.cuda_graphs) {
     const bool chosen = p.recompute == Recompute::kSelective;
-    c.again.launches += (st.launches_checkpoint + (chosen ? st.launches_selective : 0)) * f;
+    const Seconds wrapped = st.checkpoint_host + (chosen ? st.selective_host : Seconds{});
+    c.again.launches += in_launches(st, wrapped) * f;
   }
   // Two layers' worth are on their way to the host or back.
   c.working += c.saved * (kOffloadFlight * p.offload_activations);
   c.parked = c.saved * p.offload_activations;
   c.saved *= 1 - p.offload_activations;
   if (all.v > 0) c.routed *= c.saved / all;
-}
-
-// Kernels of the final norm, the logits and the loss, one pass; counted in an eager trace's order
-// of magnitude, once per micro-batch, so it never binds.
-constexpr double kHeadLaunches = 11;
-
-// One tensor rank's share of the vocabulary, padded as the stack pads it.
-double own_vocab(const Rank& r) {
-  const double share = static_cast<double>(r.s.workload.model.vocab) / static_cast<double>(r.l.tp);
-  const double multiple = static_cast<double>(r.s.stack.vocab_multiple);
-  return multiple > 1 ? std::ceil(share / multiple) * multiple : share;
-}
-
-// The positions whose logits are computed: all, those that were masked, or, where an encoder is
-// fine-tuned, one of each sequence.
-double asked_positions(const Rank& r) {
-  const Model& m = r.s.workload.model;
-  if (m.masked_share <= 0) return r.tokens;
-  if (r.s.workload.task != Task::kPretrain) return static_cast<double>(r.p.micro_batch);
-  return r.s.stack.gathers_masked ? r.tokens * m.masked_share : r.tokens;
-}
-
-LayerCost head_cost(const Rank& r) {
-  const Model& m = r.s.workload.model;
-  LayerCost c;
-  const double h = static_cast<double>(m.hidden);
-  const double v = own_vocab(r);
-  const double e = static_cast<double>(embedding_width(m));
-  const double asked = asked_positions(r);
-  linear(r, c, asked, v, e, 1, unquantised(r.p.precision));
-  if (e != h) linear(r, c, asked, e, h, 1, unquantised(r.p.precision));
-  const double logits = asked * v;
-  const double half = r.s.stack.loss_traffic * (r.p.compiled ? r.s.stack.loss_compiled : 1) / 2;
-  c.forward.memory += Bytes(logits * half) / streaming(r.s);  // larger than any cache
-  c.backward.memory += Bytes(logits * half) / streaming(r.s);
-  stream(r, c, r.own * h * 2 * r.word, r.own * h * 4 * r.word);
-  const Stack& st = r.s.stack;
-  const double eager =
-      !m.causal && st.logits_bytes_masked > 0 ? st.logits_bytes_masked : st.logits_bytes;
-  const double each = r.p.compiled ? std::min(eager, st.logits_bytes_compiled) : eager;
-  const double chunks = static_cast<double>(st.loss_chunks);
-  const double held = (st.logits_whole ? asked * static_cast<double>(m.vocab) : logits) / chunks;
-  c.working = Bytes(held * each + r.tokens * h * r.word);
-  c.kept = Bytes(held * std::min(each, r.word));
-  c.parameters = e * v + embedding_projection(m);
-  c.forward.launches = kHeadLaunches * r.launches;
-  c.backward.launches = kHeadLaunches * r.launches;
-  if (r.l.tp > 1) {
-    const Bytes b(r.tokens * h * r.word);
-    c.forward.tensor += collective_time(Collective::kAllGather, b, r.l.tensor, r.links);
-    c.backward.tensor += collective_time(Collective::kReduceScatter, b, r.l.tensor, r.links);
-  }
-  return c;
-}
-
-double streams(const Model& m) { return std::max(1.0, static_cast<double>(m.residual_streams)); }
-
-LayerCost embedding_cost(const Rank& r) {
-  const Model& m = r.s.workload.model;
-  LayerCost c;
-  const double h = static_cast<double>(m.hidden);
-  stream(r, c, r.tokens * h * 2 * r.word, r.frozen ? 0 : r.tokens * h * 4 * r.word);
-  const double positions = m.learned_positions ? static_cast<double>(m.max_positions) : 0;
-  const double e = static_cast<double>(embedding_width(m));
-  if (e != h) linear(r, c, r.tokens, h, e, 1, unquantised(r.p.precision));
-  const double tables = e + layer_embedding_columns(m);
-  c.parameters = tables * own_vocab(r) + static_cast<double>(position_width(m)) * positions +
-                 embedding_projection(m);
-  c.saved = Bytes(r.own * h * streams(m) * std::max(r.word, r.s.stack.residual_bytes));
-  c.forward.launches = 4 * r.launches;
-  c.backward.launches = 4 * r.launches;
-  return c;
 }
 
 }  // namespace
@@ -564,8 +533,8 @@ MicrobatchCost plain_cost(const Setting& s, const Plan& p, const Layout& l, cons
   c.head.backward = c.head.backward * heads;
   c.embedding = embedding_cost(r);
   // With tensor parallel every rank sends its share and the receivers gather it inside the node.
-  c.boundary = Bytes(r.tokens / static_cast<double>(l.tp) *
-                     static_cast<double>(s.workload.model.hidden) * streams(m) * r.word);
+  c.boundary = Bytes(r.tokens / static_cast<double>(l.tp) * real(m.hidden) *
+                     std::max(1.0, real(m.residual_streams)) * r.word);
   return c;
 }
 

@@ -14,7 +14,8 @@ struct PassCost {
   Seconds matmul, attention, memory;    // device time at burst clocks
   Seconds scores;                       // of `attention`, what memory bounds: no clock stretches it
   Seconds matmul_peak, attention_peak;  // the pass's own FLOPs at the plan's peak, for the ledger
-  Seconds tensor, context, expert;      // communication, not yet hidden
+  Seconds matmul_draw;  // FLOPs of matmuls at their own precision's peak, by what it draws there
+  Seconds tensor, context, expert;  // communication, not yet hidden
   double launches = 0;
 
   Seconds clocked() const { return matmul + attention - scores; }
@@ -30,6 +31,7 @@ inline PassCost& operator+=(PassCost& c, PassCost o) {
   c.memory += o.memory;
   c.scores += o.scores;
   c.matmul_peak += o.matmul_peak;
+  c.matmul_draw += o.matmul_draw;
   c.attention_peak += o.attention_peak;
   c.tensor += o.tensor;
   c.context += o.context;
@@ -44,6 +46,7 @@ inline PassCost operator*(PassCost c, double f) {
   c.memory *= f;
   c.scores *= f;
   c.matmul_peak *= f;
+  c.matmul_draw *= f;
   c.attention_peak *= f;
   c.tensor *= f;
   c.context *= f;
@@ -59,7 +62,9 @@ struct LayerCost {
   Bytes saved;       // activations held until this layer's backward
   Bytes kept;        // those that selective recomputation keeps; of the head, logits in 16 bits
   Bytes routed;      // of `saved`, what grows with the load of the busiest expert
-  Seconds experts;   // of `forward`, matmuls that selective recomputation runs again in any case
+  PassCost experts;  // of `forward`, matmuls that selective recomputation runs again in any case
+  Seconds gathered;  // of `forward`, what gathering whole tensors for matmuls shows
+  Seconds merged;    // of `forward`, adding up what a ring of context ranks brings
   Seconds busy_forward, busy_backward;  // of a pass, what the load of the busiest rank stretches
   Bytes parked;                         // activations that go to the host and back
   Bytes working;                        // extra while the layer is being recomputed or is running

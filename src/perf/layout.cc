@@ -13,12 +13,20 @@ namespace {
 // a node that is a domain of its own and do not divide it (six ranks on nodes of eight), some begin
 // in one and end in the next, and those set the pace. Theirs starts at a multiple of the two
 // lengths' common divisor. Of a rack that is one domain, a job takes as many nodes as its groups
-// fill.
-Group strided(int64_t ranks, int64_t stride, int64_t domain, int64_t node) {
+// fill, where the racks are enough for that.
+struct Places {
+  int64_t domain, node;  // accelerators that share scale-up links; that share NICs
+  int64_t domains;       // of the cluster
+  int64_t job;           // accelerators
+};
+
+Group strided(int64_t ranks, int64_t stride, const Places& at) {
+  const int64_t domain = at.domain, node = at.node;
   Group g;
   g.ranks = std::max<int64_t>(1, ranks);
   const int64_t length = g.ranks * std::max<int64_t>(1, stride);
-  const bool torn = domain <= node && length < domain && domain % length != 0;
+  const bool room = domain > node && domain / length * length * at.domains >= at.job;
+  const bool torn = length < domain && domain % length != 0 && !room;
   const int64_t together = torn ? std::gcd(length, domain) : domain;
   g.per_domain = std::clamp<int64_t>(together / std::max<int64_t>(1, stride), 1, g.ranks);
   while (g.ranks % g.per_domain != 0) --g.per_domain;
@@ -40,9 +48,16 @@ Group neighbours(int64_t stages, int64_t stage, int64_t domain, int64_t node) {
 
 }  // namespace
 
+constexpr int64_t kTorusCube = 64;  // chips in a cube of a TPU's torus, 4 along each side
+
 Links links_of(const Setting& s) {
   Links links = resolve_links(s.cluster, s.scaleup_params, s.fabric_params);
   links.pair_tree = s.stack.pair_tree;
+  // A slice of a torus in three dimensions is cut from cubes whose faces optical switches join, so
+  // it is a torus itself (TPU v4 and later). In two dimensions it only has the links of its place.
+  const int64_t job = s.accelerators > 0 ? s.accelerators : s.cluster.accelerators();
+  if (links.wiring == Wiring::kTorus3d && job >= kTorusCube)
+    links.scaleup_domain = std::min(links.scaleup_domain, job);
   return links;
 }
 
@@ -106,6 +121,8 @@ Layout make_layout(const Setting& s, const Plan& p) {
   const int64_t n = s.accelerators > 0 ? s.accelerators : s.cluster.accelerators();
   const int64_t node = std::min(s.cluster.node.accelerators, n);
   const int64_t domain = std::min(s.cluster.scaleup_domain(), n);
+  const int64_t domains = (s.cluster.accelerators() + domain - 1) / domain;
+  const Places at{domain, node, domains, n};
   l.ranks = n;
   l.tp = p.tp;
   l.pp = p.pp;
@@ -118,20 +135,24 @@ Layout make_layout(const Setting& s, const Plan& p) {
   l.microbatches = std::max<int64_t>(1, s.workload.global_batch / (l.dp * p.micro_batch));
   const int64_t data = l.dp * l.cp;
   l.shard = p.zero == 0 ? 1 : (p.sharding_group > 0 ? std::min(p.sharding_group, data) : data);
-  l.tensor = strided(l.tp, 1, domain, node);
-  l.context = strided(l.cp, l.tp, domain, node);
-  l.expert = strided(l.ep, l.etp, domain, node);
-  l.expert_tensor = strided(l.etp, 1, domain, node);
-  l.data = strided(data, l.tp, domain, node);
-  l.data_expert =
-      strided(std::max<int64_t>(1, data * l.tp / (l.ep * l.etp)), l.ep * l.etp, domain, node);
+  l.tensor = strided(l.tp, 1, at);
+  l.context = strided(l.cp, l.tp, at);
+  l.expert = strided(l.ep, l.etp, at);
+  l.expert_tensor = strided(l.etp, 1, at);
+  l.data = strided(data, l.tp, at);
+  l.data_expert = strided(std::max<int64_t>(1, data * l.tp / (l.ep * l.etp)), l.ep * l.etp, at);
   if (s.workload.model.kind == ModelKind::kDlrm) l.data_expert = Group{};  // tables have one copy
-  l.shard_group = strided(l.shard, l.tp, domain, node);
-  l.replica_group = strided(data / std::max<int64_t>(1, l.shard), l.tp * l.shard, domain, node);
+  l.shard_group = strided(l.shard, l.tp, at);
+  l.replica_group = strided(data / std::max<int64_t>(1, l.shard), l.tp * l.shard, at);
   const int64_t apart = l.ep * l.etp;
-  const int64_t share = experts_whole(s.stack, l) ? 1 : std::min(l.shard, l.data_expert.ranks);
-  l.shard_expert = strided(share, apart, domain, node);
-  l.replica_expert = strided(l.data_expert.ranks / share, apart * share, domain, node);
+  // Of the ranks that share one copy of the rest, those that hold the same experts. XLA's axis of
+  // sharding stands beside that of experts.
+  const bool beside = s.stack.sharding == Sharding::kJax;
+  const int64_t inside = beside ? l.shard : std::max<int64_t>(1, l.shard * l.tp / apart);
+  const bool whole = p.zero == 0 || experts_whole(s.stack, l);
+  const int64_t share = whole ? 1 : std::min(inside, l.data_expert.ranks);
+  l.shard_expert = strided(share, apart, at);
+  l.replica_expert = strided(l.data_expert.ranks / share, apart * share, at);
   l.pipeline = neighbours(l.pp, l.tp * l.cp * l.dp, domain, node);
   return l;
 }

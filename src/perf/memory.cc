@@ -86,19 +86,22 @@ Costs costs_of(const Setting& s, const Plan& p, const Layout& l, const Microbatc
   const bool outside = experts_whole(st, l);  // of what is sharded
   k.expert_shard = static_cast<double>(l.shard_expert.ranks);
   k.gathered = k.reduced = k.ends = 0;
-  if (p.zero == 3 && l.shard > 1) {
+  const bool gathers = l.shard > 1 && gathers_each_microbatch(st, p, l) > 0;
+  if (gathers) {
     const double experts = outside ? 0 : c.moe.expert_parameters;
     const double mean = std::max(c.dense.parameters, c.moe.parameters + experts);
     const double layer =
         outside ? mean : std::max({mean, c.dense.largest_parameters, c.moe.largest_parameters});
     const double most = st.gathered_limit > 0 ? st.gathered_limit : kGatheredLayers * layer;
-    const double all =
-        mean * static_cast<double>(layer_count(s.workload.model)) / static_cast<double>(l.pp);
-    k.gathered = std::min(all, most) * gathered_bytes(s, p);
     if (k.gradient > 0) {
       k.reduced = std::min(layer, most) * (st.weight_comm_bytes + st.gradient_comm_bytes);
     }
-    if (st.gathered_ends) k.ends = st.weight_comm_bytes;
+    if (p.zero == 3) {
+      const double all =
+          mean * static_cast<double>(layer_count(s.workload.model)) / static_cast<double>(l.pp);
+      k.gathered = std::min(all, most) * gathered_bytes(s, p);
+      if (st.gathered_ends) k.ends = st.weight_comm_bytes;
+    }
   }
   // Engines that shard weights cast them as they gather them; weights that are gathered in 8 bits
   // are held so, and need no copy.
@@ -112,7 +115,7 @@ Costs costs_of(const Setting& s, const Plan& p, const Layout& l, const Microbatc
                   l.shard > 1 && p.recompute == Recompute::kFull;
   k.all_step = st.gradients_resident || l.microbatches > 1;
   k.apart = st.gradients_apart && p.zero >= 2 && l.shard > 1;
-  k.fragmentation = k.gathered > 0 ? st.fragmentation_gathered : st.fragmentation;
+  k.fragmentation = gathers ? st.fragmentation_gathered : st.fragmentation;
   k.graphs = p.cuda_graphs ? st.graph_memory : 1;
   k.outside = l.ranks > 1 ? st.outside_memory : Bytes(0);
   return k;

@@ -123,5 +123,13 @@ TEST(Memory, ABlockOfLogitsStaysCached) {
   }
 }
 
+TEST(Memory, CapacityIsWhatADriverShows) {
+  const auto usable = [](const char* name) {
+    return usable_memory(*find_accelerator(catalog(), name));
+  };
+  EXPECT_NEAR(usable("h100-sxm5-80gb") / kGiB, 81559.0 / 1024 - 0.5, 0.6);
+  EXPECT_NEAR(usable("h200-sxm5-141gb") / kGiB, 143771.0 / 1024 - 0.5, 0.8);
+}
+
 }  // namespace
 }  // namespace assay

@@ -349,10 +349,10 @@ TEST(Memory, LargerMicroBatchesAndLongerSequencesNeedNoLess) {
 TEST(Memory, LessShardingNeedsNoLess) {
   for_cases([](const Case& c) {
     Plan p = c.p;
-    // The gather buffers of zero 3 may outweigh a small model, and so may FSDP's zero 2: weights in
-    // two widths, gradients that add up before they are sharded, as in every pipeline.
-    const bool whole = c.s.stack.weight_bytes > c.s.stack.weight_comm_bytes ||
-                       c.s.stack.gradients_whole || c.p.pp > 1;
+    // The buffers of zero 3 may outweigh a small model, and so may FSDP's zero 2: weights in two
+    // widths, gradients reduced by layers or added up before they are sharded, as in pipelines.
+    const bool whole = c.s.stack.weight_bytes > c.s.stack.weight_comm_bytes || c.p.pp > 1 ||
+                       c.s.stack.gradients_whole || c.s.stack.sharding == Sharding::kFsdp;
     if (p.zero > 0 && p.zero < (whole ? 2 : 3)) {
       p.zero -= 1;
       EXPECT_TRUE(no_less(c, c.s, p)) << "zero: " << words(c);
@@ -360,7 +360,9 @@ TEST(Memory, LessShardingNeedsNoLess) {
     p = c.p;
     if (p.zero > 0) {
       p.sharding_group = 2;
-      EXPECT_TRUE(no_less(c, c.s, p)) << "sharding group: " << words(c);
+      // Experts that nobody shares need no second copy of gradients that add up whole.
+      const bool alone = whole && make_layout(c.s, p).shard_expert.ranks == 1;
+      EXPECT_TRUE(alone || no_less(c, c.s, p)) << "sharding group: " << words(c);
     }
     p = c.p;
     p.offload_optimizer = 0;
@@ -586,13 +588,6 @@ TEST(Memory, RunsOfStagesHoldWhatTheirStagesHold) {
       }
     }
   }
-}
-
-TEST(Memory, CapacityIsWhatADriverShows) {
-  const Accelerator& h100 = *find_accelerator(catalog(), "h100-sxm5-80gb");
-  const Accelerator& h200 = *find_accelerator(catalog(), "h200-sxm5-141gb");
-  EXPECT_NEAR(usable_memory(h100) / kGiB, 81559.0 / 1024 - 0.5, 0.6);
-  EXPECT_NEAR(usable_memory(h200) / kGiB, 143771.0 / 1024 - 0.5, 0.8);
 }
 
 }  // namespace

@@ -238,7 +238,8 @@ void mixer_block(const Rank& r, LayerCost& c) {
   const double keys = keyed ? key_width(x) / std::min(tp, real(std::max<int64_t>(1, x.groups))) : 0;
   const double rest = mixer_inputs(x) - (keyed ? 2 * key_width(x) : 0);
   const double inputs = rest / tp + 2 * keys;
-  linear(r, c, r.tokens, inputs, h, 1, r.p.precision, true);
+  const PassTimes before = matmul_times(c);
+  linear(r, c, r.tokens, inputs, h, 1, r.p.precision, Linear::kAdapted);
   if (x.kind == MixerKind::kMamba) {
     linear(r, c, r.tokens, real(x.rank + 2 * x.state), v, 1, r.p.precision);
     linear(r, c, r.tokens, v, real(x.rank), 1, r.p.precision);
@@ -253,10 +254,10 @@ void mixer_block(const Rank& r, LayerCost& c) {
     linear(r, c, r.tokens, real(x.head_dim), real(x.head_dim), 2 * real(x.heads) / tp,
            r.p.precision);
   }
-  linear(r, c, r.tokens, h, v, 1, r.p.precision, true);
+  linear(r, c, r.tokens, h, v, 1, r.p.precision, Linear::kAdapted);
   const double repeated = keyed ? keys - key_width(x) / tp : 0;  // keys and queries each
   c.parameters += mixer_weights(m) / tp + 2 * h * repeated + h;
-  tensor_region(r, c);
+  tensor_region(r, c, before);
   exchange_sequence(r, c, inputs, v);
   scan(r, c);
 

@@ -81,7 +81,7 @@ struct Derivation {
   char mark = 'c';       // m measured, s spec, c calibrated, a assumed
   std::string source;
   std::vector<Derivation> inputs;
-  std::string path;  // of a setting, `stack.jitter`: its origin is mark and source
+  std::string path;          // of a setting, `stack.jitter`: its origin is mark and source
   double low = 0, high = 0;  // 90 % range in `unit`; both zero: none is known
 };
 

@@ -369,11 +369,19 @@ TEST(Predict, ShardedExpertsCrossNodes) {
   EXPECT_EQ(l.shard_expert.per_domain, 1);
   EXPECT_EQ(l.replica_expert.ranks, 1);
   EXPECT_EQ(l.shard_group.per_domain, 8);
-  p.sharding_group = 8;  // weights of a node are complete, but not those of its experts
+  // A group of 8 ranks holds each of the 8 parts of the experts once, so nobody shares one.
+  p.sharding_group = 8;
   const Layout node = make_layout(s, p);
   EXPECT_EQ(node.shard_group.per_domain, 8);
-  EXPECT_EQ(node.shard_expert.ranks, 8);
-  EXPECT_EQ(node.shard_expert.per_domain, 1);
+  EXPECT_EQ(node.shard_expert.ranks, 1);
+  EXPECT_EQ(node.replica_expert.ranks, 8);
+  p.sharding_group = 32;
+  EXPECT_EQ(make_layout(s, p).shard_expert.ranks, 4);
+  EXPECT_EQ(make_layout(s, p).replica_expert.ranks, 2);
+  // XLA's axis of sharding stands beside that of experts.
+  s.stack.sharding = Sharding::kJax;
+  p.sharding_group = 8;
+  EXPECT_EQ(make_layout(s, p).shard_expert.ranks, 8);
   p.ep = 1;
   const Layout dense = make_layout(s, p);
   EXPECT_EQ(dense.shard_expert.ranks, dense.shard_group.ranks);

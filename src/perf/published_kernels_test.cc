@@ -78,7 +78,8 @@ double held_seconds(const Setting& s, MatmulShape f, bool backward, Flops work) 
                      ? time({f.m, f.k, f.n, f.batch, f.precision, MatmulPass::kInputGradient}) +
                            time({f.n, f.k, f.m, f.batch, f.precision, MatmulPass::kWeightGradient})
                      : time(f);
-  alone.matmul_peak = work / peak(s.cluster.accelerator, f.precision);
+  alone.matmul_draw =
+      work / peak(s.cluster.accelerator, f.precision) * precision_draw(f.precision, s.kernels);
   return alone.matmul.v / held_clock(s, f.precision, alone, alone.matmul.v).clock;
 }
 

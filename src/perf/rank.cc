@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "perf/clocks.h"
 #include "world/model_size.h"
 
 namespace assay {
@@ -134,13 +135,21 @@ void stream(const Rank& r, LayerCost& c, double forward, double backward) {
   }
 }
 
-Seconds linear_time(const Rank& r, const MatmulShape& shape) {
+Seconds linear_time(const Rank& r, const MatmulShape& shape, bool expert) {
   const Stack& st = r.s.stack;
   const MatmulParams& params = r.s.kernels.matmul;
   const bool portable =
-      shape.batch > 1 && st.experts_portable && shape.precision == unquantised(shape.precision);
+      expert && st.experts_portable && shape.precision == unquantised(shape.precision);
   return grouped_time(shape, r.s.cluster.accelerator, params, st.experts_apart) /
          (st.matmul_quality * (portable ? params.grouped_portable : 1.0));
+}
+
+PassCost matmuls_since(const PassCost& now, const PassCost& before) {
+  PassCost more;
+  more.matmul = now.matmul - before.matmul;
+  more.matmul_peak = now.matmul_peak - before.matmul_peak;
+  more.matmul_draw = now.matmul_draw - before.matmul_draw;
+  return more;
 }
 
 namespace {
@@ -153,13 +162,14 @@ void add_adapter(const Rank& r, LayerCost& c, double tokens, double n, double k)
   const Precision precision = unquantised(r.p.precision);
   const double rank = static_cast<double>(r.s.workload.lora_rank);
   const Seconds arithmetic =
-      linear_time(r, {whole(tokens), whole(n + k), whole(rank), 1, precision});
+      linear_time(r, {whole(tokens), whole(n + k), whole(rank), 1, precision}, false);
   const Seconds ideal =
       Flops(2 * tokens * (n + k) * rank) / peak(r.s.cluster.accelerator, precision);
   const auto exceed = [&](PassCost& p, Seconds passes, double times) {
     const Seconds more = std::max(Seconds{}, arithmetic * times - passes);
     p.matmul += more;
     p.matmul_peak += std::min(more, ideal * times);
+    p.matmul_draw += std::min(more, ideal * times) * precision_draw(precision, r.s.kernels);
   };
   exceed(c.forward, c.forward.memory - forward, 1);
   exceed(c.backward, c.backward.memory - backward, 2);
@@ -170,25 +180,32 @@ void add_adapter(const Rank& r, LayerCost& c, double tokens, double n, double k)
 }  // namespace
 
 void linear(const Rank& r, LayerCost& c, double tokens, double n, double k, double groups,
-            Precision precision, bool adapter) {
+            Precision precision, Linear kind) {
   const Accelerator& a = r.s.cluster.accelerator;
   const int64_t batch = whole(groups), t = whole(tokens), ni = whole(n), ki = whole(k);
   const bool weight_gradient = !r.frozen;
   const Seconds forward_before = c.forward.matmul, backward_before = c.backward.matmul;
-  c.forward.matmul += linear_time(r, {t, ni, ki, batch, precision});
-  c.backward.matmul += linear_time(r, {t, ki, ni, batch, precision, MatmulPass::kInputGradient});
-  if (weight_gradient) {
-    c.backward.matmul += linear_time(r, {ni, ki, t, batch, precision, MatmulPass::kWeightGradient});
-  }
+  const bool expert = kind == Linear::kExpert;
+  const auto time = [&](int64_t rows, int64_t columns, int64_t depth, MatmulPass pass) {
+    return linear_time(r, {rows, columns, depth, batch, precision, pass}, expert);
+  };
+  c.forward.matmul += time(t, ni, ki, MatmulPass::kForward);
+  c.backward.matmul += time(t, ki, ni, MatmulPass::kInputGradient);
+  if (weight_gradient) c.backward.matmul += time(ni, ki, t, MatmulPass::kWeightGradient);
   if (r.record) {
     note(r, "matmul",
          fmt::format("{} of {} x {} x {} {}", batch, t, ni, ki,
                      enum_names(precision)[static_cast<size_t>(precision)]),
          c.forward.matmul - forward_before, c.backward.matmul - backward_before);
   }
-  const Seconds ideal = Flops(2 * tokens * n * k * groups) / peak(a, r.p.precision);
+  const Flops flops(2 * tokens * n * k * groups);
+  const double passes = weight_gradient ? 2 : 1;
+  const Seconds ideal = flops / peak(a, r.p.precision);
   c.forward.matmul_peak += ideal;
-  c.backward.matmul_peak += ideal * (weight_gradient ? 2.0 : 1.0);
+  c.backward.matmul_peak += ideal * passes;
+  const Seconds draw = flops / peak(a, precision) * precision_draw(precision, r.s.kernels);
+  c.forward.matmul_draw += draw;
+  c.backward.matmul_draw += draw * passes;
   if (quantised(precision)) {
     const bool gathered = gathers_each_microbatch(r.s.stack, r.p, r.l) > 0;
     const double once = gathered ? 1.0 : 1.0 / static_cast<double>(r.l.microbatches);
@@ -211,7 +228,7 @@ void linear(const Rank& r, LayerCost& c, double tokens, double n, double k, doub
            unpack);
     }
   }
-  if (r.frozen && adapter) add_adapter(r, c, tokens, n, k);
+  if (r.frozen && kind == Linear::kAdapted) add_adapter(r, c, tokens, n, k);
 }
 
 namespace {
@@ -238,34 +255,53 @@ void tensor_copies(const Rank& r, LayerCost& c, Bytes whole_tensor) {
 
 }  // namespace
 
-Seconds tensor_region(const Rank& r, LayerCost& c) {
+// Nothing hides behind a longer time than its region's own matmuls take.
+Seconds tensor_region(const Rank& r, LayerCost& c, const PassTimes& before, double gathered) {
   if (r.l.tp == 1) return Seconds{};
-  Seconds closing;
-  const Bytes b(r.tokens * static_cast<double>(r.s.workload.model.hidden) * r.word);
-  const double hidden = r.s.stack.overlap_tp_backward;
+  const double width = real(r.s.workload.model.hidden);
+  const Bytes b(r.tokens * width * r.word);
+  const Bytes in(r.tokens * (gathered > 0 ? gathered : width) * r.word);
+  // Frozen weights have no gradients to hide it under, nor to gather their input for.
+  const double hidden = r.frozen ? 0 : r.s.stack.overlap_tp_backward;
+  const bool again = r.s.stack.gathers_again && !r.frozen;
   // Tiles are exchanged as they are computed by writing into each other's memory, which reaches as
   // far as the scale-up links do (Transformer Engine's user buffers, PyTorch's symmetric memory).
-  const bool reachable = r.l.tensor.ranks == r.l.tensor.per_domain;
+  const bool reachable =
+      r.l.tensor.ranks == r.l.tensor.per_domain && r.links.wiring != Wiring::kNone;
   const double left = r.p.overlap_tp && reachable ? 1 - r.s.stack.overlap_tp : 1.0;
-  const Seconds forward_before = c.forward.tensor, backward_before = c.backward.tensor;
+  const Seconds forward_window = c.forward.matmul - before.forward;
+  const Seconds backward_window = c.backward.matmul - before.backward;
+  const auto shown = [](Seconds wire, Seconds exposed, Seconds window) {
+    return std::max(exposed, wire - window);
+  };
+  Seconds closing, forward, backward;
   if (r.p.sequence_parallel) {
-    const Seconds gather = collective_time(Collective::kAllGather, b, r.l.tensor, r.links);
-    const Seconds scatter = collective_time(Collective::kReduceScatter, b, r.l.tensor, r.links);
-    closing = scatter * left;
-    c.forward.tensor += gather * left + closing;
-    const Seconds again = r.s.stack.gathers_again ? gather : Seconds{};
-    c.backward.tensor += (gather + (scatter + again) * (1 - hidden)) * left;
+    const auto gather = [&](Bytes all) {
+      return collective_time(Collective::kAllGather, all, r.l.tensor, r.links);
+    };
+    const auto scatter = [&](Bytes all) {
+      return collective_time(Collective::kReduceScatter, all, r.l.tensor, r.links);
+    };
+    const Seconds opening = gather(in), close = scatter(b);
+    forward = shown(opening + close, (opening + close) * left, forward_window);
+    closing = forward * (close / (opening + close));
+    c.gathered += forward - closing;
+    const Seconds under = scatter(in) + (again ? opening : Seconds{});
+    const Seconds open = gather(b);
+    backward = shown(open + under, (open + under * (1 - hidden)) * left, backward_window);
   } else {
     const Seconds reduce = collective_time(Collective::kAllReduce, b, r.l.tensor, r.links);
-    closing = reduce * left;
-    c.forward.tensor += closing;
-    c.backward.tensor += reduce * (1 - hidden) * left;
+    closing = forward = shown(reduce, reduce * left, forward_window);
+    const Seconds back = collective_time(Collective::kAllReduce, in, r.l.tensor, r.links);
+    backward = shown(back, back * ((1 - hidden) * left), backward_window);
   }
+  c.forward.tensor += forward;
+  c.backward.tensor += backward;
   if (r.p.sequence_parallel) tensor_copies(r, c, b);
   if (r.record) {
     note(r, "tensor",
          fmt::format("{:.3g} MB over {} ranks, {:.0f} % exposed", b.v / 1e6, r.l.tp, left * 100),
-         c.forward.tensor - forward_before, c.backward.tensor - backward_before);
+         forward, backward);
   }
   return closing;
 }
@@ -300,11 +336,11 @@ void mlp(const Rank& r, LayerCost& c, double tokens, double f, double groups, do
   const double h = static_cast<double>(expert ? expert_width(m) : m.hidden);
   const double up = m.gated_mlp ? 2 : 1;
   const bool adapter = r.s.workload.lora_mlp && !expert;
-  linear(r, c, tokens, up * f / split, h, groups, r.p.precision, adapter);
-  const Seconds before = c.forward.matmul, before_peak = c.forward.matmul_peak;
-  linear(r, c, tokens, h, f / split, groups, r.p.precision, adapter);
-  c.closing.matmul = c.forward.matmul - before;
-  c.closing.matmul_peak = c.forward.matmul_peak - before_peak;
+  const Linear kind = expert ? Linear::kExpert : adapter ? Linear::kAdapted : Linear::kPlain;
+  linear(r, c, tokens, up * f / split, h, groups, r.p.precision, kind);
+  const PassCost before = c.forward;
+  linear(r, c, tokens, h, f / split, groups, r.p.precision, kind);
+  c.closing = matmuls_since(c.forward, before);
   const double parameters = (up + 1) * h * f / split * groups;
   (expert ? c.expert_parameters : c.parameters) += parameters;
   const double words = tokens * groups * f / split * r.word;

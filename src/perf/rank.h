@@ -51,13 +51,27 @@ void note(const Rank& r, const char* kind, std::string what, Seconds forward, Se
 // Memory-bound work of `forward` and `backward` bytes at 16 bits, fully fused.
 void stream(const Rank& r, LayerCost& c, double forward, double backward);
 
+// What a matmul is beside its shape: LoRA adapts it, or an expert's, which some stacks run by a
+// kernel of their own.
+enum class Linear { kPlain, kAdapted, kExpert };
+
 // y[tokens, n] = x[tokens, k] w[k, n], `groups` of them (experts), with their two backward matmuls.
 void linear(const Rank& r, LayerCost& c, double tokens, double n, double k, double groups,
-            Precision precision, bool adapter = false);
+            Precision precision, Linear kind = Linear::kPlain);
 
-// The tensor-parallel exchange around one region (attention or MLP) of a layer. Returns what the
-// forward pass shows of the reduction that closes the region.
-Seconds tensor_region(const Rank& r, LayerCost& c);
+// The matmuls of a pass that came since.
+PassCost matmuls_since(const PassCost& now, const PassCost& before);
+
+// Matmul time of both passes so far.
+struct PassTimes {
+  Seconds forward, backward;
+};
+inline PassTimes matmul_times(const LayerCost& c) { return {c.forward.matmul, c.backward.matmul}; }
+
+// The tensor-parallel exchange around one region (attention or MLP) of a layer, which may hide
+// under the matmuls `before` which it began. `gathered`: width of what is gathered for them; zero:
+// the model's. Returns what the forward pass shows of the reduction that closes the region.
+Seconds tensor_region(const Rank& r, LayerCost& c, const PassTimes& before, double gathered = 0);
 
 // The stack keeps the inputs of quantised matmuls in 8 bits.
 bool kept_quantised(const Rank&);
@@ -92,6 +106,10 @@ void output_gate(const Rank& r, LayerCost& c);
 void own_projections(const Rank& r, LayerCost& c);
 void layer_embedding(const Rank& r, LayerCost& c);
 void residual_streams(const Rank& r, LayerCost& c);
+
+// head.cc: the ends of a model.
+LayerCost head_cost(const Rank& r);
+LayerCost embedding_cost(const Rank& r);
 
 // dlrm.cc: a recommendation model instead of layers.
 MicrobatchCost dlrm_cost(const Rank&);

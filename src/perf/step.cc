@@ -174,6 +174,7 @@ Traffic sharded_traffic(const Setting& s, const Plan& p, const Layout& l, const 
     return scatter_time(Bytes(parameters * st.gradient_comm_bytes), shard, copies, links);
   };
   double gather = 0, scatter = 0, first = 0, all = 0;
+  double ends = 0, all_ends = 0;  // of these, embedding and head where they stay gathered
   const auto add = [&](const LayerCost& layer, double count, double bytes, double matrices) {
     const double parameters = layer.parameters + layer.expert_parameters;
     if (count <= 0 || parameters <= 0) return;
@@ -183,7 +184,10 @@ Traffic sharded_traffic(const Setting& s, const Plan& p, const Layout& l, const 
     scatter += scatters(layer.parameters, l.shard_group, l.replica_group) * count;
     scatter += scatters(layer.expert_parameters, l.shard_expert, l.replica_expert) * count;
     first = std::max(first, g);
-    all += (layer.parameters + (l.shard_expert.ranks > 1 ? layer.expert_parameters : 0)) * count;
+    const double moved =
+        (layer.parameters + (l.shard_expert.ranks > 1 ? layer.expert_parameters : 0)) * count;
+    all += moved;
+    if (matrices == 1 && st.gathered_ends) ends += g, all_ends += moved;
   };
   add(c.dense, content.dense_layers, layer_bytes, block);
   add(c.moe, content.moe_layers, layer_bytes, block);
@@ -195,16 +199,32 @@ Traffic sharded_traffic(const Setting& s, const Plan& p, const Layout& l, const 
   const double g_share = p.overlap_param ? st.overlap_param : 0;
   const double r_share = p.overlap_grad ? st.overlap_grad : 0;
   const double g_fwd = exposed(gather, forward, g_share);
-  const double again = gather * (passes - 1);
+  const double again = (gather - ends) * (passes - 1);
   const double g_bwd = exposed(again, backward, g_share);
   const double left = std::max(0.0, backward - (again - g_bwd));
   const double r_bwd = exposed(scatter, left, r_share);
   const double shown = g_fwd + g_bwd;
-  t.parameter = m * (shown + (passes * gather - shown) * st.contention) + first;
+  t.parameter = m * (shown + (gather + again - shown) * st.contention) + first;
   t.gradient = reductions(st, p, l) * (r_bwd + (scatter - r_bwd) * st.contention);
   const Bandwidth memory = streaming(s);
-  t.copies = m * (Bytes(all * (passes * st.gather_copy + (lora ? 0 : st.scatter_copy))) / memory).v;
+  const double gathered = all * passes - all_ends * (passes - 1);
+  const double scattered = lora ? 0 : all;
+  t.copies = m * (Bytes(gathered * st.gather_copy + scattered * st.scatter_copy) / memory).v;
   return t;
+}
+
+// A tied embedding stands in the first stage and in the last: at the end of a step they add up what
+// both found. Nothing is left that could hide it.
+Seconds tied_gradients(const Setting& s, const Layout& l, const Links& links,
+                       const MicrobatchCost& c) {
+  if (l.pp == 1 || !s.workload.model.tied_embeddings || s.workload.task == Task::kLora)
+    return Seconds(0);
+  Group pair = l.pipeline;
+  pair.ranks = 2;
+  pair.per_domain = pair.per_domain > 1 ? 2 : 1;
+  pair.stride *= l.pp - 1;
+  return collective_time(Collective::kAllReduce,
+                         Bytes(c.head.parameters * s.stack.gradient_comm_bytes), pair, links);
 }
 
 // An optimizer on the host: gradients go down and weights come up the host link, in each
@@ -284,9 +304,8 @@ struct StageTime {
 
 StageTime time_stage(const Setting& s, const Plan& p, const StagePasses& passes, double extra) {
   const double launch = s.stack.launch.v / s.cluster.node.host_speed;
-  const double per_pass = s.stack.microbatch_overhead.v / s.cluster.node.host_speed / 2;
-  const double host_f = passes.forward.launches * launch + per_pass;
-  const double host_b = passes.backward.launches * launch + per_pass;
+  const double host_f = passes.forward.launches * launch;
+  const double host_b = passes.backward.launches * launch;
   StageTime t;
   t.both = passes.forward;
   t.both += passes.backward;
@@ -309,7 +328,7 @@ struct PipelineTimes {
   double sum = 0, slowest = 0, wait = 0;
   PassCost all, again;               // summed over stages
   double forward = 0, backward = 0;  // passes of the slowest stage
-  double moe_layers = 0;  // of all stages
+  double moe_layers = 0;             // of all stages
   StageContent large_content;  // the stage with most parameters: its traffic and optimizer count
   double large = -1;
   double clock = 1, draw = 0, waiting = 0;  // of the slowest stage; what it draws where it waits
@@ -330,8 +349,10 @@ PipelineTimes time_stages(const Setting& s, const Plan& p, const Layout& l, cons
                           double extra) {
   PipelineTimes t;
   const Model& m = s.workload.model;
-  const double runs = p.recompute == Recompute::kFull ? 1 + p.recompute_layers : 1;
-  t.uneven = (c.moe.busy_forward * runs + c.moe.busy_backward).v * (load_skew(s, p, l) - 1);
+  Seconds again;  // of the busiest rank's work
+  if (p.recompute == Recompute::kFull) again = c.moe.busy_forward * p.recompute_layers;
+  if (p.recompute == Recompute::kSelective) again = c.moe.experts.matmul * p.recompute_layers;
+  t.uneven = (c.moe.busy_forward + again + c.moe.busy_backward).v * (load_skew(s, p, l) - 1);
   // An even split adds up by multiplication, any other one stage by stage.
   const Stages stages = stages_of(m, p);
   const bool even = m.experts == 0 && stages.even();
@@ -431,7 +452,7 @@ Step assemble_step(const Setting& s, const Plan& p, const Layout& l, const Links
           ? sharded_traffic(s, p, l, links, c, t.large_content, t.forward, t.backward)
           : replicated_traffic(s, p, l, links, q, t.forward, t.backward);
   g[Account::kMemoryBound] += Seconds(traffic.copies);
-  g[Account::kCommGrad] += Seconds(traffic.gradient);
+  g[Account::kCommGrad] += Seconds(traffic.gradient) + tied_gradients(s, l, links, c);
   g[Account::kCommParam] += Seconds(traffic.parameter);
   g[Account::kOptimizer] += Seconds(optimizer_time(s, p, l, q, t.large_content));
   g[Account::kSync] += st.step_overhead / s.cluster.node.host_speed;

@@ -41,10 +41,20 @@ class Walk {
           plan_.micro_batch = sizes[j];
           if (chosen_possible(shape)) result_.possible += choices();
         }
+        try_whole_batch(shape, sizes, i);
         return;
       }
       try_recompute_choices();
     }
+  }
+
+  // Larger micro-batches need more memory, but for the largest: where it is a rank's whole batch
+  // there are no gradients to add up, which stacks that keep them whole hold beside their shards.
+  void try_whole_batch(const Shape& shape, const std::vector<int64_t>& sizes, size_t failed) {
+    const int64_t all = space_.batch() / shape.dp;
+    if (sizes[failed] >= all || sizes.back() != all) return;
+    plan_.micro_batch = all;
+    if (chosen_possible(shape) && most_frugal_fits(shape)) try_recompute_choices();
   }
 
   SearchResult finish() {

@@ -23,7 +23,7 @@ std::vector<int64_t> zero_stages(const Stack& stack) {
     case Sharding::k3d:
       return {0, 1};
     case Sharding::kFsdp:
-      return {2, 3};  // gathered weights may be kept until the backward pass
+      return {0, 2, 3};  // replicas; gathered weights may be kept until the backward pass
     case Sharding::kZero:
       return {1, 2, 3};
     case Sharding::kJax:
@@ -153,7 +153,7 @@ std::vector<Plan> Space::sharding_plans(const Plan& plan, int64_t dp) const {
   std::vector<Plan> plans;
   for (int64_t zero : axis("zero", base_.zero, zero_stages(setting_.stack))) {
     std::vector<int64_t> groups{0};
-    if (zero == 3) {
+    if (zero == 3 || (zero == 2 && setting_.stack.sharding == Sharding::kFsdp)) {
       const int64_t copies = dp * plan.cp;  // ranks that share the weights
       for (int64_t g : divisors(copies)) {
         const bool fills_node = g * plan.tp >= setting_.cluster.node.accelerators;

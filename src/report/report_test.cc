@@ -32,8 +32,10 @@ TEST(Screen, TablesAlign) {
   EXPECT_EQ(table({{"", "a"}, {"row", "100"}}, 0), "       a\nrow  100\n");
 }
 
-PlanResult planned(std::vector<std::string> inputs, std::vector<std::string> sets) {
+PlanResult planned(std::vector<std::string> inputs, std::vector<std::string> sets,
+                   int64_t gpus = 0) {
   Request r;
+  if (gpus > 0) r.gpus = gpus;
   r.inputs = std::move(inputs);
   r.sets = std::move(sets);
   tl::expected<Description, Diagnostics> d = describe(r, catalog());
@@ -192,10 +194,10 @@ TEST(PlanReport, FiguresCarryMarksAndRanges) {
 }
 
 TEST(PlanReport, SaysWhatMakesAFarSlowEnd) {
-  const PlanResult r =
-      planned({"deepseek-v3", "gb200-nvl72-2304"},
-              {"plan.tp=2", "plan.pp=4", "plan.ep=64", "plan.etp=1", "plan.micro_batch=1",
-               "plan.expert_skew=1"});
+  const PlanResult r = planned({"deepseek-v3", "gb200-nvl72-2304"},
+                               {"plan.tp=2", "plan.pp=4", "plan.ep=64", "plan.etp=1",
+                                "plan.micro_batch=1", "plan.expert_skew=1"},
+                               2048);
   ASSERT_TRUE(r.prediction.experts_wait);
   const std::string said = "expert layers that wait for their host";
   EXPECT_NE(plan_text(r, Style{}, kStamp).find(said), std::string::npos);

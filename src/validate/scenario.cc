@@ -367,7 +367,7 @@ void run_code(const Stack& code, Stack& engine) {
   engine.launches_adapter = code.launches_adapter;
   engine.recipe.adapts_mlp = code.recipe.adapts_mlp;
   engine.launch = code.launch;
-  engine.launches_checkpoint = code.launches_checkpoint;
+  engine.checkpoint_host = code.checkpoint_host;
   engine.gelu_traffic = code.gelu_traffic;
   engine.head_norm_forward = code.head_norm_forward;
   engine.head_norm_backward = code.head_norm_backward;

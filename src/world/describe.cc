@@ -233,7 +233,6 @@ void Describer::note_idle() {
                         Idle{"site.cooling.liquid_share", true, "no figure depends on it"},
                         Idle{"site.storage.usd_per_tb_month", true, "no figure depends on it"},
                         Idle{"cluster.node.numa_nodes", true, "no figure depends on it"},
-                        Idle{"cluster.node.disk_bandwidth", true, "no figure depends on it"},
                         Idle{"cluster.fabric.degraded_speed",
                              result_.setting.cluster.fabric.degraded_links == 0,
                              "no links are degraded"},

@@ -107,16 +107,15 @@ struct Stack {
   double launches_tensor = 4;      // more, per layer and pass, with tensor parallel
   double tensor_compiled = 1;      // share of those left by the graph compiler
   double launches_adapter = 4;     // more, per adapted projection, forward; twice that backward
-  double launches_gather = 0;      // what an engine's hooks cost per layer and pass under zero 3
-  double launches_checkpoint = 0;  // what wrapping a layer to run it again costs, both passes
-  double launches_selective = 0;   // more, where a policy is asked operator by operator
   double launches_compiled = 0.5;  // share left under the graph compiler
   double launches_graphs = 0.1;    // share left under captured graphs
   Seconds launch{6e-6};            // host time per launch
   Seconds layer_overhead{0};       // per dense layer and pass: the way through its modules
   Seconds expert_overhead{0};      // the same per layer of experts
   Seconds latent_overhead{0};      // more, where its attention is latent
-  Seconds microbatch_overhead{0};  // host time per micro-batch: schedule, data, bookkeeping
+  Seconds gather_host{0};          // zero 3: an engine's hooks, per layer and pass
+  Seconds checkpoint_host{0};      // wrapping a layer to run it again, both passes
+  Seconds selective_host{0};       // more, where a policy is asked operator by operator
   Seconds step_overhead{0};        // per optimizer step: logging, gradient norm, synchronisation
   double hand_loss = 0;            // share of the step lost around it in runs set up by hand
   double offload_threads = 1;      // host threads per rank that step an offloaded optimizer
@@ -318,15 +317,14 @@ void host_fields(T& s, V&& visit) {
   visit("launches_compiled", s.launches_compiled, kFraction, "share left when compiled");
   visit("launches_graphs", s.launches_graphs, kFraction, "share left under captured graphs");
   visit("launches_adapter", s.launches_adapter, kNotNegative, "more per adapted projection");
-  visit("launches_gather", s.launches_gather, kNotNegative, "more per layer and pass, zero 3");
-  visit("launches_checkpoint", s.launches_checkpoint, kNotNegative, "more per recomputed layer");
-  visit("launches_selective", s.launches_selective, kNotNegative,
-        "more where operators are chosen to run again");
   visit("launch", s.launch, kNotNegative, "host time per launch");
   visit("layer_overhead", s.layer_overhead, kNotNegative, "host time per dense layer and pass");
   visit("expert_overhead", s.expert_overhead, kNotNegative, "host time per expert layer and pass");
   visit("latent_overhead", s.latent_overhead, kNotNegative, "more with latent attention");
-  visit("microbatch_overhead", s.microbatch_overhead, kNotNegative, "host time per micro-batch");
+  visit("gather_host", s.gather_host, kNotNegative, "host time per layer and pass, zero 3");
+  visit("checkpoint_host", s.checkpoint_host, kNotNegative, "host time per recomputed layer");
+  visit("selective_host", s.selective_host, kNotNegative,
+        "more where operators are chosen to run again");
   visit("step_overhead", s.step_overhead, kNotNegative, "host time per optimizer step");
   visit("hand_loss", s.hand_loss, Limits{0, 0.5}, "lost around the step when run by hand");
 }
