@@ -18,7 +18,7 @@
 #include <sstream>
 
 #include "base/file.h"
-#include "perf/collective_rows.h"
+#include "tools/collective_rows.h"
 
 namespace assay {
 namespace {

@@ -51,16 +51,14 @@ constexpr double kCausalTail = 1;
 constexpr double kDiagonal = 90;
 
 // Products of queries with keys, one for each head of each document.
-double products(const AttentionShape& s) {
-  return static_cast<double>(s.batch * s.heads) * s.documents;
-}
+double products(const AttentionShape& s) { return real(s.batch * s.heads) * s.documents; }
 
 // Of the blocks of keys that arrive, those on the diagonal: one round a ring.
 double on_diagonal(const AttentionShape& s) { return s.causal ? 1 / s.steps : 0; }
 
 double wave_fill(const AttentionShape& s, const Accelerator& a) {
   const double blocks = std::ceil(s.queries / kQueryBlock) * products(s);
-  const double units = static_cast<double>(a.compute_units);
+  const double units = real(a.compute_units);
   const double waves = blocks / units;
   const double uneven = waves / (std::max(waves, 1.0) + kCausalTail);
   const double loss = (std::ceil(waves) - waves) / std::ceil(waves);
@@ -127,7 +125,7 @@ AttentionTime unfused(const AttentionShape& s, const Accelerator& a, const Kerne
                            product(keys, v, q, MatmulPass::kWeightGradient) +
                            product(q, d, keys, MatmulPass::kInputGradient) +
                            product(keys, d, q, MatmulPass::kWeightGradient);
-  const double elements = static_cast<double>(batch) * s.queries * s.keys;
+  const double elements = real(batch) * s.queries * s.keys;
   const double moved = elements * s.score_traffic * word(s.precision);
   const Bandwidth memory = a.memory_bandwidth * k.memory_efficiency;
   const double mask = s.causal ? 0.5 : 1.0;

@@ -82,7 +82,7 @@ double precision_draw(Precision p, const Kernels& k) {
 double worst_draw(int64_t n) {
   if (n <= 1) return 1;
   // expected_max_normal, too slow for every plan: this is within 5.5 % of it from 4 to 65,536.
-  const double largest = 0.64 * std::pow(std::log2(static_cast<double>(n)), 0.7);
+  const double largest = 0.64 * std::pow(std::log2(real(n)), 0.7);
   return 1 + kDrawSpread * largest;
 }
 

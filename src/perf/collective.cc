@@ -100,19 +100,19 @@ struct ScaleUp {
 // times the message on its two links. Both directions at once reach the farthest rank of an axis in
 // L/2 hops.
 void torus(ScaleUp& s, const Links& links, int64_t ranks, int axes, double total) {
-  const double domain = static_cast<double>(links.scaleup_domain);
+  const double domain = real(links.scaleup_domain);
   const double side = axes == 1 ? domain : axes == 2 ? std::sqrt(domain) : std::cbrt(domain);
   const double axis = std::max(2.0, std::round(side));
   double length = 1;
   int used = 0;
-  while (used < axes && length < static_cast<double>(ranks)) {
+  while (used < axes && length < real(ranks)) {
     length *= axis;
     ++used;
   }
-  const double wrap = static_cast<double>(ranks) < axis ? 0.5 : 1;
+  const double wrap = real(ranks) < axis ? 0.5 : 1;
   s.ring = total * used / axes * wrap;
   s.pair = total / (2 * axes);
-  const double ring_length = std::min(axis, static_cast<double>(ranks));
+  const double ring_length = std::min(axis, real(ranks));
   s.direct = total / axes * wrap / std::max(1.0, ring_length / 4);
   s.hops = used * (wrap < 1 ? ring_length - 1 : ring_length / 2);
 }
@@ -120,7 +120,7 @@ void torus(ScaleUp& s, const Links& links, int64_t ranks, int axes, double total
 ScaleUp scale_up(const Links& links, int64_t ranks) {
   const double total = positive_or_floor(links.scaleup);
   ScaleUp s{total, total, total, 1};
-  const double peers = static_cast<double>(std::max<int64_t>(links.scaleup_domain, 2) - 1);
+  const double peers = real(std::max<int64_t>(links.scaleup_domain, 2) - 1);
   switch (links.wiring) {
     case Wiring::kSwitch:
       break;
@@ -128,7 +128,7 @@ ScaleUp scale_up(const Links& links, int64_t ranks) {
       break;
     case Wiring::kMesh:  // a link to each peer; a group uses those between its members
       s.pair = total / peers;
-      s.ring = s.direct = total * std::min(1.0, static_cast<double>(ranks - 1) / peers);
+      s.ring = s.direct = total * std::min(1.0, real(ranks - 1) / peers);
       break;
     case Wiring::kTorus2d:
       torus(s, links, ranks, 2, total);
@@ -140,7 +140,7 @@ ScaleUp scale_up(const Links& links, int64_t ranks) {
       torus(s, links, ranks, 1, total);
       break;
   }
-  s.slowdown = 1 + links.scaleup_params.group_slowdown * (1 - 2.0 / static_cast<double>(ranks));
+  s.slowdown = 1 + links.scaleup_params.group_slowdown * (1 - 2.0 / real(ranks));
   return s;
 }
 
@@ -160,24 +160,24 @@ Shape shape_of(const Group& g, const Links& links) {
   s.ranks = g.ranks;
   s.per_domain = g.per_domain;
   s.domains = (g.ranks + g.per_domain - 1) / g.per_domain;
-  s.n = static_cast<double>(g.ranks);
-  s.p = static_cast<double>(g.per_domain);
-  s.k = static_cast<double>(s.domains);
+  s.n = real(g.ranks);
+  s.p = real(g.per_domain);
+  s.k = real(s.domains);
 
-  const double per_node = static_cast<double>(std::max<int64_t>(links.node_accelerators, 1));
+  const double per_node = real(std::max<int64_t>(links.node_accelerators, 1));
   const double node_nics = positive_or_floor(links.node_nics);
-  const double sharing = static_cast<double>(g.sharing);
+  const double sharing = real(g.sharing);
   // The `sharing` groups interleave on the node, so this one has per_node / sharing ranks on each.
-  const double domain_nodes = std::max(1.0, static_cast<double>(links.scaleup_domain) / per_node);
+  const double domain_nodes = std::max(1.0, real(links.scaleup_domain) / per_node);
   const double nodes = std::clamp(std::ceil(s.p * sharing / per_node), 1.0, domain_nodes);
   // A rank alone drives the NIC next to it, not all of the node's.
   const double own = std::max(links.nic.v, node_nics / per_node);
   s.nics = std::min(nodes * node_nics / sharing, s.p * own) * links.slowest_link;
 
   // Nodes from the group's members in one domain to those in the next.
-  const double apart = std::max(nodes, s.p * static_cast<double>(g.stride) / per_node);
+  const double apart = std::max(nodes, s.p * real(g.stride) / per_node);
   const double spanned = s.k * apart;
-  const double leaf = static_cast<double>(std::max<int64_t>(links.nodes_per_leaf, 1));
+  const double leaf = real(std::max<int64_t>(links.nodes_per_leaf, 1));
   s.crossing = s.crossing_direct = 1;
   if (spanned > leaf) {
     // Ranks are placed in order, so of a ring's hops one in as many as a leaf has domains of it
@@ -217,7 +217,7 @@ double ring_time(double bytes, double turns, const Shape& s, const ScaleUp& up,
 double tree_time(double bytes, const Shape& s, const ScaleUp& up, const Links& links) {
   const CollectiveParams& sp = links.scaleup_params;
   const CollectiveParams& fp = links.fabric_params;
-  const double levels = static_cast<double>(ceil_log2(s.domains));
+  const double levels = real(ceil_log2(s.domains));
   const bool sharp = links.in_switch_reduction;
   const double passes = sharp ? 1 : s.domains == 2 ? kTwoDomainPasses : kTreePasses;
   const double hops = sharp ? 2 : 2 * levels;
@@ -312,7 +312,7 @@ Links resolve_links(const Cluster& cluster, const CollectiveParams& scaleup,
   links.scaleup_domain = cluster.scaleup_domain();
   links.node_accelerators = cluster.node.accelerators;
   links.nic = cluster.node.nic_bandwidth;
-  links.node_nics = links.nic * static_cast<double>(cluster.node.nics);
+  links.node_nics = links.nic * real(cluster.node.nics);
   if (f.kind == FabricKind::kNone || links.node_nics.v <= 0) {
     links.node_nics = links.nic = kFloorNics;
   }
@@ -332,7 +332,7 @@ Links resolve_links(const Cluster& cluster, const CollectiveParams& scaleup,
 double bus_factor(Collective kind, int64_t ranks) {
   ASSERT(ranks >= 1);
   if (kind == Collective::kSendRecv) return 1;
-  const double n = static_cast<double>(ranks);
+  const double n = real(ranks);
   const double moved = (n - 1) / n;
   return kind == Collective::kAllReduce ? 2 * moved : moved;
 }

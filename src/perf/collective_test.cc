@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/file.h"
-#include "perf/collective_rows.h"
+#include "tools/collective_rows.h"
 #include "world/catalog.h"
 
 namespace assay {

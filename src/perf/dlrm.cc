@@ -13,7 +13,7 @@ constexpr double kGatherShare = 0.2;
 
 void mlp_chain(const Rank& r, LayerCost& c, const std::vector<int64_t>& widths, double input) {
   for (int64_t w : widths) {
-    const double n = static_cast<double>(w);
+    const double n = real(w);
     if (input > 0) {
       linear(r, c, r.tokens, n, input, 1, unquantised(r.p.precision));
       stream(r, c, r.tokens * n * 2 * r.word, r.tokens * n * 3 * r.word);
@@ -30,8 +30,8 @@ void mlp_chain(const Rank& r, LayerCost& c, const std::vector<int64_t>& widths, 
 MicrobatchCost dlrm_cost(const Rank& r) {
   const Model& m = r.s.workload.model;
   MicrobatchCost c;
-  const double tables = static_cast<double>(m.tables), dim = static_cast<double>(m.embedding_dim);
-  const double lookups = static_cast<double>(std::max<int64_t>(1, m.lookups_per_table));
+  const double tables = real(m.tables), dim = real(m.embedding_dim);
+  const double lookups = real(std::max<int64_t>(1, m.lookups_per_table));
   const double vectors = r.tokens * tables * dim * r.word;
   const Bandwidth gather = streaming(r.s) * kGatherShare;
   // Backward reads the gradient, and reads and writes every touched row with its optimizer state.
@@ -42,8 +42,7 @@ MicrobatchCost dlrm_cost(const Rank& r) {
   const Group all{r.l.ranks, std::min(r.l.ranks, r.links.scaleup_domain), 1};
   const Seconds exchange = collective_time(Collective::kAllToAll, Bytes(vectors), all, r.links);
   c.embedding.forward.expert = c.embedding.backward.expert = exchange;
-  c.embedding.expert_parameters =
-      tables * static_cast<double>(m.rows_per_table) * dim / static_cast<double>(r.l.ranks);
+  c.embedding.expert_parameters = tables * real(m.rows_per_table) * dim / real(r.l.ranks);
   mlp_chain(r, c.head, m.bottom_mlp, 0);
   const double features = tables + 1;
   const MatmulShape pairs{whole(features), whole(features), whole(dim), whole(r.tokens)};

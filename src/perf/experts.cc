@@ -28,7 +28,7 @@ void expert_biases(const Rank& r, LayerCost& c, double tokens) {
   const Stack& st = r.s.stack;
   const double each = st.expert_bias_traffic * (r.p.compiled ? st.expert_bias_compiled : 1.0);
   if (each <= 0) return;
-  const double bytes = tokens * static_cast<double>(r.s.workload.model.expert_ffn) * each;
+  const double bytes = tokens * real(r.s.workload.model.expert_ffn) * each;
   c.forward.memory += Bytes(bytes / 3) / r.memory;
   c.backward.memory += Bytes(bytes * 2 / 3) / r.memory;
   if (r.record) {
@@ -41,8 +41,8 @@ void expert_biases(const Rank& r, LayerCost& c, double tokens) {
 // [tokens, slots] of one sequence (GShard's way): two in the forward pass, three in backward, since
 // the weights in the second mask get a gradient. Masks are written and read around each pair.
 void dispatch_by_masks(const Rank& r, LayerCost& c, double mine, double copies) {
-  const double h = static_cast<double>(expert_width(r.s.workload.model));
-  const double group = std::min(r.seq / static_cast<double>(r.l.cp), mine);
+  const double h = real(expert_width(r.s.workload.model));
+  const double group = std::min(r.seq / real(r.l.cp), mine);
   const double slots = group * copies;
   const int64_t t = whole(group), s = whole(slots), hidden = whole(h), batch = whole(mine / group);
   const Precision precision = unquantised(r.p.precision);
@@ -76,7 +76,7 @@ void permute(const Rank& r, LayerCost& c, double rows) {
   const Stack& st = r.s.stack;
   const double left = r.p.compiled ? st.permute_compiled : 1.0;
   const double copies = (r.l.ep > 1 ? st.permute_passes : st.permute_local) * left;
-  const Bytes copy(rows * static_cast<double>(expert_width(r.s.workload.model)) * 2 * r.word);
+  const Bytes copy(rows * real(expert_width(r.s.workload.model)) * 2 * r.word);
   const Seconds forward = copy * copies / r.memory;
   const Seconds backward = forward * st.permute_backward;
   c.forward.memory += forward;
@@ -109,25 +109,25 @@ struct Load {
 Load expert_load(const Rank& r) {
   const Model& m = r.s.workload.model;
   Load x;
-  x.k = static_cast<double>(m.experts_per_token);
-  x.mine = r.l.tp > 1 ? r.tokens / static_cast<double>(r.l.tp) : r.tokens;
+  x.k = real(m.experts_per_token);
+  x.mine = r.l.tp > 1 ? r.tokens / real(r.l.tp) : r.tokens;
   x.fixed = r.p.expert_capacity > 0;
   x.sent = x.fixed ? x.k * r.p.expert_capacity : x.k;
-  x.routed = x.mine * x.sent * static_cast<double>(r.l.etp);
-  x.local = static_cast<double>(m.experts) / static_cast<double>(r.l.ep);
+  x.routed = x.mine * x.sent * real(r.l.etp);
+  x.local = real(m.experts) / real(r.l.ep);
   return x;
 }
 
 // The experts' own work, all of it stretched by the load of the busiest rank.
 void routed_mlp(const Rank& r, LayerCost& c, const Load& x) {
   const Model& m = r.s.workload.model;
-  const double etp = static_cast<double>(r.l.etp);
+  const double etp = real(r.l.etp);
   // Grouped kernels pad every expert's tokens to whole rows of a quantisation block.
   const double each = std::ceil(x.routed / x.local / kExpertPad) * kExpertPad;
   const Bytes saved = c.saved, kept = c.kept;
   const PassCost before = c.forward;
   const Seconds forward = routed_time(c.forward), backward = routed_time(c.backward);
-  mlp(r, c, each, static_cast<double>(m.expert_ffn), x.local, etp, true);
+  mlp(r, c, each, real(m.expert_ffn), x.local, etp, true);
   c.routed = c.saved - saved;
   if (r.s.stack.selective_experts) {
     c.kept = kept;
@@ -140,7 +140,7 @@ void routed_mlp(const Rank& r, LayerCost& c, const Load& x) {
 
 // Tokens are brought into order, sent to their experts and back.
 void exchange_tokens(const Rank& r, LayerCost& c, const Load& x) {
-  const double h = static_cast<double>(expert_width(r.s.workload.model));
+  const double h = real(expert_width(r.s.workload.model));
   if (x.fixed && r.s.stack.dispatch_masks) {
     dispatch_by_masks(r, c, x.mine, x.sent);
   } else {
@@ -150,8 +150,8 @@ void exchange_tokens(const Rank& r, LayerCost& c, const Load& x) {
     c.busy_backward += (c.backward.memory - backward) * kReceivedCopies;
   }
   if (r.l.ep > 1) {
-    const double domains = static_cast<double>(r.l.expert.ranks / r.l.expert.per_domain);
-    const double places = domains > 1 ? domains : static_cast<double>(r.l.ep);
+    const double domains = real(r.l.expert.ranks / r.l.expert.per_domain);
+    const double places = domains > 1 ? domains : real(r.l.ep);
     const bool once_each = r.s.stack.expert_dedup && !x.fixed;
     const double copies = once_each ? std::min(x.k, distinct_places(places, x.k)) : x.sent;
     const double bytes = x.mine * copies * h * r.word;
@@ -186,11 +186,11 @@ void exchange_tokens(const Rank& r, LayerCost& c, const Load& x) {
 void expert_mlp(const Rank& r, LayerCost& c) {
   const Model& m = r.s.workload.model;
   const Stack& st = r.s.stack;
-  const double h = static_cast<double>(m.hidden);
+  const double h = real(m.hidden);
   const Load x = expert_load(r);
-  linear(r, c, x.mine, static_cast<double>(m.experts), h, 1, unquantised(r.p.precision));
-  c.parameters += h * static_cast<double>(m.experts) + 2 * h;
-  const double width = static_cast<double>(expert_width(m));
+  linear(r, c, x.mine, real(m.experts), h, 1, unquantised(r.p.precision));
+  c.parameters += h * real(m.experts) + 2 * h;
+  const double width = real(expert_width(m));
   if (m.expert_hidden > 0) {  // to the experts' width and back, by every token once
     linear(r, c, x.mine, width, h, 1, r.p.precision);
     linear(r, c, x.mine, h, width, 1, r.p.precision);
@@ -199,8 +199,7 @@ void expert_mlp(const Rank& r, LayerCost& c) {
   routed_mlp(r, c, x);
   if (m.shared_expert_ffn > 0) {
     const PassTimes before = matmul_times(c);
-    mlp(r, c, r.tokens, static_cast<double>(m.shared_expert_ffn), 1, static_cast<double>(r.l.tp),
-        false);
+    mlp(r, c, r.tokens, real(m.shared_expert_ffn), 1, real(r.l.tp), false);
     tensor_region(r, c, before);
   }
   exchange_tokens(r, c, x);

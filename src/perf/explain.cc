@@ -29,7 +29,7 @@ Derivation peak_figure(const Subject& u) {
 
 Derivation flops_figure(const Subject& u) {
   const Workload& w = u.s.workload;
-  const double tokens = static_cast<double>(w.seq * w.global_batch);
+  const double tokens = real(w.seq * w.global_batch);
   Derivation d =
       leaf("model flops per step", u.r.model_flops.v, "FLOP",
            fmt::format("{:.0f} tokens x {:.4g} FLOP per token", tokens, flops_per_token(w)), 's',
@@ -252,8 +252,7 @@ Inputs host_inputs(const Subject& u, Account a) {
             share_of("lost around the step by hand", st.hand_loss, "stack.hand_loss")};
   }
   if (a == Account::kStraggler) {
-    const double nodes = std::max(
-        1.0, static_cast<double>(u.l.ranks) / static_cast<double>(u.s.cluster.node.accelerators));
+    const double nodes = std::max(1.0, real(u.l.ranks) / real(u.s.cluster.node.accelerators));
     return {share_of("loss per doubling of nodes", st.jitter, "stack.jitter"),
             leaf("doublings", std::log2(nodes), "", "log2 of the nodes used", 's', "")};
   }
@@ -274,7 +273,7 @@ Seconds whole_step(const Subject& u, Seconds PassCost::*kind) {
   const auto of = [kind](const LayerCost& l) { return l.forward.*kind + l.backward.*kind; };
   const Seconds one = of(u.cost.dense) * all.dense_layers + of(u.cost.moe) * all.moe_layers +
                       of(u.cost.embedding) + of(u.cost.head);
-  return one * (static_cast<double>(u.l.microbatches) / static_cast<double>(u.l.pp));
+  return one * (real(u.l.microbatches) / real(u.l.pp));
 }
 
 // What the operations below an account are multiplied by, and what they come to.
@@ -442,8 +441,7 @@ Derivation slow_end_figure(const Subject& u) {
       given("host time of a layer and pass",
             (latent ? u.s.stack.expert_host_latent : u.s.stack.expert_host).v, "s",
             latent ? "stack.expert_host_latent" : "stack.expert_host"),
-      leaf("expert layers of a stage",
-           static_cast<double>(moe_layers(m)) / static_cast<double>(u.l.pp), "",
+      leaf("expert layers of a stage", real(moe_layers(m)) / real(u.l.pp), "",
            "expert layers / stages", 's', "the plan"),
       count_of("micro-batches", u.l.microbatches),
       given("speed of the host", u.s.cluster.node.host_speed, "", "cluster.node.host_speed")};
@@ -485,7 +483,7 @@ Derivation mfu_figure(const Subject& u) {
 }
 
 Derivation tflops_figure(const Subject& u) {
-  const double ranks = static_cast<double>(u.l.ranks);
+  const double ranks = real(u.l.ranks);
   Derivation d =
       leaf("tflops", u.r.model_flops.v / u.r.step.v / ranks / 1e12, "TFLOPS",
            "model flops per step / (step time x accelerators)", 'c', "docs/models/step.md");

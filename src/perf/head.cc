@@ -14,8 +14,8 @@ constexpr double kHeadLaunches = 11;
 
 // One tensor rank's share of the vocabulary, padded as the stack pads it.
 double own_vocab(const Rank& r) {
-  const double share = static_cast<double>(r.s.workload.model.vocab) / static_cast<double>(r.l.tp);
-  const double multiple = static_cast<double>(r.s.stack.vocab_multiple);
+  const double share = real(r.s.workload.model.vocab) / real(r.l.tp);
+  const double multiple = real(r.s.stack.vocab_multiple);
   return multiple > 1 ? std::ceil(share / multiple) * multiple : share;
 }
 
@@ -24,7 +24,7 @@ double own_vocab(const Rank& r) {
 double asked_positions(const Rank& r) {
   const Model& m = r.s.workload.model;
   if (m.masked_share <= 0) return r.tokens;
-  if (r.s.workload.task != Task::kPretrain) return static_cast<double>(r.p.micro_batch);
+  if (r.s.workload.task != Task::kPretrain) return real(r.p.micro_batch);
   return r.s.stack.gathers_masked ? r.tokens * m.masked_share : r.tokens;
 }
 
@@ -33,9 +33,9 @@ double asked_positions(const Rank& r) {
 LayerCost head_cost(const Rank& r) {
   const Model& m = r.s.workload.model;
   LayerCost c;
-  const double h = static_cast<double>(m.hidden);
+  const double h = real(m.hidden);
   const double v = own_vocab(r);
-  const double e = static_cast<double>(embedding_width(m));
+  const double e = real(embedding_width(m));
   const double asked = asked_positions(r);
   linear(r, c, asked, v, e, 1, unquantised(r.p.precision));
   if (e != h) linear(r, c, asked, e, h, 1, unquantised(r.p.precision));
@@ -48,8 +48,8 @@ LayerCost head_cost(const Rank& r) {
   const double eager =
       !m.causal && st.logits_bytes_masked > 0 ? st.logits_bytes_masked : st.logits_bytes;
   const double each = r.p.compiled ? std::min(eager, st.logits_bytes_compiled) : eager;
-  const double chunks = static_cast<double>(st.loss_chunks);
-  const double held = (st.logits_whole ? asked * static_cast<double>(m.vocab) : logits) / chunks;
+  const double chunks = real(st.loss_chunks);
+  const double held = (st.logits_whole ? asked * real(m.vocab) : logits) / chunks;
   c.working = Bytes(held * each + r.tokens * h * r.word);
   c.kept = Bytes(held * std::min(each, r.word));
   c.parameters = e * v + embedding_projection(m);
@@ -66,14 +66,14 @@ LayerCost head_cost(const Rank& r) {
 LayerCost embedding_cost(const Rank& r) {
   const Model& m = r.s.workload.model;
   LayerCost c;
-  const double h = static_cast<double>(m.hidden);
+  const double h = real(m.hidden);
   stream(r, c, r.tokens * h * 2 * r.word, r.frozen ? 0 : r.tokens * h * 4 * r.word);
-  const double positions = m.learned_positions ? static_cast<double>(m.max_positions) : 0;
-  const double e = static_cast<double>(embedding_width(m));
+  const double positions = m.learned_positions ? real(m.max_positions) : 0;
+  const double e = real(embedding_width(m));
   if (e != h) linear(r, c, r.tokens, h, e, 1, unquantised(r.p.precision));
   const double tables = e + layer_embedding_columns(m);
-  c.parameters = tables * own_vocab(r) + static_cast<double>(position_width(m)) * positions +
-                 embedding_projection(m);
+  c.parameters =
+      tables * own_vocab(r) + real(position_width(m)) * positions + embedding_projection(m);
   c.saved = Bytes(r.own * h * std::max(1.0, real(m.residual_streams)) *
                   std::max(r.word, r.s.stack.residual_bytes));
   c.forward.launches = 4 * r.launches;

@@ -47,11 +47,9 @@ Verdict mixer_heads_divided(const Setting& s, const Plan& p) {
                     divisors(by_context ? shares / p.tp : shares, 64)};
 }
 
-int64_t key_value_heads(const Model& m) { return m.kv_heads > 0 ? m.kv_heads : m.heads; }
-
 Verdict key_values_shared(const Setting& s, const Plan& p) {
   const Model& m = s.workload.model;
-  const int64_t kv = key_value_heads(m);
+  const int64_t kv = kv_head_count(m);
   // Whoever does not divide the heads is told that.
   if (kv <= 0 || p.tp <= kv || p.tp % kv == 0 || m.heads % p.tp != 0) return std::nullopt;
   return Impossible{"plan.tp",
@@ -62,7 +60,7 @@ Verdict key_values_shared(const Setting& s, const Plan& p) {
 Verdict enough_heads(const Setting& s, const Plan& p) {
   const Model& m = s.workload.model;
   const bool whole = m.heads % (p.tp * p.cp) == 0;
-  if (p.context != ContextKind::kAllToAll || key_value_heads(m) <= 0 || p.cp == 1 || whole)
+  if (p.context != ContextKind::kAllToAll || kv_head_count(m) <= 0 || p.cp == 1 || whole)
     return std::nullopt;
   return Impossible{
       "plan.cp",

@@ -24,11 +24,11 @@ struct HeadSizes {
 };
 
 HeadSizes head_sizes(const Model& m) {
-  const double heads = static_cast<double>(m.heads);
-  const double kv = static_cast<double>(m.kv_heads > 0 ? m.kv_heads : m.heads);
+  const double heads = real(m.heads);
+  const double kv = real(kv_head_count(m));
   if (m.kv_lora_rank > 0) {
-    const double qk = static_cast<double>(m.qk_nope_head_dim + m.qk_rope_head_dim);
-    const double v = static_cast<double>(m.v_head_dim);
+    const double qk = real(m.qk_nope_head_dim + m.qk_rope_head_dim);
+    const double v = real(m.v_head_dim);
     return {heads * qk, heads * qk, heads * v, heads, heads, qk, v};
   }
   const double d = head_dim(m);
@@ -56,18 +56,18 @@ void attention_core(const Rank& r, LayerCost& c, const HeadSizes& z, double tp) 
   shape.v_dim = z.v_dim;
   // A fused kernel runs each packed document alone, and of a window what lies in it; an unfused one
   // runs the sequence and masks.
-  const double document = static_cast<double>(attended(r.s.workload));
+  const double document = real(attended(r.s.workload));
   const double reach = kernel == AttentionKernel::kUnfused ? r.seq : document;
   shape.documents = r.seq / reach;
-  shape.queries = reach / static_cast<double>(r.l.cp);
+  shape.queries = reach / real(r.l.cp);
   shape.keys = reach;
-  if (r.p.context == ContextKind::kRing) shape.steps = static_cast<double>(r.l.cp);
+  if (r.p.context == ContextKind::kRing) shape.steps = real(r.l.cp);
   shape.causal = r.causal;
   shape.precision = unquantised(r.p.precision);
   shape.score_traffic = r.s.stack.score_traffic;
   shape.saved_scores = r.s.stack.saved_scores;
   AttentionTime t = attention_time(shape, kernel, r.s.cluster.accelerator, r.s.kernels);
-  const double window = static_cast<double>(m.window);
+  const double window = real(m.window);
   if (kernel == AttentionKernel::kUnfused) {  // pairs that are masked are work, but of no use
     t.flops = t.flops * (keys_seen(m, r.causal, document) / keys_in_window(0, r.causal, reach));
   } else if (window > 0 && m.window_layers > 0 && window < reach) {
@@ -115,7 +115,7 @@ bool repeats_heads(const Stack& st, const HeadSizes& z) {
 // four tensors are exchanged before and after it.
 void context_exchange(const Rank& r, LayerCost& c, const HeadSizes& z, double tp) {
   if (r.l.cp == 1) return;
-  const double steps = static_cast<double>(r.l.cp - 1);
+  const double steps = real(r.l.cp - 1);
   // A key-value head is not split further.
   const double kv_tp = std::min(tp, z.kv_heads), kv = (z.k + z.v) / kv_tp;
   const double q = z.q / tp, o = z.heads * z.v_dim / tp;
@@ -208,19 +208,19 @@ bool side_by_side(const Model& m) { return m.parallel_block && m.experts == 0; }
 void attention_block(const Rank& r, LayerCost& c) {
   const Model& m = r.s.workload.model;
   const HeadSizes z = head_sizes(m);
-  const double h = static_cast<double>(m.hidden);
-  const double tp = static_cast<double>(r.l.tp);
+  const double h = real(m.hidden);
+  const double tp = real(r.l.tp);
   const double kv_tp = std::min(tp, z.kv_heads);  // a key-value head is not split further
   const Precision prec = r.p.precision;
   const PassTimes before = matmul_times(c);
   double gathered = h;
   if (m.kv_lora_rank > 0) {
-    const double kv_rank = static_cast<double>(m.kv_lora_rank);
-    const double rope = static_cast<double>(m.qk_rope_head_dim);
-    const double nope = static_cast<double>(m.qk_nope_head_dim);
+    const double kv_rank = real(m.kv_lora_rank);
+    const double rope = real(m.qk_rope_head_dim);
+    const double nope = real(m.qk_nope_head_dim);
     double parameters = 0;
     if (m.q_lora_rank > 0) {
-      const double q_rank = static_cast<double>(m.q_lora_rank);
+      const double q_rank = real(m.q_lora_rank);
       linear(r, c, r.own, q_rank, h, 1, prec);
       linear(r, c, r.tokens, z.q / tp, q_rank, 1, prec, Linear::kAdapted);
       gathered = q_rank;
@@ -241,7 +241,7 @@ void attention_block(const Rank& r, LayerCost& c) {
     stream(r, c, joined, joined);
   } else {
     const double width = (m.gated_attention ? 2 : 1) * z.q / tp + (z.k + z.v) / kv_tp;
-    const double in = static_cast<double>(attention_input(m));
+    const double in = real(attention_input(m));
     linear(r, c, r.tokens, width, in, 1, prec, Linear::kAdapted);
     c.parameters += in * width;
     wider_input(r, c, in - h);
@@ -295,8 +295,8 @@ void add_share(LayerCost& c, const LayerCost& block, double share, double kept =
 void see_encoder(const Rank& r, LayerCost& c) {
   const Model& m = r.s.workload.model;
   const HeadSizes z = head_sizes(m);
-  const double tp = static_cast<double>(r.l.tp), kv = (z.k + z.v) / std::min(tp, z.kv_heads);
-  linear(r, c, r.tokens, kv, static_cast<double>(m.hidden), 1, r.p.precision);
+  const double tp = real(r.l.tp), kv = (z.k + z.v) / std::min(tp, z.kv_heads);
+  linear(r, c, r.tokens, kv, real(m.hidden), 1, r.p.precision);
   attention_core(r, c, z, tp);
   save_heads(r, c, 0, kv, 0);
 }
@@ -305,8 +305,8 @@ void see_encoder(const Rank& r, LayerCost& c) {
 // all of the encoder's output. So every layer has one attention without a mask.
 void two_sided_attention(Rank& r, LayerCost& c) {
   const Model& m = r.s.workload.model;
-  const double decoders = static_cast<double>(m.layers);
-  const double share = decoders / (decoders + static_cast<double>(m.encoder_layers));
+  const double decoders = real(m.layers);
+  const double share = decoders / (decoders + real(m.encoder_layers));
   LayerCost own;
   attention_block(r, own);
   r.causal = false;
@@ -323,7 +323,7 @@ void two_sided_attention(Rank& r, LayerCost& c) {
 
 // A third of a written-out GELU's bytes move in the forward pass.
 void written_gelu(const Rank& r, LayerCost& c) {
-  const double width = static_cast<double>(r.s.workload.model.ffn) / static_cast<double>(r.l.tp);
+  const double width = real(r.s.workload.model.ffn) / real(r.l.tp);
   const Seconds all = Bytes(r.tokens * width * r.s.stack.gelu_traffic) / r.memory;
   c.forward.memory += all / 3.0;
   c.backward.memory += all * (2.0 / 3);
@@ -334,10 +334,9 @@ void written_gelu(const Rank& r, LayerCost& c) {
 }
 
 void dense_mlp(const Rank& r, LayerCost& c) {
-  const double h = static_cast<double>(r.s.workload.model.hidden);
+  const double h = real(r.s.workload.model.hidden);
   const PassTimes before = matmul_times(c);
-  mlp(r, c, r.tokens, static_cast<double>(r.s.workload.model.ffn), 1, static_cast<double>(r.l.tp),
-      false);
+  mlp(r, c, r.tokens, real(r.s.workload.model.ffn), 1, real(r.l.tp), false);
   c.closing.tensor = tensor_region(r, c, before);
   if (r.s.workload.model.mlp_output_gate) output_gate(r, c);
   // No norm or residual of its own: one more term of the sum, and of the gradient at the norm.
@@ -430,8 +429,8 @@ void apply_recompute(const Stack& st, const Plan& p, LayerCost& c, Bytes input) 
 }  // namespace
 
 double head_dim(const Model& m) {
-  if (m.head_dim > 0) return static_cast<double>(m.head_dim);
-  return static_cast<double>(m.hidden) / static_cast<double>(std::max<int64_t>(1, m.heads));
+  if (m.head_dim > 0) return real(m.head_dim);
+  return real(m.hidden) / real(std::max<int64_t>(1, m.heads));
 }
 
 Seconds way_through(const Setting& s, bool experts) {
@@ -533,7 +532,7 @@ MicrobatchCost plain_cost(const Setting& s, const Plan& p, const Layout& l, cons
   c.head.backward = c.head.backward * heads;
   c.embedding = embedding_cost(r);
   // With tensor parallel every rank sends its share and the receivers gather it inside the node.
-  c.boundary = Bytes(r.tokens / static_cast<double>(l.tp) * real(m.hidden) *
+  c.boundary = Bytes(r.tokens / real(l.tp) * real(m.hidden) *
                      std::max(1.0, real(m.residual_streams)) * r.word);
   return c;
 }

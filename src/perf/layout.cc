@@ -79,20 +79,20 @@ constexpr std::array kLargestNormal = {0.0,   0.564, 1.029, 1.424, 1.766, 2.070,
                                        2.344, 2.594, 2.825, 3.041, 3.244};
 
 double largest_normal(double n) {
-  const double at = std::clamp(std::log2(n), 0.0, static_cast<double>(kLargestNormal.size() - 1));
+  const double at = std::clamp(std::log2(n), 0.0, real(kLargestNormal.size() - 1));
   const size_t below = std::min(static_cast<size_t>(at), kLargestNormal.size() - 2);
-  const double part = at - static_cast<double>(below);
+  const double part = at - real(below);
   return kLargestNormal[below] * (1 - part) + kLargestNormal[below + 1] * part;
 }
 
 // A rank's load is the mean of its experts'; ranks' loads are near log-normal (as DeepEP's pull 393
 // finds them). Adds what chance does to few tokens.
 double natural_skew(const Workload& w, const Layout& l) {
-  const double experts = static_cast<double>(w.model.experts), ep = static_cast<double>(l.ep);
-  const double k = static_cast<double>(w.model.experts_per_token);
+  const double experts = real(w.model.experts), ep = real(l.ep);
+  const double k = real(w.model.experts_per_token);
   const double each =
       kLoadVariation * std::pow(std::min(1.0, experts / kManyExperts), kVariationPower);
-  const double tokens = static_cast<double>(w.seq * l.micro_batch) / static_cast<double>(l.cp);
+  const double tokens = real(w.seq * l.micro_batch) / real(l.cp);
   const double chance = (ep - 1) * (experts - k) / ((experts - 1) * tokens * ep * k);
   const double variance = each * each * ep / experts * (1 - 1 / ep) + std::max(0.0, chance);
   const double log_variance = std::log1p(variance);

@@ -66,7 +66,7 @@ Path path_fp32(const Accelerator& a, const MatmulParams& p) {
     // Without tensor cores arithmetic is slow enough for small tiles to feed it.
     const double half = std::max(a.bf16.v, a.fp16.v);
     const double demand = std::min(1.0, 2 * a.fp32.v / std::max(half, 1.0));
-    const double unit = a.fp32.v / static_cast<double>(std::max<int64_t>(1, a.compute_units));
+    const double unit = a.fp32.v / real(std::max<int64_t>(1, a.compute_units));
     return {a.fp32.v, p.efficiency_fp32, 4, 4, 0, demand, std::min(1.0, unit / kFp32Unit)};
   }
   if (a.tf32.v > 0) return {a.tf32.v, p.efficiency_tf32, 4, 4, 4};
@@ -126,7 +126,7 @@ double transposed_rate(const MatmulShape& s, const Path& path, const MatmulParam
 
 // For positive x below 2^62. std::ceil would be a call: baseline x86-64 cannot round.
 double round_up(double x) {
-  const double whole = static_cast<double>(static_cast<int64_t>(x));
+  const double whole = real(static_cast<int64_t>(x));
   return whole + (x > whole ? 1.0 : 0.0);
 }
 
@@ -175,11 +175,11 @@ Seconds matmul_time(const MatmulShape& s, const Accelerator& a, const MatmulPara
       rate = path.alignment != 0 ? alignment_rate(s, path, p) : 1;
     }
   }
-  const double m = static_cast<double>(s.m);
-  const double n = static_cast<double>(s.n);
-  const double k = static_cast<double>(s.k);
-  const double batch = static_cast<double>(s.batch);
-  const double units = static_cast<double>(a.compute_units);
+  const double m = real(s.m);
+  const double n = real(s.n);
+  const double k = real(s.k);
+  const double batch = real(s.batch);
+  const double units = real(a.compute_units);
   const double unit_rate = path.peak * path.efficiency * rate / units;
   const double arithmetic = 2 * wave_work(m, n, k, batch, units, path, p) / unit_rate;
   const double bytes = batch * (path.in_bytes * k * (m + n) + path.out_bytes * m * n);
@@ -194,7 +194,7 @@ Seconds grouped_time(const MatmulShape& s, const Accelerator& a, const MatmulPar
   if (s.batch == 1 || apart <= 0) return together;
   MatmulShape one = s;
   one.batch = 1;
-  const Seconds each = matmul_time(one, a, p) * static_cast<double>(s.batch);
+  const Seconds each = matmul_time(one, a, p) * real(s.batch);
   return together + (each - together) * apart;
 }
 

@@ -53,25 +53,24 @@ struct Costs : StateBytes {
 
 double adapter_bytes(const Setting& s, const Layout& l) {
   const Model& m = s.workload.model;
-  const double h = static_cast<double>(m.hidden);
-  const double q = head_dim(m) * static_cast<double>(m.heads);
-  const double kv = 2 * head_dim(m) * static_cast<double>(m.kv_heads > 0 ? m.kv_heads : m.heads);
+  const double h = real(m.hidden);
+  const double q = head_dim(m) * real(m.heads);
+  const double kv = 2 * head_dim(m) * real(kv_head_count(m));
   const BlockShares shares = block_shares(m);
-  const double tp = static_cast<double>(l.tp);
+  const double tp = real(l.tp);
   double widths = (4 * h + (2 * q + kv) / tp) * (shares.attention * shares.attention_kept);
   if (shares.mixer > 0) {
     widths += (2 * h + (mixer_inputs(m.mixer) + value_width(m.mixer)) / tp) * shares.mixer;
   }
   if (s.workload.lora_mlp && m.ffn > 0) {
-    widths += (m.gated_mlp ? 3 : 2) * (h + static_cast<double>(m.ffn) / tp) *
-              (shares.mlp * shares.mlp_kept);
+    widths += (m.gated_mlp ? 3 : 2) * (h + real(m.ffn) / tp) * (shares.mlp * shares.mlp_kept);
   }
-  return static_cast<double>(s.workload.lora_rank) * widths * kAdapterBytes;
+  return real(s.workload.lora_rank) * widths * kAdapterBytes;
 }
 
 // Adapters are sharded as weights are that train.
 double adapters_held(const Plan& p, const Layout& l) {
-  const double part = 1 / static_cast<double>(l.shard);
+  const double part = 1 / real(l.shard);
   const double states = (p.zero >= 1 ? part : 1) * (1 - p.offload_optimizer);
   const double rest = (p.zero >= 3 ? part : 1) * (1 - p.offload_parameters);
   return kAdapterStates * states + (1 - kAdapterStates) * rest;
@@ -82,9 +81,9 @@ Costs costs_of(const Setting& s, const Plan& p, const Layout& l, const Microbatc
   Costs k{};
   static_cast<StateBytes&>(k) = state_bytes(s, p);
   if (s.workload.task == Task::kLora) k.adapter = adapter_bytes(s, l) * adapters_held(p, l);
-  k.shard = static_cast<double>(l.shard);
+  k.shard = real(l.shard);
   const bool outside = experts_whole(st, l);  // of what is sharded
-  k.expert_shard = static_cast<double>(l.shard_expert.ranks);
+  k.expert_shard = real(l.shard_expert.ranks);
   k.gathered = k.reduced = k.ends = 0;
   const bool gathers = l.shard > 1 && gathers_each_microbatch(st, p, l) > 0;
   if (gathers) {
@@ -97,8 +96,7 @@ Costs costs_of(const Setting& s, const Plan& p, const Layout& l, const Microbatc
       k.reduced = std::min(layer, most) * (st.weight_comm_bytes + st.gradient_comm_bytes);
     }
     if (p.zero == 3) {
-      const double all =
-          mean * static_cast<double>(layer_count(s.workload.model)) / static_cast<double>(l.pp);
+      const double all = mean * real(layer_count(s.workload.model)) / real(l.pp);
       k.gathered = std::min(all, most) * gathered_bytes(s, p);
       if (st.gathered_ends) k.ends = st.weight_comm_bytes;
     }
@@ -148,7 +146,7 @@ Bytes placeholders(const Setting& s, const Layout& l, const MicrobatchCost& c,
                    const StageContent& content) {
   double parameters = content.dense_layers > 0 ? c.dense.parameters : 0;
   if (content.moe_layers > 0) {
-    const double held = static_cast<double>(s.workload.model.experts) / static_cast<double>(l.ep);
+    const double held = real(s.workload.model.experts) / real(l.ep);
     const double one = c.moe.expert_parameters / std::max(1.0, held);
     parameters = std::max(parameters, c.moe.parameters) + one;
   }
@@ -257,15 +255,15 @@ void stage_memory(const Setting& s, const Plan& p, const Layout& l, const Microb
 }  // namespace
 
 Bytes host_memory(const Setting& s, const Plan& p, Bytes parked) {
-  const double node = static_cast<double>(std::min(s.accelerators, s.cluster.node.accelerators));
+  const double node = real(std::min(s.accelerators, s.cluster.node.accelerators));
   const Bytes activations = parked * node;
   if (p.offload_optimizer <= 0 || s.workload.task == Task::kLora) return activations;
   Stack stack = s.stack;
   hold_words(stack, p.precision);
-  const double ranks = static_cast<double>(s.accelerators);
-  const double replicas = ranks / static_cast<double>(p.tp * p.pp * p.cp);
+  const double ranks = real(s.accelerators);
+  const double replicas = ranks / real(p.tp * p.pp * p.cp);
   const double copies = p.zero >= 1 ? 1 : replicas;
-  const double nodes = std::max(1.0, ranks / static_cast<double>(s.cluster.node.accelerators));
+  const double nodes = std::max(1.0, ranks / real(s.cluster.node.accelerators));
   const double state = optimizer_state(s.workload, stack.optimizer_bytes);
   return activations +
          Bytes(parameters(s.workload.model) * state * p.offload_optimizer * copies / nodes);
@@ -319,8 +317,8 @@ StageContent stage_content(const Model& m, const Stages& s, int64_t stage) {
   c.last = stage == s.pp - 1;
   const int64_t begin = stage_begin(s, stage);
   const int64_t moe = moe_layers_among(m, begin + count) - moe_layers_among(m, begin);
-  c.moe_layers = static_cast<double>(moe);
-  c.dense_layers = static_cast<double>(count - moe);
+  c.moe_layers = real(moe);
+  c.dense_layers = real(count - moe);
   return c;
 }
 

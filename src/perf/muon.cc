@@ -26,28 +26,28 @@ struct Matrices {
 
 // Of one layer's attention, as a tensor-parallel rank holds them.
 std::vector<Matrices> attention_matrices(const Model& m, double tp) {
-  const double h = static_cast<double>(m.hidden), heads = static_cast<double>(m.heads);
+  const double h = real(m.hidden), heads = real(m.heads);
   if (m.kv_lora_rank > 0) {
-    const double rank = static_cast<double>(m.kv_lora_rank);
-    const double q_rank = static_cast<double>(m.q_lora_rank);
-    const double nope = static_cast<double>(m.qk_nope_head_dim);
-    const double rope = static_cast<double>(m.qk_rope_head_dim);
-    const double v = static_cast<double>(m.v_head_dim), q = heads * (nope + rope) / tp;
+    const double rank = real(m.kv_lora_rank);
+    const double q_rank = real(m.q_lora_rank);
+    const double nope = real(m.qk_nope_head_dim);
+    const double rope = real(m.qk_rope_head_dim);
+    const double v = real(m.v_head_dim), q = heads * (nope + rope) / tp;
     std::vector<Matrices> all = {
         {1, rank + rope, h}, {1, heads * (nope + v) / tp, rank}, {1, h, heads * v / tp}};
     if (q_rank > 0) all.push_back({1, q_rank, h});
     all.push_back({1, q, q_rank > 0 ? q_rank : h});
     return all;
   }
-  const double groups = m.kv_heads > 0 ? static_cast<double>(m.kv_heads) : heads;
+  const double groups = real(kv_head_count(m));
   const double q = heads * head_dim(m) / tp, kv = groups * head_dim(m) / std::min(tp, groups);
-  const double in = static_cast<double>(attention_input(m));
+  const double in = real(attention_input(m));
   return {{m.gated_attention ? 2.0 : 1.0, q, in}, {1, h, q}, {2, kv, in}};
 }
 
 // Of a recurrent mixer: in and out; what goes through a low rank is small beside them.
 std::vector<Matrices> mixer_matrices(const Model& m, double tp) {
-  const double h = static_cast<double>(m.hidden);
+  const double h = real(m.hidden);
   return {{1, mixer_inputs(m.mixer) / tp, h}, {1, h, value_width(m.mixer) / tp}};
 }
 
@@ -90,7 +90,7 @@ Seconds muon_matrix_time(const Setting& s, const Plan& p, double experts, double
 
 Seconds muon_time(const Setting& s, const Plan& p, const Layout& l, const StageContent& content) {
   const Model& m = s.workload.model;
-  const double tp = static_cast<double>(l.tp), experts_of = static_cast<double>(l.ep);
+  const double tp = real(l.tp), experts_of = real(l.ep);
   const double layers = content.dense_layers + content.moe_layers;
   BlockShares shares = block_shares(m);
   shares.attention *= shares.attention_kept;
@@ -103,20 +103,19 @@ Seconds muon_time(const Setting& s, const Plan& p, const Layout& l, const StageC
     add_work(s, p, mixer_matrices(m, tp), 1, layers * shares.mixer, shared);
   }
   const auto cut = [&](int64_t from, int64_t width, int64_t by) {
-    return mlp_matrices(m, static_cast<double>(from),
-                        static_cast<double>(width) / static_cast<double>(by));
+    return mlp_matrices(m, real(from), real(width) / real(by));
   };
   const double dense = content.dense_layers * shares.mlp, routed = content.moe_layers * shares.mlp;
   add_work(s, p, cut(m.hidden, m.ffn, l.tp), 1, m.ffn > 0 ? dense : 0, shared);
   if (m.experts > 0) {
     add_work(s, p, cut(m.hidden, m.shared_expert_ffn, l.tp), 1,
              m.shared_expert_ffn > 0 ? routed : 0, shared);
-    add_work(s, p, cut(expert_width(m), m.expert_ffn, l.etp),
-             static_cast<double>(m.experts) / experts_of, routed, experts);
+    add_work(s, p, cut(expert_width(m), m.expert_ffn, l.etp), real(m.experts) / experts_of, routed,
+             experts);
   }
   if (p.zero < 1) return shared.all + experts.all;
-  const double shard = static_cast<double>(l.shard);
-  const double copies = static_cast<double>(l.data_expert.ranks);
+  const double shard = real(l.shard);
+  const double copies = real(l.data_expert.ranks);
   return shared.shared_by(shard) + experts.shared_by(std::min(shard, copies));
 }
 

@@ -52,9 +52,9 @@ int64_t equal_stages(const Stages& s, int64_t i) {
 Seconds bubble_time(Schedule schedule, int64_t pp, int64_t vpp, int64_t microbatches, Seconds sum,
                     Seconds slowest) {
   const Seconds plain = sum - slowest;
-  if (vpp > 1) return plain / static_cast<double>(vpp);
+  if (vpp > 1) return plain / real(vpp);
   if (schedule == Schedule::kZeroBubble) {
-    const double filled = static_cast<double>(std::min(microbatches, pp) - 1);
+    const double filled = real(std::min(microbatches, pp) - 1);
     return std::max(plain / 3.0, (plain * 2.0 - slowest * filled) / 3.0);
   }
   return plain;
@@ -62,13 +62,13 @@ Seconds bubble_time(Schedule schedule, int64_t pp, int64_t vpp, int64_t microbat
 
 double live_microbatches(Schedule schedule, int64_t pp, int64_t vpp, int64_t microbatches,
                          int64_t i) {
-  const double m = static_cast<double>(microbatches);
+  const double m = real(microbatches);
   if (schedule == Schedule::kGpipe && pp > 1) return m;
-  if (vpp == 1) return std::min(m, static_cast<double>(pp - i));
+  if (vpp == 1) return std::min(m, real(pp - i));
   // Interleaved: chunks of 1/vpp of a stage; warm-up runs (pp - i - 1) x 2 + (vpp - 1) x pp of
   // them.
-  const double chunks = static_cast<double>((pp - i - 1) * 2 + (vpp - 1) * pp + 1);
-  return std::min(m, chunks / static_cast<double>(vpp));
+  const double chunks = real((pp - i - 1) * 2 + (vpp - 1) * pp + 1);
+  return std::min(m, chunks / real(vpp));
 }
 
 }  // namespace assay

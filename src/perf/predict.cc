@@ -109,8 +109,7 @@ Predictor::Predictor(const Setting& s) : state_(std::make_unique<State>()) {
   }
   if (state_->setting.accelerators == 0) state_->setting.accelerators = s.cluster.accelerators();
   state_->links = links_of(s);
-  state_->tokens =
-      static_cast<double>(s.workload.seq) * static_cast<double>(s.workload.global_batch);
+  state_->tokens = real(s.workload.seq) * real(s.workload.global_batch);
   state_->model_flops = Flops(flops_per_token(s.workload) * state_->tokens);
 }
 
@@ -147,7 +146,7 @@ Prediction Predictor::predict(const Plan& p) {
   r.step = step.ledger.paid();
   r.memory = memory_use(s, p, l, c);
   r.model_flops = state_->model_flops;
-  const double n = static_cast<double>(l.ranks);
+  const double n = real(l.ranks);
   const Seconds ideal = r.model_flops / (peak(s.cluster.accelerator, p.precision) * n);
   r.mfu = ideal / r.step;
   r.tokens_per_s = state_->tokens / r.step.v;

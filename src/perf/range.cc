@@ -61,8 +61,8 @@ Seconds expert_host_time(const Setting& s, const Plan& p, const Layout& l) {
   const Model& m = s.workload.model;
   if (m.experts == 0 || p.cuda_graphs) return Seconds(0);
   const Seconds each = m.kv_lora_rank > 0 ? s.stack.expert_host_latent : s.stack.expert_host;
-  const double layers = static_cast<double>(moe_layers(m)) / static_cast<double>(l.pp);
-  const double passes = 2.0 * static_cast<double>(l.microbatches) * layers;
+  const double layers = real(moe_layers(m)) / real(l.pp);
+  const double passes = 2.0 * real(l.microbatches) * layers;
   return each * (passes / s.cluster.node.host_speed);
 }
 

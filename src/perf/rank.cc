@@ -11,6 +11,10 @@
 namespace assay {
 namespace {
 
+// Bytes moved per weight stored below 16 bits, unpacked before every matmul of every pass
+// (docs/models/step.md).
+constexpr double kUnpackBytes = 18;
+
 // Fewer bytes than this per weight: packed. Eight bits and their scales are 1.05.
 constexpr double kPackedBytes = 1.5;
 
@@ -70,13 +74,13 @@ namespace {
 double active_width(const Model& m, double tp) {
   const int64_t width =
       m.experts == 0 ? m.ffn : m.experts_per_token * m.expert_ffn + m.shared_expert_ffn;
-  return static_cast<double>(width) / tp;
+  return real(width) / tp;
 }
 
 // What the last-level cache streams; zero: not measured.
 Bandwidth cache_rate(const Setting& s) {
   const Accelerator& a = s.cluster.accelerator;
-  return Bandwidth(s.kernels.cache_word * static_cast<double>(a.compute_units) * a.clock.v);
+  return Bandwidth(s.kernels.cache_word * real(a.compute_units) * a.clock.v);
 }
 
 // Of the traffic of a layer that passes on tensors of `bytes`, where the cache is the faster.
@@ -95,18 +99,17 @@ Bandwidth through_cache(const Setting& s, double found) {
 }  // namespace
 
 Rank make_rank(const Setting& s, const Plan& p, const Layout& l, const Links& links) {
-  const double seq = static_cast<double>(s.workload.seq);
-  const double tokens = static_cast<double>(p.micro_batch) * seq / static_cast<double>(l.cp);
+  const double seq = real(s.workload.seq);
+  const double tokens = real(p.micro_batch) * seq / real(l.cp);
   const bool split = l.tp > 1 && p.sequence_parallel;
   const double launches = (p.compiled ? s.stack.launches_compiled : 1.0) *
                           (p.cuda_graphs ? s.stack.launches_graphs : 1.0);
   const double moved = moved_between(s, p.compiled).times;
-  const double own = split ? tokens / static_cast<double>(l.tp) : tokens;
+  const double own = split ? tokens / real(l.tp) : tokens;
   const double word = word_bytes(p.precision);
   const Model& m = s.workload.model;
-  const double width = active_width(m, static_cast<double>(l.tp));
-  const double passed =
-      (own * static_cast<double>(m.hidden) + tokens * width) * word / kMeasuredWidths;
+  const double width = active_width(m, real(l.tp));
+  const double passed = (own * real(m.hidden) + tokens * width) * word / kMeasuredWidths;
   const double cached = cached_share(s, moved, passed);
   return Rank{s,
               p,
@@ -160,7 +163,7 @@ void add_adapter(const Rank& r, LayerCost& c, double tokens, double n, double k)
   const Seconds forward = c.forward.memory, backward = c.backward.memory;
   stream(r, c, tokens * (k + 2 * n) * r.word, tokens * (2 * k + 2 * n) * r.word);
   const Precision precision = unquantised(r.p.precision);
-  const double rank = static_cast<double>(r.s.workload.lora_rank);
+  const double rank = real(r.s.workload.lora_rank);
   const Seconds arithmetic =
       linear_time(r, {whole(tokens), whole(n + k), whole(rank), 1, precision}, false);
   const Seconds ideal =
@@ -208,7 +211,7 @@ void linear(const Rank& r, LayerCost& c, double tokens, double n, double k, doub
   c.backward.matmul_draw += draw * passes;
   if (quantised(precision)) {
     const bool gathered = gathers_each_microbatch(r.s.stack, r.p, r.l) > 0;
-    const double once = gathered ? 1.0 : 1.0 / static_cast<double>(r.l.microbatches);
+    const double once = gathered ? 1.0 : 1.0 / real(r.l.microbatches);
     const bool blocks = precision >= Precision::kMxfp8 && precision <= Precision::kMxfp4;
     const double slow = r.s.stack.casts_tuned ? 1 : r.s.kernels.plain_casts;
     const double q = slow * (blocks ? r.s.stack.quantize_blocks : r.s.stack.quantize_traffic);
@@ -220,7 +223,7 @@ void linear(const Rank& r, LayerCost& c, double tokens, double n, double k, doub
     c.backward.launches += r.s.stack.launches_quantize * r.launches;
   }
   if (r.packed) {
-    const Seconds unpack = Bytes(n * k * groups * r.s.stack.dequantize_traffic) / streaming(r.s);
+    const Seconds unpack = Bytes(n * k * groups * kUnpackBytes) / streaming(r.s);
     c.forward.memory += unpack;
     c.backward.memory += unpack;
     if (r.record) {
@@ -321,7 +324,7 @@ double hidden_tensors(const Rank& r, bool adapted) {
 
 void save_hidden(const Rank& r, LayerCost& c, bool adapted) {
   const Stack& st = r.s.stack;
-  const double one = r.own * static_cast<double>(r.s.workload.model.hidden) * r.word;
+  const double one = r.own * real(r.s.workload.model.hidden) * r.word;
   const double half = hidden_tensors(r, adapted) / 2;
   const double rest = std::max(0.0, half - 0.5) - (kept_quantised(r) ? 0.5 : 0);
   // A policy by operation caches, in eager mode, matmul outputs that nobody reads again.
@@ -333,7 +336,7 @@ void save_hidden(const Rank& r, LayerCost& c, bool adapted) {
 void mlp(const Rank& r, LayerCost& c, double tokens, double f, double groups, double split,
          bool expert) {
   const Model& m = r.s.workload.model;
-  const double h = static_cast<double>(expert ? expert_width(m) : m.hidden);
+  const double h = real(expert ? expert_width(m) : m.hidden);
   const double up = m.gated_mlp ? 2 : 1;
   const bool adapter = r.s.workload.lora_mlp && !expert;
   const Linear kind = expert ? Linear::kExpert : adapter ? Linear::kAdapted : Linear::kPlain;

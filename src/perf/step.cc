@@ -92,14 +92,14 @@ double exposed(double wire, double window, double share) {
 
 // How often a step reduces gradients that a rank shards.
 double reductions(const Stack& st, const Plan& p, const Layout& l) {
-  return adds_up_whole(st, p, l) ? 1 : static_cast<double>(l.microbatches);
+  return adds_up_whole(st, p, l) ? 1 : real(l.microbatches);
 }
 
 // Gradients scattered among the ranks that share one copy, and summed over the copies.
 double scatter_time(Bytes b, const Group& shard, const Group& copies, const Links& links) {
   const double w = collective_time(Collective::kReduceScatter, b, shard, links).v;
   if (copies.ranks <= 1) return w;
-  const Bytes part = b / static_cast<double>(shard.ranks);
+  const Bytes part = b / real(shard.ranks);
   return w + collective_time(Collective::kAllReduce, part, copies, links).v;
 }
 
@@ -165,7 +165,7 @@ Traffic sharded_traffic(const Setting& s, const Plan& p, const Layout& l, const 
     const double times = gathers_of(st, parameters, matrices);
     double w = times * collective_time(Collective::kAllGather, all / times, shard, links).v;
     if (p.offload_parameters > 0) {  // a rank fetches its part from the host first
-      w += (all * (p.offload_parameters / static_cast<double>(shard.ranks)) / pcie).v;
+      w += (all * (p.offload_parameters / real(shard.ranks)) / pcie).v;
     }
     return w;
   };
@@ -195,7 +195,7 @@ Traffic sharded_traffic(const Setting& s, const Plan& p, const Layout& l, const 
   // The embedding's weights are the head's where the two are tied and sit together.
   const bool shared = s.workload.model.tied_embeddings && content.last;
   if (content.first && !shared) add(c.embedding, 1, st.weight_comm_bytes, 1);
-  const double m = static_cast<double>(l.microbatches);
+  const double m = real(l.microbatches);
   const double g_share = p.overlap_param ? st.overlap_param : 0;
   const double r_share = p.overlap_grad ? st.overlap_grad : 0;
   const double g_fwd = exposed(gather, forward, g_share);
@@ -234,7 +234,7 @@ Seconds tied_gradients(const Setting& s, const Layout& l, const Links& links,
 double host_optimizer_time(const Setting& s, const Plan& p, const Layout& l, double parameters) {
   const Stack& st = s.stack;
   const Bandwidth pcie = s.cluster.accelerator.pcie_bandwidth * kHostLinkShare;
-  const double ranks = static_cast<double>(std::min(s.cluster.node.accelerators, l.ranks));
+  const double ranks = real(std::min(s.cluster.node.accelerators, l.ranks));
   const double times = p.zero >= 2 ? reductions(st, p, l) : 1;
   const double up = (1 - p.offload_parameters) * st.weight_comm_bytes;
   const double moved = times * st.gradient_comm_bytes + up;
@@ -249,8 +249,8 @@ double optimizer_time(const Setting& s, const Plan& p, const Layout& l, const St
                       const StageContent& content) {
   if (s.workload.task == Task::kLora) return 0;
   const Stack& st = s.stack;
-  const double shard = static_cast<double>(l.shard);
-  const double expert = static_cast<double>(l.shard_expert.ranks);
+  const double shard = real(l.shard);
+  const double expert = real(l.shard_expert.ranks);
   // Only the touched rows of a table are updated, and that is part of its backward pass.
   const double sparse = s.workload.model.kind == ModelKind::kDlrm ? 0 : q.expert;
   const double mine = p.zero >= 1 ? q.dense / shard + sparse / expert : q.dense + sparse;
@@ -267,13 +267,12 @@ double optimizer_time(const Setting& s, const Plan& p, const Layout& l, const St
 // Reading the step's samples from shared storage, prefetched behind the step before: only what
 // takes longer than a step shows. REQUIRES: a storage bandwidth.
 double storage_wait(const Setting& s, double step) {
-  const Bytes bytes = input_bytes(s.workload) * static_cast<double>(s.workload.global_batch);
+  const Bytes bytes = input_bytes(s.workload) * real(s.workload.global_batch);
   return std::max(0.0, (bytes / s.cluster.storage_bandwidth).v - step);
 }
 
 double log2_nodes(const Setting& s, const Layout& l) {
-  const double nodes =
-      static_cast<double>(l.ranks) / static_cast<double>(s.cluster.node.accelerators);
+  const double nodes = real(l.ranks) / real(s.cluster.node.accelerators);
   return nodes > 1 ? std::log2(nodes) : 0;
 }
 
@@ -361,13 +360,13 @@ PipelineTimes time_stages(const Setting& s, const Plan& p, const Layout& l, cons
     run = stage_run(m, stages, i);
     const StageTime st = time_stage(s, p, stage_passes(c, run.content), extra);
     if (even) {
-      add_stages(t, st, static_cast<double>(run.count));
+      add_stages(t, st, real(run.count));
     } else {
       for (int64_t k = 0; k < run.count; ++k) add_stages(t, st, 1);
     }
     const double waited = t.uneven * run.content.moe_layers;
-    t.moe_layers += run.content.moe_layers * static_cast<double>(run.count);
-    t.sum += waited * static_cast<double>(run.count);
+    t.moe_layers += run.content.moe_layers * real(run.count);
+    t.sum += waited * real(run.count);
     const StageParameters q = stage_parameters(c, run.content, m);
     if (q.dense + q.expert > t.large) {
       t.large = q.dense + q.expert;
@@ -399,14 +398,13 @@ double parked_wait(const Setting& s, const MicrobatchCost& c, const PipelineTime
 Seconds accumulate_time(const Setting& s, const Plan& p, const Layout& l,
                         const StageParameters& q) {
   if (s.workload.task == Task::kLora) return Seconds(0);
-  const double m = static_cast<double>(l.microbatches);
+  const double m = real(l.microbatches);
   const double adds = s.stack.gradients_resident ? m : m - 1;
   // Tables are updated in place, by the rows that were looked up.
   const double experts = s.workload.model.kind == ModelKind::kDlrm ? 0 : q.expert;
   const bool parts = p.zero >= 2 && !adds_up_whole(s.stack, p, l);
-  const double added = parts ? q.dense / static_cast<double>(l.shard) +
-                                   experts / static_cast<double>(l.shard_expert.ranks)
-                             : q.dense + experts;
+  const double added =
+      parts ? q.dense / real(l.shard) + experts / real(l.shard_expert.ranks) : q.dense + experts;
   return Bytes(added * s.stack.accumulate_bytes) / streaming(s) * adds;
 }
 
@@ -417,12 +415,12 @@ Step assemble_step(const Setting& s, const Plan& p, const Layout& l, const Links
   Step out;
   Ledger& g = out.ledger;
   const Stack& st = s.stack;
-  const double m = static_cast<double>(l.microbatches);
-  const double pp = static_cast<double>(l.pp);
+  const double m = real(l.microbatches);
+  const double pp = real(l.pp);
   double sends = 0;  // of a stage, for one micro-batch, both ways
   if (l.pp > 1) {
-    sends = 2 * static_cast<double>(l.vpp) *
-            collective_time(Collective::kSendRecv, c.boundary, l.pipeline, links).v;
+    sends =
+        2 * real(l.vpp) * collective_time(Collective::kSendRecv, c.boundary, l.pipeline, links).v;
   }
   double hop = sends * (1 - st.overlap_pipeline);
   PipelineTimes t = time_stages(s, p, l, c, hop);

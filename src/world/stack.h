@@ -76,7 +76,6 @@ struct Stack {
   bool gathers_masked = false;     // the head sees masked positions only, not all
   double loss_traffic = 16;        // bytes moved per logit, forward and backward
   double loss_compiled = 1;        // share of that left where the compiler covers the loss
-  double dequantize_traffic = 18;  // bytes moved per weight stored below 16 bits, each pass
   double quantize_traffic = 8;     // bytes moved per element quantised with one scale per tensor
   double quantize_blocks = 10;     // the same with a scale per row or block
   bool casts_tuned = false;        // by kernels that the vendor made for the device
@@ -361,8 +360,6 @@ void fields(T& s, V&& visit) {
   visit("gathers_masked", s.gathers_masked, kAny, "head on masked positions only");
   visit("loss_traffic", s.loss_traffic, kNotNegative, "bytes per logit, forward and backward");
   visit("loss_compiled", s.loss_compiled, kFraction, "share of it left when compiled");
-  visit("dequantize_traffic", s.dequantize_traffic, kNotNegative,
-        "bytes per weight stored below 16 bits and pass");
   visit("quantize_traffic", s.quantize_traffic, kNotNegative, "bytes per quantised element");
   visit("quantize_blocks", s.quantize_blocks, kNotNegative, "the same with scales per block");
   visit("casts_tuned", s.casts_tuned, kAny, "quantised by the vendor's kernels for the device");

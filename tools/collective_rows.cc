@@ -1,4 +1,4 @@
-#include "perf/collective_rows.h"
+#include "tools/collective_rows.h"
 
 #include <algorithm>
 #include <array>
