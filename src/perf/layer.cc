@@ -242,7 +242,7 @@ void attention_block(const Rank& r, LayerCost& c) {
   } else {
     const double width = (m.gated_attention ? 2 : 1) * z.q / tp + (z.k + z.v) / kv_tp;
     const double in = real(attention_input(m));
-    linear(r, c, r.tokens, width, in, 1, prec, Linear::kAdapted);
+    linear(r, c, r.tokens, width, in, 1, prec, Linear::kAdapted, 3);
     c.parameters += in * width;
     wider_input(r, c, in - h);
   }

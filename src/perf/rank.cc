@@ -11,10 +11,6 @@
 namespace assay {
 namespace {
 
-// Bytes moved per weight stored below 16 bits, unpacked before every matmul of every pass
-// (docs/models/step.md).
-constexpr double kUnpackBytes = 18;
-
 // Fewer bytes than this per weight: packed. Eight bits and their scales are 1.05.
 constexpr double kPackedBytes = 1.5;
 
@@ -157,11 +153,24 @@ PassCost matmuls_since(const PassCost& now, const PassCost& before) {
 
 namespace {
 
-// x A and (x A) B beside a frozen product. They pass over their operands, and from ranks of some
-// hundreds on their arithmetic takes longer than that; backward does it twice.
-void add_adapter(const Rank& r, LayerCost& c, double tokens, double n, double k) {
+// y + s (x A) B beside a frozen product y, as PyTorch runs it: A reads x; B writes its result,
+// which is scaled (read, written) and added to y (two reads, one write). Backward scales the
+// gradient and both of B's products read it; both of A's pass over x or its gradient, which is then
+// added to that of the frozen product. Where adapters are kept in 32 bits under autocast, x is cast
+// there and back (not beside packed weights: peft/tuners/lora/bnb.py leaves it to autocast).
+// On one H200 bytes over these counts are 0.9 to 1.1 of each term (test/data/h200_adapters.csv).
+// From ranks of some hundreds on their arithmetic takes longer; backward does it twice.
+void add_adapter(const Rank& r, LayerCost& c, double tokens, double n, double k, double count) {
+  const Stack& st = r.s.stack;
   const Seconds forward = c.forward.memory, backward = c.backward.memory;
-  stream(r, c, tokens * (k + 2 * n) * r.word, tokens * (2 * k + 2 * n) * r.word);
+  const double inputs = tokens * k * count, outputs = tokens * n;
+  const double word = r.word * st.adapter_traffic;
+  const double casts = r.packed ? 0 : inputs * st.adapter_casts;
+  const Seconds f = Bytes((inputs + 6 * outputs) * word + casts) / r.memory;
+  const Seconds b = Bytes((5 * inputs + 4 * outputs) * word + casts) / r.memory;
+  c.forward.memory += f;
+  c.backward.memory += b;
+  if (r.record) note(r, "memory", fmt::format("{:.0f} adapters", count), f, b);
   const Precision precision = unquantised(r.p.precision);
   const double rank = real(r.s.workload.lora_rank);
   const Seconds arithmetic =
@@ -176,14 +185,14 @@ void add_adapter(const Rank& r, LayerCost& c, double tokens, double n, double k)
   };
   exceed(c.forward, c.forward.memory - forward, 1);
   exceed(c.backward, c.backward.memory - backward, 2);
-  c.forward.launches += r.s.stack.launches_adapter * r.launches;
-  c.backward.launches += 2 * r.s.stack.launches_adapter * r.launches;
+  c.forward.launches += count * st.launches_adapter * r.launches;
+  c.backward.launches += count * 2 * st.launches_adapter * r.launches;
 }
 
 }  // namespace
 
 void linear(const Rank& r, LayerCost& c, double tokens, double n, double k, double groups,
-            Precision precision, Linear kind) {
+            Precision precision, Linear kind, int parts) {
   const Accelerator& a = r.s.cluster.accelerator;
   const int64_t batch = whole(groups), t = whole(tokens), ni = whole(n), ki = whole(k);
   const bool weight_gradient = !r.frozen;
@@ -223,7 +232,7 @@ void linear(const Rank& r, LayerCost& c, double tokens, double n, double k, doub
     c.backward.launches += r.s.stack.launches_quantize * r.launches;
   }
   if (r.packed) {
-    const Seconds unpack = Bytes(n * k * groups * kUnpackBytes) / streaming(r.s);
+    const Seconds unpack = Bytes(n * k * groups * r.s.stack.unpack_bytes) / streaming(r.s);
     c.forward.memory += unpack;
     c.backward.memory += unpack;
     if (r.record) {
@@ -231,7 +240,9 @@ void linear(const Rank& r, LayerCost& c, double tokens, double n, double k, doub
            unpack);
     }
   }
-  if (r.frozen && kind == Linear::kAdapted) add_adapter(r, c, tokens, n, k);
+  if (r.frozen && kind == Linear::kAdapted) {
+    add_adapter(r, c, tokens, n, k, r.s.stack.adapters_apart ? parts : 1);
+  }
 }
 
 namespace {
@@ -340,7 +351,7 @@ void mlp(const Rank& r, LayerCost& c, double tokens, double f, double groups, do
   const double up = m.gated_mlp ? 2 : 1;
   const bool adapter = r.s.workload.lora_mlp && !expert;
   const Linear kind = expert ? Linear::kExpert : adapter ? Linear::kAdapted : Linear::kPlain;
-  linear(r, c, tokens, up * f / split, h, groups, r.p.precision, kind);
+  linear(r, c, tokens, up * f / split, h, groups, r.p.precision, kind, m.gated_mlp ? 2 : 1);
   const PassCost before = c.forward;
   linear(r, c, tokens, h, f / split, groups, r.p.precision, kind);
   c.closing = matmuls_since(c.forward, before);

@@ -56,8 +56,10 @@ void stream(const Rank& r, LayerCost& c, double forward, double backward);
 enum class Linear { kPlain, kAdapted, kExpert };
 
 // y[tokens, n] = x[tokens, k] w[k, n], `groups` of them (experts), with their two backward matmuls.
+// `parts` projections are one matmul here that other code keeps apart (query, key and value; gate
+// and up): each has an adapter of its own where the stack's `adapters_apart` says so.
 void linear(const Rank& r, LayerCost& c, double tokens, double n, double k, double groups,
-            Precision precision, Linear kind = Linear::kPlain);
+            Precision precision, Linear kind = Linear::kPlain, int parts = 1);
 
 // The matmuls of a pass that came since.
 PassCost matmuls_since(const PassCost& now, const PassCost& before);

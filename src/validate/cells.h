@@ -55,11 +55,11 @@ bool inferred(const std::string& notes, std::string_view cell);
 
 struct ShardingCell {
   std::optional<int64_t> zero;
-  bool fsdp = false;                   // named as FSDP or ZeRO-3: a stack of that family is meant
-  bool by_module = false;              // named as FSDP
-  bool hybrid = false;                 // HSDP: one copy per sharding group
+  bool fsdp = false;                     // named as FSDP or ZeRO-3: a stack of that family is meant
+  bool by_module = false;                // named as FSDP
+  bool hybrid = false;                   // HSDP: one copy per sharding group
   std::optional<int64_t> group, copies;  // `dp_shard=8`, `dp_replicate=4`
-  bool distributed_optimizer = false;  // Megatron's word for ZeRO-1
+  bool distributed_optimizer = false;    // Megatron's word for ZeRO-1
   double offload_optimizer = 0, offload_parameters = 0;
 };
 // `framework`: the text is a framework's name, where only what is named outright counts.
@@ -122,6 +122,7 @@ struct Remarks {
   std::optional<Optimizer> optimizer;
   std::optional<double> moment_bytes;       // of the optimizer, where Adam has 8
   std::optional<double> base_weight_bytes;  // of the frozen weights under LoRA
+  std::optional<double> unpack_bytes;       // moved to unpack one of them, by what packed it
   std::optional<bool> gradients_resident;   // false: the optimizer steps inside the backward pass
   std::optional<int64_t> experts_whole;     // replicated on every rank that holds them
   bool fused_norms = false;                 // a norm saves its input and its result only

@@ -163,6 +163,13 @@ std::optional<double> base_weight(const std::string& words) {
   return {};
 }
 
+// GPTQ's kernel moves twice what bitsandbytes' does (docs/models/step.md, LoRA).
+std::optional<double> unpack_by(const std::string& words) {
+  constexpr double kGptqBytes = 18;
+  if (affirms(words, {"gptq", "autogptq", "auto gptq"})) return kGptqBytes;
+  return {};
+}
+
 void read_state_bytes(const std::string& words, Remarks& out) {
   // All that is kept of a parameter: 16-bit weight and gradient, and the optimizer's states.
   for (const std::string_view unit : {"bytes a parameter", "bytes per parameter", "bytes param"}) {
@@ -179,6 +186,7 @@ void read_state_bytes(const std::string& words, Remarks& out) {
     out.optimizer_bytes = 4;
   }
   out.base_weight_bytes = base_weight(words);
+  out.unpack_bytes = unpack_by(words);
   read_other_optimizers(words, out);
   if (affirms(words,
               {"adamw 8bit", "adam 8bit", "8bit adam", "8bit adamw", "8 bit adam", "8 bit adamw",

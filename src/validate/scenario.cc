@@ -365,6 +365,9 @@ void run_code(const Stack& code, Stack& engine) {
   engine.launches_forward = code.launches_forward;
   engine.launches_backward = code.launches_backward;
   engine.launches_adapter = code.launches_adapter;
+  engine.adapters_apart = code.adapters_apart;
+  engine.adapter_casts = code.adapter_casts;
+  engine.unpack_bytes = code.unpack_bytes;
   engine.recipe.adapts_mlp = code.recipe.adapts_mlp;
   engine.launch = code.launch;
   engine.checkpoint_host = code.checkpoint_host;

@@ -115,7 +115,10 @@ void apply_remarks(const Remarks& r, Scenario& s) {
   if (p.vpp > 1 && p.schedule != Schedule::kZeroBubble) p.schedule = Schedule::kInterleaved;
   if (p.vpp == 1 && p.schedule == Schedule::kInterleaved) p.schedule = Schedule::kOneFOneB;
   set_if(stack.weight_bytes, r.weight_bytes);
-  if (s.setting.workload.task == Task::kLora) set_if(stack.weight_bytes, r.base_weight_bytes);
+  if (s.setting.workload.task == Task::kLora) {
+    set_if(stack.weight_bytes, r.base_weight_bytes);
+    set_if(stack.unpack_bytes, r.unpack_bytes);
+  }
   if (r.gradient_comm_bytes) reduce_gradients_in(*r.gradient_comm_bytes, stack);
   set_if(stack.gradient_bytes, r.gradient_bytes);
   set_if(stack.gradient_bytes_fp16, r.gradient_bytes);

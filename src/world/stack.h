@@ -40,7 +40,7 @@ struct Recipe {
 };
 
 template <class T, class V>
-requires std::is_same_v<std::remove_const_t<T>, Recipe>
+  requires std::is_same_v<std::remove_const_t<T>, Recipe>
 void fields(T& r, V&& visit) {
   visit("balanced", r.balanced, kAny, "pretraining forced routers to balance");
   visit("predicts_ahead", r.predicts_ahead, kAny, "multi-token prediction was trained");
@@ -68,20 +68,26 @@ struct Stack {
   double matmul_quality = 1;  // over the best library for the device
   // Of what the experts' matmuls cost more one by one than as one perfect kernel.
   double experts_apart = 0.1;
-  bool experts_portable = false;   // by PyTorch's grouped kernel, not by a vendor's library
-  double traffic = 1;              // bytes moved by memory-bound ops over the fully fused minimum
-  double traffic_plain = 0;        // the same for models without a gated MLP; zero: as `traffic`
-  double traffic_compiled = 1.8;   // of what the graph compiler fuses, however it was written
-  double score_traffic = 1;        // unfused attention: bytes moved per score over a fused softmax
-  bool gathers_masked = false;     // the head sees masked positions only, not all
-  double loss_traffic = 16;        // bytes moved per logit, forward and backward
-  double loss_compiled = 1;        // share of that left where the compiler covers the loss
-  double quantize_traffic = 8;     // bytes moved per element quantised with one scale per tensor
-  double quantize_blocks = 10;     // the same with a scale per row or block
-  bool casts_tuned = false;        // by kernels that the vendor made for the device
+  bool experts_portable = false;  // by PyTorch's grouped kernel, not by a vendor's library
+  double traffic = 1;             // bytes moved by memory-bound ops over the fully fused minimum
+  double traffic_plain = 0;       // the same for models without a gated MLP; zero: as `traffic`
+  double traffic_compiled = 1.8;  // of what the graph compiler fuses, however it was written
+  double score_traffic = 1;       // unfused attention: bytes moved per score over a fused softmax
+  bool gathers_masked = false;    // the head sees masked positions only, not all
+  double loss_traffic = 16;       // bytes moved per logit, forward and backward
+  double loss_compiled = 1;       // share of that left where the compiler covers the loss
+  double quantize_traffic = 8;    // bytes moved per element quantised with one scale per tensor
+  double quantize_blocks = 10;    // the same with a scale per row or block
+  bool casts_tuned = false;       // by kernels that the vendor made for the device
   double optimizer_traffic =
       1.2;                      // bytes moved by the optimizer over reading and writing its state
   double accumulate_bytes = 6;  // moved per parameter and micro-batch to add up gradients
+
+  // LoRA (src/perf/rank.cc).
+  bool adapters_apart = false;  // query, key, value, gate and up each have one, not their product
+  double adapter_traffic = 1;   // bytes moved over PyTorch's own operators in 16 bits
+  double adapter_casts = 0;     // more, per element of an adapter's input and pass
+  double unpack_bytes = 18;  // per weight stored below 16 bits, before every matmul of every pass
 
   bool launch_blocking = false;  // the host waits for each kernel (CUDA_LAUNCH_BLOCKING=1)
 
@@ -222,7 +228,7 @@ struct Stack {
 
 // The part of fields() that memory.h reads.
 template <class T, class V>
-requires std::is_same_v<std::remove_const_t<T>, Stack>
+  requires std::is_same_v<std::remove_const_t<T>, Stack>
 void memory_fields(T& s, V& visit) {
   visit("weight_bytes", s.weight_bytes, kNotNegative, "resident bytes per parameter");
   visit("gradient_bytes", s.gradient_bytes, kNotNegative, "bytes per parameter");
@@ -338,7 +344,7 @@ void range_fields(T& s, V& visit) {
 }
 
 template <class T, class V>
-requires std::is_same_v<std::remove_const_t<T>, Stack>
+  requires std::is_same_v<std::remove_const_t<T>, Stack>
 void fields(T& s, V&& visit) {
   visit("aliases", s.aliases, kAny, "words that select this stack");
   visit("kin", s.kin, kAny, "words of frameworks without an entry that shard as this does");
@@ -365,6 +371,10 @@ void fields(T& s, V&& visit) {
   visit("casts_tuned", s.casts_tuned, kAny, "quantised by the vendor's kernels for the device");
   visit("optimizer_traffic", s.optimizer_traffic, kPositive, "over reading and writing the state");
   visit("accumulate_bytes", s.accumulate_bytes, kNotNegative, "to add up gradients, per parameter");
+  visit("adapters_apart", s.adapters_apart, kAny, "an adapter each for q, k, v, gate and up");
+  visit("adapter_traffic", s.adapter_traffic, kPositive, "over PyTorch's operators in 16 bits");
+  visit("adapter_casts", s.adapter_casts, kNotNegative, "bytes per element of an adapter's input");
+  visit("unpack_bytes", s.unpack_bytes, kNotNegative, "to unpack a weight below 16 bits");
   visit("launch_blocking", s.launch_blocking, kAny, "the host waits for every kernel it starts");
   visit("selective_matmul", s.selective_matmul, kFraction, "matmuls run again by selective");
   visit("selective_attention", s.selective_attention, kFraction, "attention run again by it");
