@@ -26,6 +26,8 @@ POLICIES = {
     "none": None,
     "full": jax.checkpoint_policies.nothing_saveable,
     "qkv": jax.checkpoint_policies.save_only_these_names("qkv"),
+    "dots": jax.checkpoint_policies.dots_with_no_batch_dims_saveable,
+    "minimal_flash": jax.checkpoint_policies.save_only_these_names("qkv", "context", "out", "wide", "down"),
 }
 MATMUL = ("gemm", "nvjet", "cutlass", "cublas", "xmma", "wgmma", "dot")
 ATTENTION = ("cudnn", "flash", "fmha", "sdpa", "attention")
@@ -51,9 +53,11 @@ def layer(x, w, heads, kv):
     dim = h // heads
     q, k, v = (checkpoint_name(y @ cast[n], "qkv").reshape(b, s, -1, dim) for n in ("q", "k", "v"))
     a = jax.nn.dot_product_attention(rotate(q, s), rotate(k, s), v, is_causal=True, implementation="cudnn")
-    x = x + a.reshape(b, s, h) @ cast["o"]
+    a = checkpoint_name(a.reshape(b, s, h), "context")
+    x = x + checkpoint_name(a @ cast["o"], "out")
     y = norm(x, w["n2"])
-    return x + (jax.nn.silu(y @ cast["gate"]) * (y @ cast["up"])) @ cast["down"]
+    gate, up = (checkpoint_name(y @ cast[n], "wide") for n in ("gate", "up"))
+    return x + checkpoint_name((jax.nn.silu(gate) * up) @ cast["down"], "down")
 
 
 def weights(hidden, ffn, heads, kv, layers):
