@@ -350,6 +350,10 @@ Inputs account_inputs(const Subject& u, Account a) {
       inputs = kernel_inputs(u, a);
       append(inputs, layer_memory_inputs(u));
       inputs.push_back(given("over the fused minimum", moved.times, "", moved.path));
+      if (st.kept_traffic > 1 && (u.p.recompute == Recompute::kNone || u.p.recompute_layers < 1)) {
+        inputs.push_back(given("times, of layers of which nothing is run again", st.kept_traffic,
+                               "", "stack.kept_traffic"));
+      }
       return inputs;
     case Account::kOptimizer:
       inputs = memory_inputs(u);

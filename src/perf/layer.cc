@@ -386,14 +386,14 @@ void skip_closing(LayerCost& c, double layers) {
 // What the plan's recomputation runs again in the backward pass, and what it need not keep: of a
 // layer that is recomputed whole, only its input.
 void apply_recompute(const Stack& st, const Plan& p, LayerCost& c, Bytes input) {
-  const Bytes kept = c.kept, all = c.saved;
+  const Bytes kept = st.selective_kept > 0 ? input * st.selective_kept : c.kept, all = c.saved;
   if (p.compiled) c.saved = std::max(kept, c.saved * st.saved_compiled);
-  const double f = p.recompute_layers;
+  const double f = p.recompute == Recompute::kNone ? 0 : p.recompute_layers;
   if (p.recompute == Recompute::kFull) {
     c.again = c.forward * f;
     if (p.early_stop || p.compiled) skip_closing(c, f);  // a compiler drops what nobody needs
     c.working = std::max(c.saved, c.largest_saved) * (f > 0 ? 1.0 : 0.0);
-    c.saved = c.saved * (1 - f) + input * f;
+    c.saved = c.saved * (st.saved_kept * (1 - f)) + input * f;
   } else if (p.recompute == Recompute::kSelective) {
     for (const auto part : {&PassCost::matmul, &PassCost::matmul_peak, &PassCost::matmul_draw}) {
       c.again.*part = c.forward.*part * (st.selective_matmul * f) +
@@ -410,7 +410,13 @@ void apply_recompute(const Stack& st, const Plan& p, LayerCost& c, Bytes input) 
     c.again.tensor = c.gathered * (st.selective_memory * f);
     c.again.launches = c.forward.launches * std::max(st.selective_memory, st.selective_matmul) * f;
     c.working = (c.saved - kept) * (f > 0 ? 1.0 : 0.0);
-    c.saved = c.saved * (1 - f) + kept * f;
+    c.saved = c.saved * (st.saved_kept * (1 - f)) + kept * f;
+  } else {
+    c.saved *= st.saved_kept;
+  }
+  if (st.kept_traffic > 1) {
+    c.forward.memory *= 1 + (st.kept_traffic - 1) * (1 - f);
+    c.backward.memory *= 1 + (st.kept_traffic - 1) * (1 - f);
   }
   // Compiled layers are recomputed inside their graph, which the host starts once.
   if (p.compiled) c.again.launches = 0;

@@ -32,7 +32,8 @@ struct RecomputeParts {
   bool latent = false;            // keys, values and queries from their compressed form
   bool experts = false;
   bool attention = false;
-  double memory = 0;  // share of memory-bound work
+  double memory = 0;   // share of memory-bound work
+  bool saves = false;  // told by what is kept: nothing else is
 };
 struct RecomputeCell {
   std::optional<Recompute> kind;

@@ -29,7 +29,7 @@ std::optional<RecomputeParts> saved_by_policy(const std::string& words) {
   RecomputeParts again;
   again.attention = !says(words, "with context");
   again.memory = 1;
-  again.up = true;
+  again.up = again.saves = true;
   if (says_any(words,
                {"except mlp", "except mlpwi", "qkv out proj", "saves attention projections"}))
     return again;

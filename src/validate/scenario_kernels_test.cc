@@ -288,7 +288,9 @@ TEST(Scenario, PartsAreWeighedByTheModel) {
   r.recompute = "save_qkv_proj";
   EXPECT_NEAR(share(), (out + up) / all, 1e-12);
   EXPECT_EQ(mapped(r).setting.stack.selective_attention, 1);
+  EXPECT_EQ(mapped(r).setting.stack.selective_kept, 2 + 2 * 1024. / 4096);  // input, q, k and v
   r.recompute = "selective:mlp";
+  EXPECT_EQ(mapped(r).setting.stack.selective_kept, 0);
   EXPECT_NEAR(share(), (up + down) / all, 1e-12);
   r.recompute = "selective";
   r.notes = "modules layernorm, mlp recomputed";

@@ -29,6 +29,14 @@ double matmuls_again(const RecomputeParts& parts, const Model& m) {
   return std::min(1.0, (all > 0 ? again / all : 0) + (parts.latent ? kLatentShare : 0));
 }
 
+// What a policy keeps of a layer, its input among it, in tensors of model width.
+double tensors_kept(const RecomputeParts& again, const Model& m) {
+  const double h = static_cast<double>(m.hidden), one = h > 0 ? head_dim(m) / h : 0;
+  const double q = static_cast<double>(m.heads) * one;
+  const double kv = static_cast<double>(m.kv_heads > 0 ? m.kv_heads : m.heads) * one;
+  return 1 + (again.qkv ? 0 : q + 2 * kv) + (again.attention ? 0 : q) + (again.out ? 0 : 1);
+}
+
 // Whether a checkpointed block stops at the last tensor that is needed. torchtitan asks for the
 // whole block since September 2025 (pytorch/torchtitan pull 1580); PyTorch's own default is to
 // stop.
@@ -90,6 +98,8 @@ void apply_recompute(const Run& run, Scenario& s) {
     stack.selective_attention = cell.parts->attention ? 1 : 0;
     stack.selective_memory = cell.parts->memory;
     stack.selective_experts = cell.parts->experts;
+    if (cell.parts->saves)
+      stack.selective_kept = tensors_kept(*cell.parts, s.setting.workload.model);
   }
 }
 

@@ -94,7 +94,7 @@ const FrameworkRow kFrameworks[] = {
     {"Primus (Megatron, Primus-Turbo)", "", 1, 1, "MI355X", "primus"},
     {"InternLM", "ZeRO-1", 1, 1, "A100", "internevo"},
     {"InternEvo", "", 8, 1, "A800", "internevo"},
-    {"MaxText", "FSDP", 1, 1, "H100", "jax-gpu"},
+    {"MaxText", "FSDP", 1, 1, "H100", "maxtext-gpu"},
     {"nanotron v0.5", "ZeRO-1", 4, 1, "H100", "nanotron"},
     {"picotron", "", 2, 2, "H100", "picotron"},
     {"GPT-NeoX", "ZeRO-1", 2, 4, "A100", "gpt-neox"},
@@ -499,6 +499,9 @@ TEST(Scenario, JaxOnGpusAndOnTpus) {
   r.framework = "Paxml (JAX)";
   r.tp = std::nullopt;
   EXPECT_EQ(mapped(r).setting.stack.name, "jax-gpu");
+  r.notes = "own model; scanned layers";
+  EXPECT_EQ(mapped(r).setting.stack.name, "maxtext-gpu");
+  r.notes = "";
   r.date = "2023";
   EXPECT_EQ(mapped(r).setting.stack.name, "jax-gpu-2023");
   EXPECT_FALSE(mapped(r).plan.flash_attention);

@@ -116,12 +116,22 @@ const Stack* member(const Catalog& catalog, const Run& run, const std::string& w
 }
 
 // JAX is one framework on two kinds of hardware: its stack on TPUs runs on XLA's own collectives.
-const Stack* jax_stack(const Catalog& catalog, const Accelerator& accelerator) {
+// Of those of a kind the one that is kin to what was named, else the first.
+const Stack* jax_stack(const Catalog& catalog, const Accelerator& accelerator, const Run& run) {
   const bool tpu = squeezed(accelerator.vendor) == "google";
-  for (const Stack& s : catalog.stacks) {
-    if (s.sharding == Sharding::kJax && (s.library == "xla") == tpu) return &s;
+  std::string named = plain_words(run.framework);
+  if (says_any(plain_words(run.notes), {"scanned layers", "scan over layers"})) {
+    named += "scanned layers ";
   }
-  return first_of(catalog, Sharding::kJax);
+  const Stack* first = nullptr;
+  for (const Stack& s : catalog.stacks) {
+    if (s.sharding != Sharding::kJax || (s.library == "xla") != tpu) continue;
+    for (const std::string& name : s.kin) {
+      if (says(named, name)) return &s;
+    }
+    if (!first) first = &s;
+  }
+  return first ? first : first_of(catalog, Sharding::kJax);
 }
 
 // Whether DeepSpeed's engine shards: it is named, or the stage is given as ZeRO where the framework
@@ -402,7 +412,7 @@ StackChoice choose_stack(const Run& run, const Accelerator& accelerator, const C
 
   // JAX and what runs on it: other names beside it are those of kernel libraries.
   if (stack && known_sharding(catalog, words) == Sharding::kJax)
-    stack = jax_stack(catalog, accelerator);
+    stack = jax_stack(catalog, accelerator, run);
   const Stack* eager = named(catalog, "pytorch-eager");
   stack = as_run(stack, run, words, single, accelerator, hybrid, catalog);
   // `4D: TP, CP, PP, FSDP` says how weights are sharded; FSDP's first version has no pipelines.
@@ -424,7 +434,7 @@ StackChoice choose_stack(const Run& run, const Accelerator& accelerator, const C
   const bool before = year > 0 ? year <= 2021 : accelerator.bf16.v <= 0;
   if (old && stack && (stack->name == "megatron-core" || stack->name == "megatron-lm") && before)
     stack = old;
-  if (stack && stack->sharding == Sharding::kJax) stack = jax_stack(catalog, accelerator);
+  if (stack && stack->sharding == Sharding::kJax) stack = jax_stack(catalog, accelerator, run);
   stack = as_of(catalog, stack, year);
 
   const Stack* native = hardware_stack(words, catalog, accelerator);
@@ -445,7 +455,7 @@ StackChoice choose_stack(const Run& run, const Accelerator& accelerator, const C
   }
   const Family family = family_of(catalog, run, words, sharding);
   const Stack* nearest = family.sharding == Sharding::kJax
-                             ? jax_stack(catalog, accelerator)
+                             ? jax_stack(catalog, accelerator, run)
                              : member(catalog, run, words, family.sharding);
   out.stack = as_of(catalog, nearest, year);
   if (!out.stack && !catalog.stacks.empty()) out.stack = &catalog.stacks.front();

@@ -72,13 +72,16 @@ struct Stack {
   double traffic = 1;             // bytes moved by memory-bound ops over the fully fused minimum
   double traffic_plain = 0;       // the same for models without a gated MLP; zero: as `traffic`
   double traffic_compiled = 1.8;  // of what the graph compiler fuses, however it was written
-  double score_traffic = 1;       // unfused attention: bytes moved per score over a fused softmax
-  bool gathers_masked = false;    // the head sees masked positions only, not all
-  double loss_traffic = 16;       // bytes moved per logit, forward and backward
-  double loss_compiled = 1;       // share of that left where the compiler covers the loss
-  double quantize_traffic = 8;    // bytes moved per element quantised with one scale per tensor
-  double quantize_blocks = 10;    // the same with a scale per row or block
-  bool casts_tuned = false;       // by kernels that the vendor made for the device
+  // Where nothing of a layer is run again, over where something is: XLA then writes what backward
+  // reads to stacks over the layers, much of it in 32 bits, instead of fusing it away.
+  double kept_traffic = 1;
+  double score_traffic = 1;     // unfused attention: bytes moved per score over a fused softmax
+  bool gathers_masked = false;  // the head sees masked positions only, not all
+  double loss_traffic = 16;     // bytes moved per logit, forward and backward
+  double loss_compiled = 1;     // share of that left where the compiler covers the loss
+  double quantize_traffic = 8;  // bytes moved per element quantised with one scale per tensor
+  double quantize_blocks = 10;  // the same with a scale per row or block
+  bool casts_tuned = false;     // by kernels that the vendor made for the device
   double optimizer_traffic =
       1.2;                      // bytes moved by the optimizer over reading and writing its state
   double accumulate_bytes = 6;  // moved per parameter and micro-batch to add up gradients
@@ -95,6 +98,7 @@ struct Stack {
   double selective_matmul = 0;
   double selective_attention = 1;
   double selective_memory = 0;
+  double selective_kept = 0;       // tensors of model width kept per layer; zero: by those shares
   bool selective_experts = false;  // all the experts' matmuls run again, whatever the others do
 
   // Kernels between the matmuls of a layer, each of which takes the device a moment to begin, and
@@ -197,6 +201,7 @@ struct Stack {
   bool expand_kv = false;            // keys and values are repeated to all heads before attention
   bool fused_qkv = false;            // attention reads a view of the fused projection: it stays
   double saved_compiled = 0.85;      // saved activations left under the graph compiler
+  double saved_kept = 1;             // times those where nothing of a layer is run again
   double saved_outputs = 0;          // stage outputs kept per micro-batch in flight
   double logits_bytes = 6;           // per logit at the peak
   double logits_bytes_compiled = 6;  // the same with a compiled loss
@@ -251,6 +256,7 @@ void memory_fields(T& s, V& visit) {
   visit("expand_kv", s.expand_kv, kAny, "keys and values repeated to all heads");
   visit("fused_qkv", s.fused_qkv, kAny, "the projection of q, k and v stays beside them");
   visit("saved_compiled", s.saved_compiled, Limits{0.1, 2}, "saved activations left when compiled");
+  visit("saved_kept", s.saved_kept, Limits{1, 10}, "times those where nothing is run again");
   visit("saved_outputs", s.saved_outputs, kNotNegative, "stage outputs kept per micro-batch");
   visit("logits_bytes", s.logits_bytes, kNotNegative, "bytes per logit at the peak");
   visit("logits_bytes_compiled", s.logits_bytes_compiled, kNotNegative, "with a compiled loss");
@@ -362,6 +368,8 @@ void fields(T& s, V&& visit) {
   visit("traffic_plain", s.traffic_plain, kNotNegative, "for ungated models; 0: as traffic");
   visit("traffic_compiled", s.traffic_compiled, Limits{0.9, 1000},
         "compiled layers: traffic over the fused minimum");
+  visit("kept_traffic", s.kept_traffic, Limits{1, 10},
+        "times memory-bound traffic where nothing of a layer is run again");
   visit("score_traffic", s.score_traffic, kPositive, "unfused attention, over a fused softmax");
   visit("gathers_masked", s.gathers_masked, kAny, "head on masked positions only");
   visit("loss_traffic", s.loss_traffic, kNotNegative, "bytes per logit, forward and backward");
@@ -380,6 +388,8 @@ void fields(T& s, V&& visit) {
   visit("selective_attention", s.selective_attention, kFraction, "attention run again by it");
   visit("selective_memory", s.selective_memory, kFraction,
         "memory-bound ops run again by selective");
+  visit("selective_kept", s.selective_kept, kNotNegative,
+        "tensors of model width that selective keeps per layer; 0: by those shares");
   visit("selective_experts", s.selective_experts, kAny, "it runs all experts' matmuls again");
   host_fields(s, visit);
   visit("offload_threads", s.offload_threads, Limits{1, 1024},

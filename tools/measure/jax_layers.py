@@ -1,11 +1,14 @@
 """Training steps of a Llama in JAX on one GPU, kernel time by kind -> $OUT/h200_jax.csv.
 
-A few layers as MaxText writes them: scanned, weights in 32 bits and arithmetic in 16, RMS norms and rotation in 32, cuDNN's flash
-attention, a loss in 32, Adam; nothing, everything or all but the query, key and value projections recomputed. XLA's own flags.
+A few layers as MaxText writes them, in a loop that XLA sees (`scanned`), or one after the other, as code of one's own often does; weights
+in 32 bits and arithmetic in 16, RMS norms and rotation in 32, cuDNN's flash attention, a loss in 32, Adam. Policies: nothing recomputed, everything, all but what is named (`qkv`: the
+query, key and value projections; `minimal_flash`: those, attention, its projection and the MLP's matmuls), all but matmuls (`dots`). XLA's
+own flags, JAX 0.11.2.
 
-Run: python3 tools/measure/jax_layers.py
+Run: python3 tools/measure/jax_layers.py   (ONLY="none 0,full 0" for some of the cases)
 """
 import glob
+import itertools
 import os
 import statistics
 import tempfile
@@ -16,8 +19,8 @@ import jax
 import jax.numpy as jnp
 from jax.ad_checkpoint import checkpoint_name
 
-COLUMNS = ("hidden", "ffn", "heads", "kv_heads", "layers", "vocab", "seq", "batch", "recompute", "step_ms", "matmul_ms", "attention_ms",
-           "other_ms", "kernels")
+COLUMNS = ("hidden", "ffn", "heads", "kv_heads", "layers", "vocab", "seq", "batch", "recompute", "scanned", "step_ms", "matmul_ms",
+           "attention_ms", "other_ms", "kernels", "arguments_gb", "temporary_gb")
 SHAPES = (  # hidden, ffn, heads, kv heads, layers, sequence, batch
     (4096, 14336, 32, 8, 4, 4096, 2), (4096, 14336, 32, 8, 4, 8192, 2), (4096, 14336, 32, 8, 4, 2048, 1), (2048, 8192, 32, 8, 8, 2048, 8),
     (8192, 28672, 64, 8, 2, 4096, 1), (4096, 14336, 32, 8, 8, 4096, 2))
@@ -70,13 +73,17 @@ def weights(hidden, ffn, heads, kv, layers):
     return dict(layers=stack, embed=make(VOCAB, hidden), head=make(hidden, VOCAB), last=jnp.ones((hidden,)))
 
 
-def make_step(heads, kv, policy):
+def make_step(heads, kv, policy, scanned):
     def loss(p, ids):
         x = p["embed"].astype(jnp.bfloat16)[ids]
         one = lambda x, w: (layer(x, w, heads, kv), None)
         if policy is not None:
-            one = jax.checkpoint(one, policy=policy, prevent_cse=False)
-        x, _ = jax.lax.scan(one, x, p["layers"])
+            one = jax.checkpoint(one, policy=policy, prevent_cse=not scanned)
+        if scanned:
+            x, _ = jax.lax.scan(one, x, p["layers"])
+        else:
+            for w in p["layers"]:
+                x, _ = one(x, w)
         logits = (norm(x, p["last"]) @ p["head"].astype(jnp.bfloat16)).astype(jnp.float32)
         target = jnp.roll(ids, -1, 1)
         picked = jnp.take_along_axis(logits, target[..., None], -1)[..., 0]
@@ -121,13 +128,18 @@ def main():
     out = open(os.path.join(os.environ.get("OUT", "."), "h200_jax.csv"), "w")
     out.write(",".join(COLUMNS) + "\n")
     for hidden, ffn, heads, kv, layers, seq, batch in SHAPES:
-        for name, policy in POLICIES.items():
+        for (name, policy), scanned in itertools.product(POLICIES.items(), (1, 0)):
+            if f"{name} {scanned}" not in os.environ.get("ONLY", f"{name} {scanned}").split(","):
+                continue
             begun = time.time()
             try:
                 p = weights(hidden, ffn, heads, kv, layers)
+                if not scanned:
+                    p["layers"] = [{k: w[i] for k, w in p["layers"].items()} for i in range(layers)]
                 m, v = (jax.tree.map(jnp.zeros_like, p) for _ in range(2))
                 ids = jax.random.randint(jax.random.PRNGKey(1), (batch, seq), 0, VOCAB)
-                step = make_step(heads, kv, policy)
+                step = make_step(heads, kv, policy, scanned).lower(p, m, v, ids).compile()
+                memory = step.memory_analysis()  # what XLA reserves: its own account, not a counter
                 for _ in range(3):
                     p, m, v, value = step(p, m, v, ids)
                 value.block_until_ready()
@@ -144,8 +156,9 @@ def main():
                     *state[:], last = step(*state, ids)
                     last.block_until_ready()
                 sums, count = kinds(run)
-                row = (hidden, ffn, heads, kv, layers, VOCAB, seq, batch, name, f"{1e3 * statistics.median(times):.3f}",
-                       *(f"{sums[k]:.3f}" for k in ("matmul", "attention", "other")), count)
+                row = (hidden, ffn, heads, kv, layers, VOCAB, seq, batch, name, scanned,
+                       f"{1e3 * statistics.median(times):.3f}", *(f"{sums[k]:.3f}" for k in ("matmul", "attention", "other")), count,
+                       f"{memory.argument_size_in_bytes / 1e9:.3f}", f"{memory.temp_size_in_bytes / 1e9:.3f}")
                 out.write(",".join(map(str, row)) + "\n")
                 out.flush()
                 print(row, f"{time.time() - begun:.0f} s", flush=True)
