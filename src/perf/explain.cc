@@ -335,11 +335,23 @@ const char* account_equation(const Subject& u, Account a) {
 
 void append(Inputs& to, Inputs more) { to.insert(to.end(), more.begin(), more.end()); }
 
+Inputs memory_bound_inputs(const Subject& u) {
+  Inputs inputs = kernel_inputs(u, Account::kMemoryBound);
+  append(inputs, layer_memory_inputs(u));
+  const Moved moved = moved_between(u.s, u.p.compiled);
+  inputs.push_back(given("over the fused minimum", moved.times, "", moved.path));
+  const bool kept = u.p.recompute == Recompute::kNone || u.p.recompute_layers < 1;
+  if (const double times = u.s.stack.kept_traffic; times > 1 && kept) {
+    inputs.push_back(given("times, of layers of which nothing is run again", times, "",
+                           "stack.kept_traffic"));
+  }
+  return inputs;
+}
+
 // What an account rests on besides its operations.
 Inputs account_inputs(const Subject& u, Account a) {
   Inputs inputs;
   const Stack& st = u.s.stack;
-  const Moved moved = moved_between(u.s, u.p.compiled);
   switch (a) {
     case Account::kUseful:
       return {flops_figure(u), peak_figure(u), count_of("accelerators", u.l.ranks)};
@@ -347,14 +359,7 @@ Inputs account_inputs(const Subject& u, Account a) {
     case Account::kAttention:
       return kernel_inputs(u, a);
     case Account::kMemoryBound:
-      inputs = kernel_inputs(u, a);
-      append(inputs, layer_memory_inputs(u));
-      inputs.push_back(given("over the fused minimum", moved.times, "", moved.path));
-      if (st.kept_traffic > 1 && (u.p.recompute == Recompute::kNone || u.p.recompute_layers < 1)) {
-        inputs.push_back(given("times, of layers of which nothing is run again", st.kept_traffic,
-                               "", "stack.kept_traffic"));
-      }
-      return inputs;
+      return memory_bound_inputs(u);
     case Account::kOptimizer:
       inputs = memory_inputs(u);
       inputs.push_back(given("state per parameter", st.optimizer_bytes, "B per parameter",
