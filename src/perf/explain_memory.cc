@@ -105,7 +105,7 @@ Derivation memory_figure(const Subject& u) {
                   kMoments[static_cast<size_t>(m.parts.moment)]),
       'c', "docs/models/memory.md");
   const Stack& st = u.s.stack;
-  const bool gathered = u.p.zero == 3 && u.l.shard > 1;
+  const bool gathered = u.l.shard > 1 && gathers_each_microbatch(st, u.p, u.l) > 0;
   const double fragmentation = gathered ? st.fragmentation_gathered : st.fragmentation;
   const Bytes outside = u.l.ranks > 1 ? st.outside_memory : Bytes(0);  // communicators
   d.inputs = {allocated_figure(u),

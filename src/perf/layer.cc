@@ -103,8 +103,8 @@ void attention_core(const Rank& r, LayerCost& c, const HeadSizes& z, double tp) 
   c.kept += t.saved * (1 - r.s.stack.selective_attention);
 }
 
-// Two 16-bit elements read and their sum written.
-constexpr double kAddBytes = 6;
+// Two elements read and their sum written.
+constexpr double kAddWords = 3;
 
 // Some software repeats keys and values to all heads, where several share them.
 bool repeats_heads(const Stack& st, const HeadSizes& z) {
@@ -137,9 +137,10 @@ void context_exchange(const Rank& r, LayerCost& c, const HeadSizes& z, double tp
     }
     // Every block's results are added to what has come before: output, then all three gradients.
     const double blocks = steps + 1;
-    c.merged = Bytes(kAddBytes * blocks * r.tokens * o) / r.memory;
-    c.forward.memory += c.merged;
-    c.backward.memory += Bytes(kAddBytes * blocks * r.tokens * (q + width)) / r.memory;
+    const double added = kAddWords * r.word * blocks * r.tokens;
+    c.merged += Bytes(added * o) / r.memory;
+    c.forward.memory += Bytes(added * o) / r.memory;
+    c.backward.memory += Bytes(added * (q + width)) / r.memory;
     // Each block is a smaller kernel: causal load balancing splits every sequence in 2 cp pieces.
     c.forward.launches += 4 * steps * r.launches;
     c.backward.launches += 8 * steps * r.launches;
@@ -282,6 +283,8 @@ void add_share(LayerCost& c, const LayerCost& block, double share, double kept =
   c.routed += block.routed * share;
   c.experts += block.experts * share;
   c.gathered += block.gathered * share;
+  c.streamed_forward += block.streamed_forward * share;
+  c.streamed_backward += block.streamed_backward * share;
   c.merged += block.merged * share;
   c.busy_forward += block.busy_forward * share;
   c.busy_backward += block.busy_backward * share;
@@ -338,7 +341,10 @@ void dense_mlp(const Rank& r, LayerCost& c) {
   const PassTimes before = matmul_times(c);
   mlp(r, c, r.tokens, real(r.s.workload.model.ffn), 1, real(r.l.tp), false);
   c.closing.tensor = tensor_region(r, c, before);
-  if (r.s.workload.model.mlp_output_gate) output_gate(r, c);
+  if (r.s.workload.model.mlp_output_gate) {
+    output_gate(r, c);
+    c.closing = PassCost{};  // whose backward pass reads the MLP's result
+  }
   // No norm or residual of its own: one more term of the sum, and of the gradient at the norm.
   const bool shared = side_by_side(r.s.workload.model);
   const double one = r.own * h * r.word;
@@ -392,7 +398,7 @@ void apply_recompute(const Stack& st, const Plan& p, LayerCost& c, Bytes input) 
   if (p.recompute == Recompute::kFull) {
     c.again = c.forward * f;
     if (p.early_stop || p.compiled) skip_closing(c, f);  // a compiler drops what nobody needs
-    c.working = std::max(c.saved, c.largest_saved) * (f > 0 ? 1.0 : 0.0);
+    c.working += std::max(c.saved, c.largest_saved) * (f > 0 ? 1.0 : 0.0);
     c.saved = c.saved * (st.saved_kept * (1 - f)) + input * f;
   } else if (p.recompute == Recompute::kSelective) {
     for (const auto part : {&PassCost::matmul, &PassCost::matmul_peak, &PassCost::matmul_draw}) {
@@ -409,15 +415,14 @@ void apply_recompute(const Stack& st, const Plan& p, LayerCost& c, Bytes input) 
     // What was gathered for a matmul is no operator's result that a policy could keep.
     c.again.tensor = c.gathered * (st.selective_memory * f);
     c.again.launches = c.forward.launches * std::max(st.selective_memory, st.selective_matmul) * f;
-    c.working = (c.saved - kept) * (f > 0 ? 1.0 : 0.0);
+    c.working += (c.saved - kept) * (f > 0 ? 1.0 : 0.0);
     c.saved = c.saved * (st.saved_kept * (1 - f)) + kept * f;
+    if (st.selective_kept > 0) c.routed *= 1 - f;
   } else {
     c.saved *= st.saved_kept;
   }
-  if (st.kept_traffic > 1) {
-    c.forward.memory *= 1 + (st.kept_traffic - 1) * (1 - f);
-    c.backward.memory *= 1 + (st.kept_traffic - 1) * (1 - f);
-  }
+  c.forward.memory += c.streamed_forward * ((st.kept_traffic - 1) * (1 - f));
+  c.backward.memory += c.streamed_backward * ((st.kept_traffic - 1) * (1 - f));
   // Compiled layers are recomputed inside their graph, which the host starts once.
   if (p.compiled) c.again.launches = 0;
   if (p.recompute != Recompute::kNone && !p.compiled && !p.cuda_graphs) {

@@ -64,6 +64,7 @@ struct LayerCost {
   Bytes routed;      // of `saved`, what grows with the load of the busiest expert
   PassCost experts;  // of `forward`, matmuls that selective recomputation runs again in any case
   Seconds gathered;  // of `forward`, what gathering whole tensors for matmuls shows
+  Seconds streamed_forward, streamed_backward;  // of a pass, element by element
   Seconds merged;    // of `forward`, adding up what a ring of context ranks brings
   Seconds busy_forward, busy_backward;  // of a pass, what the load of the busiest rank stretches
   Bytes parked;                         // activations that go to the host and back

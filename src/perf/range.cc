@@ -79,14 +79,15 @@ Range prediction_range(const Setting& s, const Plan& p, const Layout& l, const L
   const double offload = kOffload * p.offload_optimizer * (g[Account::kOptimizer] / paid);
   const double stack = s.stack.spread, kernels = s.kernels.spread;
   // Ranks that wait for the slowest, and for input, wait between nothing and twice the mean.
-  const double jitter = (g[Account::kStraggler] + g[Account::kStorage]) / paid;
-  double q = std::sqrt(stack * stack + kernels * kernels + experts * experts + host * host +
-                       offload * offload + jitter * jitter);
+  const double stragglers = g[Account::kStraggler] / paid, storage = g[Account::kStorage] / paid;
+  const double own = std::sqrt(stack * stack + kernels * kernels + experts * experts + host * host +
+                               offload * offload + stragglers * stragglers);
+  double q = std::hypot(own, std::sqrt(storage * (storage + 2 * stragglers)));
   Range r;
   r.extrapolated = outside(s, l);
-  if (r.extrapolated) q *= kOutside;
-  q = std::min(q, kWidest);
-  r.spread = q;
+  const double wider = r.extrapolated ? kOutside : 1;
+  r.spread = std::min(own * wider, kWidest);
+  q = std::min(q * wider, kWidest);
   r.low = std::exp(-(1 - kLeaning) * q);
   const double slow = std::exp((1 + kLeaning) * q);
   const double waiting = expert_host_time(s, p, l) / paid;

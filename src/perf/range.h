@@ -10,7 +10,8 @@ namespace assay {
 
 struct Range {
   double low = 0.85, high = 1.15;  // factors on the median
-  double spread = 0.15;            // of its logarithm, without what stretches one end alone
+  double spread = 0.15;            // of its logarithm, without what stretches one end alone or is
+                                   // a wait for storage, which no plan changes
   bool extrapolated = false;
   bool experts_wait = false;  // `high` is that of expert layers that wait for the host
 };

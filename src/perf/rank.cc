@@ -125,12 +125,16 @@ Rank make_rank(const Setting& s, const Plan& p, const Layout& l, const Links& li
 }
 
 void stream(const Rank& r, LayerCost& c, double forward, double backward) {
-  c.forward.memory += Bytes(forward * r.traffic) / r.memory;
-  c.backward.memory += Bytes(backward * r.traffic) / r.memory;
+  const Seconds f = Bytes(forward * r.traffic) / r.memory;
+  const Seconds b = Bytes(backward * r.traffic) / r.memory;
+  c.forward.memory += f;
+  c.backward.memory += b;
+  c.streamed_forward += f;
+  c.streamed_backward += b;
   if (r.record) {
     note(r, "memory",
-         fmt::format("{:.3g} + {:.3g} MB x {:.2f}", forward / 1e6, backward / 1e6, r.traffic),
-         Bytes(forward * r.traffic) / r.memory, Bytes(backward * r.traffic) / r.memory);
+         fmt::format("{:.3g} + {:.3g} MB x {:.2f}", forward / 1e6, backward / 1e6, r.traffic), f,
+         b);
   }
 }
 
@@ -174,9 +178,9 @@ void add_adapter(const Rank& r, LayerCost& c, double tokens, double n, double k,
   const Precision precision = unquantised(r.p.precision);
   const double rank = real(r.s.workload.lora_rank);
   const Seconds arithmetic =
-      linear_time(r, {whole(tokens), whole(n + k), whole(rank), 1, precision}, false);
+      linear_time(r, {whole(tokens), whole(n + count * k), whole(rank), 1, precision}, false);
   const Seconds ideal =
-      Flops(2 * tokens * (n + k) * rank) / peak(r.s.cluster.accelerator, precision);
+      Flops(2 * tokens * (n + count * k) * rank) / peak(r.s.cluster.accelerator, precision);
   const auto exceed = [&](PassCost& p, Seconds passes, double times) {
     const Seconds more = std::max(Seconds{}, arithmetic * times - passes);
     p.matmul += more;

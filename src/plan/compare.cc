@@ -216,10 +216,27 @@ bool join_misfit(const Side& before, const Side& after, const std::vector<Bundle
   return false;
 }
 
+// Machines of two makers have no parts in common: chips of one on the other's network are nothing
+// that anybody can buy.
+bool of_the_machine(const std::string& path) {
+  return path.starts_with("cluster.") || path == "stack";
+}
+
 std::vector<Together> units_of(const Side& before, const Side& after,
                                const std::vector<Bundle>& bundles) {
   std::vector<Together> units;
-  for (size_t i = 0; i < bundles.size(); ++i) units.push_back({i});
+  const bool makers =
+      before.setting.cluster.accelerator.vendor != after.setting.cluster.accelerator.vendor;
+  size_t machine = bundles.size() + 1;
+  for (size_t i = 0; i < bundles.size(); ++i) {
+    const bool part = makers && of_the_machine(bundles[i].path);
+    if (part && machine < units.size()) {
+      units[machine].push_back(i);
+      continue;
+    }
+    if (part) machine = units.size();
+    units.push_back({i});
+  }
   // Where a side does not fit itself, what lies between says no more than it does.
   if (!fits(before) || !fits(after)) return units;
   while (join_misfit(before, after, bundles, units)) {

@@ -14,10 +14,14 @@ struct Nothing {
   void operator()(A&&...) const {}
 };
 template <class T>
-concept Nested = requires(T& t) { fields(t, Nothing{}); };
+concept Nested = requires(T& t) {
+  fields(t, Nothing{});
+};
 
 template <class T>
-concept NestedList = requires(T& t) { requires Nested<typename T::value_type>; };
+concept NestedList = requires(T& t) {
+  requires Nested<typename T::value_type>;
+};
 
 std::string text_of(int64_t v) { return fmt::format("{}", v); }
 std::string text_of(double v) { return fmt::format("{:g}", v); }
@@ -32,8 +36,7 @@ std::string text_of(const std::vector<T>& v) {
   return fmt::format("{}", fmt::join(v, " "));
 }
 template <class E>
-  requires std::is_enum_v<E>
-std::string text_of(E v) {
+requires std::is_enum_v<E> std::string text_of(E v) {
   return std::string(enum_names(v)[static_cast<size_t>(v)]);
 }
 

@@ -149,6 +149,11 @@ void add_split(LeverList& list, const Setting& s, const Plan& p) {
 }
 
 void add_hardware(LeverList& list, const Setting& s) {
+  if (const Bandwidth twice = s.cluster.storage_bandwidth * 2.0; twice.v > 0) {
+    list.setting("storage twice as fast",
+                 fmt::format("--set 'cluster.storage_bandwidth={:g} GB/s'", twice.v / 1e9),
+                 [twice](Setting& t) { t.cluster.storage_bandwidth = twice; });
+  }
   if (s.cluster.node.nics > 0 && s.cluster.node.nic_bandwidth.v > 0) {
     const Bandwidth twice = s.cluster.node.nic_bandwidth * 2.0;
     list.setting(fmt::format("{:.0f}G fabric (each NIC twice as fast)", twice.v * 8e-9),

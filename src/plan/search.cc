@@ -101,6 +101,7 @@ class Walk {
   void try_recompute_choices() {
     for (const RecomputeChoice& choice : space_.by_memory()) {
       set(choice);
+      if (part_of_a_layer(predictor_.setting().workload.model, plan_)) continue;
       if (!try_plan()) break;
     }
     for (const RecomputeChoice& choice : space_.others()) {
@@ -165,8 +166,11 @@ void blame_micro_batch(const Setting& s, const Plan& base, const std::set<std::s
 Seconds cautious(const Prediction& p) {
   const bool risky = p.extrapolated || p.memory.tight();
   const double slow = std::exp(p.spread);
-  const Seconds believed = p.step * (1 + 0.5 * std::max(0.0, p.mfu / kBestShareSeen - 1));
-  return believed * (risky ? slow : 0.5 * (1 + slow));
+  // Where storage sets the pace all plans take as long: the one with the least work of its own
+  // wins.
+  const Seconds storage = p.ledger[Account::kStorage], own = p.step - storage;
+  const Seconds believed = own * (1 + 0.5 * std::max(0.0, p.mfu / kBestShareSeen - 1));
+  return believed * (risky ? slow : 0.5 * (1 + slow)) + storage;
 }
 
 SearchResult search(Predictor& predictor, const Plan& base, const std::set<std::string>& stated,

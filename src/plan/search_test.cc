@@ -43,6 +43,7 @@ Naive try_everything(Predictor& predictor, const Plan& base, const std::set<std:
         if (plan.vpp > 1 && microbatches % plan.pp != 0) continue;
         if (predictor.impossible(plan)) continue;
         ++n.possible;
+        if (part_of_a_layer(predictor.setting().workload.model, plan)) continue;
         const Candidate c{plan, predictor.predict(plan)};
         if (!c.prediction.memory.fits()) continue;
         ++n.fitting;

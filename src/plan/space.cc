@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "perf/memory.h"
 #include "plan/cost.h"
 #include "world/model_size.h"
 
@@ -30,6 +31,11 @@ std::vector<int64_t> zero_stages(const Stack& stack) {
       return {3};
   }
   return {};
+}
+
+bool part_of_a_layer(const Model& m, const Plan& p) {
+  const double layers = static_cast<double>(layer_count(m)) / static_cast<double>(p.pp);
+  return p.recompute == Recompute::kFull && p.recompute_layers * layers < 1;
 }
 
 bool has_pipelines(const Stack& s) { return s.sharding == Sharding::k3d; }

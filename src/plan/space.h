@@ -25,6 +25,10 @@ struct RecomputeChoice {
   double layers = 1;
 };
 
+// Whether the plan runs whole layers again of a stage that has too few for its share: no part of a
+// layer runs again, and the working memory of a whole one would be counted.
+bool part_of_a_layer(const Model&, const Plan&);
+
 // One point of everything but micro-batch and recompute, in `plan`; `dp` is what is left.
 struct Shape {
   Plan plan;

@@ -393,7 +393,9 @@ std::string many_table(const Comparison& c, const Style& style,
 // What the fastest of sides is, and the cheapest. REQUIRES: two or more sides, the fastest last.
 std::string best_of(const std::vector<const Side*>& sides, bool all) {
   const Side* cheapest = nullptr;
+  bool priced = true;
   for (const Side* s : sides) {
+    priced &= s->run.price_known;
     if (!s->run.price_known) continue;
     if (!cheapest || s->run.cost_usd.value < cheapest->run.cost_usd.value) cheapest = s;
   }
@@ -401,10 +403,10 @@ std::string best_of(const std::vector<const Side*>& sides, bool all) {
   std::string text = fmt::format("{} is the fastest {}({})", fastest.name, all ? "" : "that fits ",
                                  duration(fastest.run.time_s.value));
   if (cheapest == &fastest) {
-    text += " and the cheapest";
+    text += priced ? " and the cheapest" : " and the cheapest with a price";
   } else if (cheapest) {
-    text += fmt::format("; {} is the cheapest ({})", cheapest->name,
-                        dollars(cheapest->run.cost_usd.value));
+    text += fmt::format("; {} is the cheapest {}({})", cheapest->name,
+                        priced ? "" : "with a price ", dollars(cheapest->run.cost_usd.value));
   }
   const Side& next = *sides[sides.size() - 2];
   if (!differ(next, fastest))
@@ -467,7 +469,10 @@ std::string compare_text(const Comparison& c, const Style& style, const Stamp& s
   out += "\n" + bars(c, style) + "\n" + fit_warnings(c, style);
   if (!style.quiet) out += fmt::format("{}\n{}\n\n", kMarks, footer(stamp));
   const bool pair = c.sides.size() == 2 && all_fit(c);
-  const std::string last = pair ? verdict(c) : verdict_of_fitting(c);
+  std::string last = pair ? verdict(c) : verdict_of_fitting(c);
+  for (const Side& s : c.sides) {
+    if (fits(s)) last += beyond_record(s.name, s.setting, s.plan, s.prediction);
+  }
   return out + bold(wrap(last, style.width), style) + "\n";
 }
 

@@ -72,7 +72,8 @@ std::string cluster_line(const Setting& s) {
 std::string together_note(const Attribution& a) {
   const bool any = std::any_of(a.changes.begin(), a.changes.end(),
                                [](const Change& c) { return !c.with.empty(); });
-  return any ? "  + goes with the line above: one without the other does not fit in memory\n" : "";
+  if (!any) return "";
+  return "  + goes with the line above: one alone is no machine, or does not fit in memory\n";
 }
 
 std::string limit_sentence(const Prediction& p) {

@@ -12,6 +12,15 @@
 #include "report/result_json.h"
 
 namespace assay {
+
+std::string beyond_record(const std::string& name, const Setting& s, const Plan& plan,
+                          const Prediction& p) {
+  const double best = best_measured(s.kernels, plan.precision);
+  if (best <= 0 || p.mfu <= best) return "";
+  return fmt::format(" {}: {} MFU, and no published run on such accelerators passed {}.", name,
+                     percent(p.mfu), percent(best));
+}
+
 namespace {
 
 constexpr std::string_view kSamePeak = "* against the same peak.";
@@ -41,12 +50,11 @@ std::string heading(const PlanResult& r, const Style& style) {
   out += "With   " + d.stack_name + "\n";
   if (r.searched) {
     std::string tried = fmt::format("Tried  {} ", count(r.search.tried));
-    tried +=
-        r.search.tried < r.search.possible
-            ? fmt::format("of {} plans ({})", count(r.search.possible),
-                          r.search.tried > 0 ? "the rest cannot fit"
-                                             : "not even the most frugal fit")
-            : "plans";
+    tried += r.search.tried < r.search.possible
+                 ? fmt::format(
+                       "of {} plans ({})", count(r.search.possible),
+                       r.search.tried > 0 ? "the rest cannot fit" : "not even the most frugal fit")
+                 : "plans";
     // Some software has pipelines, too: a search of its plans leaves them to whoever states one.
     const bool pipelines = has_pipelines(d.setting.stack) || d.plan_keys.contains("pp");
     if (!pipelines && d.setting.workload.model.kind == ModelKind::kTransformer)
@@ -292,10 +300,8 @@ std::string legend(const PlanResult& r, const Style& style, const Stamp& stamp) 
   return out;
 }
 
-// More of the peak than any published run on this architecture made.
 bool above_record(const PlanResult& r) {
-  const double best = best_measured(r.description.setting.kernels, r.plan.precision);
-  return best > 0 && r.prediction.mfu > best;
+  return !beyond_record("", r.description.setting, r.plan, r.prediction).empty();
 }
 
 std::string verdict(const PlanResult& r, const PlanOutlook& outlook) {

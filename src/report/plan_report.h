@@ -46,5 +46,8 @@ std::string together_note(const Attribution&);
 // What takes most of a step beside useful work, as the ledger of the screen has it:
 // `Compute-bound; next limit: memory-bound kernels (16.9 %).`
 std::string limit_sentence(const Prediction&);
+// That `name` is promised more of its peak than any published run on such accelerators made, as a
+// sentence with a space in front; empty: it is not.
+std::string beyond_record(const std::string& name, const Setting&, const Plan&, const Prediction&);
 
 }  // namespace assay

@@ -328,7 +328,16 @@ std::string scale_text(const ScaleResult& r, const Description& d, const Style& 
   out += wrong_choice_text(r) + "\n" +
          wrap(break_even_text(r) + weeks_text(r, outlook), style.width) + "\n";
   if (!style.quiet) out += fmt::format("{}\n{}\n", kMarks, footer(stamp));
-  return out + "\n" + bold(wrap(verdict(r), style.width), style) + "\n";
+  // Of the sizes that promise too much the one that does so most.
+  const auto most =
+      std::max_element(r.best.begin(), r.best.end(), [](const auto& a, const auto& b) {
+        return (a.fits ? a.prediction.mfu : 0) < (b.fits ? b.prediction.mfu : 0);
+      });
+  std::string last = verdict(r);
+  if (most != r.best.end() && most->fits)
+    last +=
+        beyond_record(count(most->accelerators) + " GPUs", d.setting, most->plan, most->prediction);
+  return out + "\n" + bold(wrap(last, style.width), style) + "\n";
 }
 
 std::string scale_json(const ScaleResult& r, const Description& d, const Stamp& stamp,

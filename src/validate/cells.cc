@@ -92,16 +92,20 @@ std::string format_words(const std::string& cell) {
 // Whether a format is that of what is sent or kept, not of matmuls: `fp8 all-to-all`, `bf16, fp8
 // Adam moments`.
 bool beside_matmuls(const std::vector<std::string>& all, size_t i) {
-  static constexpr std::array<std::string_view, 12> kOther = {
-      "adam",  "moments",  "optimizer", "planned", "communication", "comm",
-      "comms", "dispatch", "a2a",       "master",  "allreduce",     "traffic"};
+  static constexpr std::array<std::string_view, 14> kOther = {
+      "adam",     "moments", "optimizer", "planned",   "communication", "comm", "comms",
+      "dispatch", "a2a",     "master",    "allreduce", "traffic",       "kv",   "primary"};
+  static constexpr std::array<std::string_view, 6> kBetween = {"for", "in",        "the",
+                                                               "of",  "quantized", "quantised"};
   static constexpr std::array<std::string_view, 7> kSums = {
       "grad", "grads", "gradient", "gradients", "reduce", "reduction", "reductions"};
   const auto word = [&](size_t k) { return k < all.size() ? std::string_view(all[k]) : ""; };
-  const std::string_view next = word(i + 1), later = word(i + 2);
   const auto among = [](const auto& list, std::string_view w) {
     return std::find(list.begin(), list.end(), w) != list.end();
   };
+  size_t behind = i + 1;
+  while (among(kBetween, word(behind))) ++behind;
+  const std::string_view next = word(behind), later = word(behind + 1);
   if (among(kOther, next)) return true;
   // `fp32 gradient reduction`; in `bf16 (grads fp32)` they are the second's.
   const bool another = std::any_of(kFormats.begin(), kFormats.end(),
@@ -494,6 +498,13 @@ bool before_fused(const std::string& text) {
     if (minor && *minor < kFirst) return true;
   }
   return false;
+}
+
+std::string told_task(const std::string& task, const std::string& framework,
+                      const std::string& precision) {
+  if (!unstated(plain_words(task))) return task;
+  if (affirms(clause_words(framework + " ; " + precision), {"qlora", "nf4"})) return "qlora";
+  return affirms(clause_words(framework), {"lora", "dora"}) ? "lora" : task;
 }
 
 Task read_task(const std::string& task, const std::string& model_name) {

@@ -89,6 +89,9 @@ bool before_fused(const std::string& text);
 // generated answers (`DPO`, `GRPO`).
 bool learns_from_others(const std::string& task);
 Task read_task(const std::string& task, const std::string& model_name);
+// The task cell; where it is blank, what framework and precision say of it: `unsloth QLoRA`, `nf4`.
+std::string told_task(const std::string& task, const std::string& framework,
+                      const std::string& precision);
 
 // How a stage of a pipeline is cut into chunks that take turns (interleaving, virtual stages).
 struct ChunksCell {

@@ -29,7 +29,7 @@ std::optional<RecomputeParts> saved_by_policy(const std::string& words) {
   RecomputeParts again;
   again.attention = !says(words, "with context");
   again.memory = 1;
-  again.up = again.saves = true;
+  again.up = again.experts = again.saves = true;
   if (says_any(words,
                {"except mlp", "except mlpwi", "qkv out proj", "saves attention projections"}))
     return again;
@@ -198,6 +198,8 @@ bool denies_recompute(const std::string& words, const std::string& clauses) {
   for (const std::string_view yes : {" yes ", " true ", " on ", " enabled ", " all "}) {
     if (words.starts_with(yes)) return false;
   }
+  // Whole layers are named: what is off is something else.
+  if (says_any(words, {"uniform", "block", "blocks", "layer", "layers", "per layer"})) return false;
   return says_any(words, {"no", "off", "false", "disabled"});
 }
 

@@ -178,10 +178,13 @@ void read_state_bytes(const std::string& words, Remarks& out) {
     out.weight_bytes = out.gradient_bytes = 2;
     out.optimizer_bytes = *all - 4;
   }
-  if (affirms(words, {"bf16 parameters and optimizer state", "bf16 optimizer state", "pure bf16",
-                      "pure fp16", "bf16 optimizer states", "bf16 sr", "stochastic rounding",
-                      "bf16 true", "bf16 throughout", "adam states bf16", "adamw states bf16",
-                      "optimizer states bf16"})) {
+  // Four-bit recipes round gradients so.
+  const bool rounds =
+      affirms(words, {"stochastic rounding"}) && !says_any(words, {"nvfp4", "mxfp4", "fp4"});
+  if (rounds || affirms(words, {"bf16 parameters and optimizer state", "bf16 optimizer state",
+                                "pure bf16", "pure fp16", "bf16 optimizer states", "bf16 sr",
+                                "bf16 true", "bf16 throughout", "adam states bf16",
+                                "adamw states bf16", "optimizer states bf16"})) {
     out.weight_bytes = out.gradient_bytes = out.gradient_comm_bytes = 2;
     out.optimizer_bytes = 4;
   }
@@ -211,7 +214,8 @@ void read_state_bytes(const std::string& words, Remarks& out) {
     out.weight_comm_bytes = 1;
   }
   if (affirms(words, {"optimizer in backward", "stepped in backward", "optim in bwd",
-                      "optimizer in bwd", "fused backward", "lomo"})) {
+                      "optimizer in bwd", "fused backward optimizer",
+                      "fused backward pass optimizer", "optimizer fused backward", "lomo"})) {
     out.gradients_resident = false;
   }
   if (says(words, "experts replicated")) out.experts_whole = 1;
@@ -234,10 +238,12 @@ void read_offloads(const std::string& words, Remarks& out) {
   if (offloads_parameters(words)) out.offload_parameters = 1;
   out.offload_layers = count_after(
       words, {"cpu offload layers", "offload layers", "cpu offloading num layers"}, 1e5);
-  if (affirms(words, {"activation offload", "activation offloading", "offload activations",
-                      "activations offloaded", "activation cpu offload",
-                      "activation cpu offloading", "activation checkpoint offload",
-                      "activation checkpoints offloaded", "checkpoints offloaded"})) {
+  if (affirms(words,
+              {"activation offload", "activation offloading", "offload activations",
+               "activations offloaded", "activation cpu offload", "activation cpu offloading",
+               "activation checkpoint offload", "activation checkpoints offloaded",
+               "checkpoints offloaded to cpu", "checkpoints offloaded to the cpu",
+               "checkpoints offloaded to host", "checkpoints offloaded to the host"})) {
     out.offload_activations = 1;
   }
   if (affirms(words, {"optimizer offload",

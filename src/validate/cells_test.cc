@@ -165,11 +165,11 @@ TEST(Cells, PartsThatRunAgain) {
       {"selective (up_proj, mlp)", "udl"},
       {"selective: moe, layernorm", "em"},
       {"selective (core_attn)", "a"},
-      {"save_qkv_proj", "ouam"},
-      {"qkv_proj_offloaded", "ouam"},
-      {"save_out_proj", "quam"},
-      {"save_dot_except_mlp", "uam"},
-      {"save_dot_with_context_except_mlp", "um"},
+      {"save_qkv_proj", "oueam"},
+      {"qkv_proj_offloaded", "oueam"},
+      {"save_out_proj", "queam"},
+      {"save_dot_except_mlp", "ueam"},
+      {"save_dot_with_context_except_mlp", "uem"},
   };
   for (const Row& row : rows) {
     EXPECT_EQ(read_recompute(row.text).kind, Recompute::kSelective) << row.text;

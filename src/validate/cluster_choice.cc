@@ -159,7 +159,8 @@ struct StatedPorts {
 StatedPorts stated_ports(const LinkCell& link, const Node& reference, int64_t accelerators) {
   if (link.management) return {};
   StatedPorts out{node_bandwidth(link, accelerators), ports_of_node(link, accelerators)};
-  if (link.per == LinkCell::Per::kAccelerator && !link.port_share) out.ports = accelerators;
+  if (link.per == LinkCell::Per::kAccelerator && !link.port_share)
+    out.ports = accelerators * link.each;
   if (link.per == LinkCell::Per::kAccelerator && !link.stated_per && !link.port_share &&
       link.rate && std::abs(*link.rate / reference.nic_bandwidth - 1) < 0.01) {
     out.ports = reference.nics;  // the usual ports of such a node

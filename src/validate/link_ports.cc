@@ -62,9 +62,14 @@ bool one_port(const std::string& segment) {
   return aside && says_any(words, {"edr", "hdr", "ndr", "xdr"});
 }
 
-// `200 Gb/s HDR x 4`, `HDR100 x2`: behind the port, at the end.
-std::optional<int64_t> count_behind(const std::string& segment) {
+// `200 Gb/s HDR x 4`, `HDR100 x2`, `400 Gb/s x8 per node`: behind the port, at the end.
+std::optional<int64_t> count_behind(std::string segment) {
   if (says_any(plain_words(segment), {"nodes", "switch", "switches", "spine", "leaf"})) return {};
+  for (const std::string_view of : {" per node", "/node", " a node", " each node", " per server",
+                                    " per host", " per machine"}) {
+    const size_t last = segment.find_last_not_of(" )") + 1;
+    if (std::string_view(segment).substr(0, last).ends_with(of)) segment.resize(last - of.size());
+  }
   size_t end = segment.find_last_not_of(" )");
   end = end == std::string::npos ? 0 : end + 1;
   size_t first = end;

@@ -244,6 +244,22 @@ double oversubscription(const std::string& cell) {
   return 1;
 }
 
+// `2x200G per GPU`; of `8x400G, one per GPU` the eight are the node's.
+int64_t ports_of_each(const std::string& words) {
+  const std::vector<std::string> all = split_any(words, " ");
+  for (size_t i = 0; i + 2 < all.size(); ++i) {
+    const std::string& w = all[i];
+    const bool times = w.size() > 2 && w[0] >= '2' && w[0] <= '4' && w[1] == 'x' && is_digit(w[2]);
+    const size_t per = i + (all[i + 1] == "per" ? 1 : 2);
+    if (times && per + 1 < all.size() && all[per] == "per" &&
+        (all[per + 1] == "gpu" || all[per + 1] == "accelerator" || all[per + 1] == "chip") &&
+        (per + 2 == all.size() || all[per + 2] != "pair")) {
+      return w[0] - '0';
+    }
+  }
+  return 1;
+}
+
 }  // namespace
 
 LinkCell read_link(const std::string& cell) {
@@ -270,6 +286,7 @@ LinkCell read_link(const std::string& cell) {
       !says(words, "shared by")) {
     out.per = LinkCell::Per::kAccelerator;
     out.stated_per = true;
+    out.each = ports_of_each(words);
   } else if (!out.ports) {
     out.per = uncounted(words, out);
   }
@@ -301,7 +318,7 @@ std::optional<Bandwidth> node_bandwidth(const LinkCell& link, int64_t accelerato
     case LinkCell::Per::kNode:
       return *link.rate;
     case LinkCell::Per::kAccelerator:
-      return *link.rate * static_cast<double>(accelerators);
+      return *link.rate * static_cast<double>(accelerators * link.each);
     case LinkCell::Per::kPort:
       break;
   }

@@ -20,6 +20,7 @@ struct LinkCell {
   std::optional<double> port_share;  // ports over accelerators: `1 NIC per 2 GPUs`
   enum class Per { kPort, kAccelerator, kNode } per = Per::kPort;
   double oversubscription = 1;  // `2:1` is 2
+  int64_t each = 1;             // ports of every accelerator: `2x200G per GPU`
   bool stated_per = false;      // `per GPU` is written; else `per` is how such links usually are
   bool management = false;      // it only names a management or storage network
   bool lists_adapters = false;  // a host's adapters by their makers' names

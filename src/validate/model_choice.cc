@@ -81,22 +81,26 @@ int64_t usual_heads(int64_t hidden) {
   return 1;
 }
 
-// What no one stated, by convention.
-void fill_conventions(const Run& run, Model& m, std::vector<std::string>& assumed) {
+// What no one stated, by convention. Of a model that is `known` nothing is left to convention but
+// what goes with a stated width of its MLP or number of heads.
+void fill_conventions(const Run& run, const Model* known, Model& m,
+                      std::vector<std::string>& assumed) {
   const FamilyShape* family = family_of(run.model_name);
-  if (m.heads == 0) {
+  const bool attends = !known || known->heads > 0 || run.heads;
+  if (m.heads == 0 && attends) {
     m.heads = usual_heads(m.hidden);
     assumed.push_back(fmt::format("{} heads", m.heads));
   }
   if (m.kv_heads == 0) m.kv_heads = m.heads;
-  if (m.head_dim == 0 && m.hidden % m.heads != 0) {
+  if (m.head_dim == 0 && m.heads > 0 && m.hidden % m.heads != 0) {
     m.head_dim = m.hidden > 4096 ? 128 : 64;
     assumed.push_back(fmt::format("head size {}", m.head_dim));
   }
-  if (!run.gated_mlp) {
+  const bool own_mlp = known && (!run.ffn || *run.ffn == known->ffn);
+  if (!run.gated_mlp && !own_mlp) {
     m.gated_mlp = run.ffn ? *run.ffn != 4 * m.hidden : !family || family->gated;
   }
-  if (m.ffn == 0) {
+  if (m.ffn == 0 && !own_mlp) {
     const int64_t gated = (8 * m.hidden / 3 + 255) / 256 * 256;
     m.ffn = m.gated_mlp ? gated : 4 * m.hidden;
     assumed.push_back(fmt::format("MLP width {}", m.ffn));
@@ -107,6 +111,11 @@ void fill_conventions(const Run& run, Model& m, std::vector<std::string>& assume
   }
   if (m.experts > 0 && m.expert_ffn == 0) m.expert_ffn = m.ffn;
   if (m.experts > 0 && m.experts_per_token == 0) m.experts_per_token = 2;
+}
+
+void fill_positions(const Run& run, Model& m) {
+  m.learned_positions = learns_positions(run, m);
+  m.rotary = !says_any(plain_words(run.model_name), {"bloom", "mpt", "t5", "mt5"});
 }
 
 // How far the shape's parameters are from those stated.
@@ -211,10 +220,9 @@ tl::expected<Model, Refusal> choose_model(const Run& run, const Catalog& catalog
   m.dense_layers = std::min(m.dense_layers, m.layers);
   if (!agrees) m.head_norm = norms_heads(run.model_name);
   if (!agrees) m.parallel_block = side_by_side(run.model_name);
-  if (!agrees || m.kind == ModelKind::kTransformer) fill_conventions(run, m, assumed);
-  if (!agrees) m.learned_positions = learns_positions(run, m);
-  if (!agrees) m.rotary = !says_any(plain_words(run.model_name), {"bloom", "mpt", "t5", "mt5"});
-  if (!agrees) fill_kv_heads(run, m, assumed);
+  if (!agrees || m.kind == ModelKind::kTransformer)
+    fill_conventions(run, agrees ? known : nullptr, m, assumed);
+  if (!agrees) fill_positions(run, m), fill_kv_heads(run, m, assumed);
   widen_embedding(run, m);
   fill_head_size(run, m, assumed);
   if (m.kv_heads > m.heads || (m.kv_heads > 0 && m.heads % m.kv_heads != 0)) {

@@ -30,7 +30,10 @@ bool release(std::string_view word) {
 // Words of a name in lower case, `+` spelled out; `2.5` is one word, as the catalog has it.
 std::vector<std::string> name_words(const std::string& name) {
   std::string spelled;
-  for (size_t i = name.rfind('/') + 1; i < name.size() && name[i] != '('; ++i) {
+  const size_t slash = name.rfind('/');
+  const bool number = slash != std::string::npos && slash + 1 < name.size() &&
+                      name.find_first_not_of("0123456789", slash + 1) == std::string::npos;
+  for (size_t i = number ? 0 : slash + 1; i < name.size() && name[i] != '('; ++i) {
     const bool point = name[i] == '.' && i > 0 && i + 1 < name.size() && is_digit(name[i - 1]) &&
                        is_digit(name[i + 1]);
     const char c = lower(name[i]);

@@ -100,7 +100,7 @@ int64_t sharding_group(const Run& run, const ShardingCell& cell, const Scenario&
     group = count_after(plain_words(run.zero), {"shard", "shard size", "partition"}, 1e6)
                 .value_or(s.setting.cluster.node.accelerators);
   }
-  return group > 1 && group < s.plan.dp && all % group == 0 ? group : 0;
+  return group > 1 && group < all && all % group == 0 ? group : 0;
 }
 
 void apply_sharding(const Run& run, bool resembles, Scenario& s) {
@@ -451,7 +451,8 @@ tl::expected<Scenario, Refusal> to_scenario(const Run& written, const Catalog& c
 
   s.setting.workload.model = std::move(*model);
   s.setting.workload.name = s.setting.workload.model.name;
-  s.setting.workload.task = read_task(run.task, run.model_name);
+  s.setting.workload.task =
+      read_task(told_task(run.task, run.framework, run.precision), run.model_name);
   s.setting.workload.seq = shared_sequence(*run.seq, run.cp.value_or(1));
   if (s.setting.workload.seq != *run.seq) s.assumed.push_back("sequence padded for its ranks");
   s.setting.cluster = choose_cluster(run, *accelerator, catalog, s.assumed);

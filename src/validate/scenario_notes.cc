@@ -49,7 +49,8 @@ Run with_notes(Run run) {
 Remarks remarks_of(const Run& run) {
   Remarks out = read_remarks(run.free_text());
   if (!out.base_weight_bytes) {
-    out.base_weight_bytes = read_base_weight(run.task + " ; " + run.model_name);
+    out.base_weight_bytes = read_base_weight(told_task(run.task, run.framework, run.precision) +
+                                             " ; " + run.model_name);
   }
   if (!out.multi_token_prediction) {
     out.multi_token_prediction = claims(clause_words(run.model_name), "mtp");

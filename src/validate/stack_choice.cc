@@ -117,18 +117,17 @@ const Stack* member(const Catalog& catalog, const Run& run, const std::string& w
 
 // JAX is one framework on two kinds of hardware: its stack on TPUs runs on XLA's own collectives.
 // Of those of a kind the one that is kin to what was named, else the first.
-const Stack* jax_stack(const Catalog& catalog, const Accelerator& accelerator, const Run& run) {
+const Stack* jax_stack(const Catalog& catalog, const Accelerator& accelerator,
+                       const std::string& words, const Run& run) {
   const bool tpu = squeezed(accelerator.vendor) == "google";
-  std::string named = plain_words(run.framework);
-  if (says_any(plain_words(run.notes), {"scanned layers", "scan over layers"})) {
-    named += "scanned layers ";
-  }
+  const bool loop = says_any(plain_words(run.notes), {"scanned layers", "scan over layers"});
   const Stack* first = nullptr;
   for (const Stack& s : catalog.stacks) {
     if (s.sharding != Sharding::kJax || (s.library == "xla") != tpu) continue;
     for (const std::string& name : s.kin) {
-      if (says(named, name)) return &s;
+      if (says(words, name)) return &s;
     }
+    if (loop && s.kept_traffic > 1) return &s;
     if (!first) first = &s;
   }
   return first ? first : first_of(catalog, Sharding::kJax);
@@ -340,8 +339,9 @@ const Stack* as_run(const Stack* stack, const Run& run, const std::string& words
     // The Trainer trains no 16-bit weights in fp16: its scaler refuses their gradients. Adapters
     // beside frozen ones are few.
     const std::string written = clause_words(run.precision);
-    const bool scaled = affirms(written, {"fp16", "float16"}) && !affirms(written, {"bf16"}) &&
-                        read_task(run.task, run.model_name) != Task::kLora;
+    const bool scaled =
+        affirms(written, {"fp16", "float16"}) && !affirms(written, {"bf16"}) &&
+        read_task(told_task(run.task, run.framework, run.precision), run.model_name) != Task::kLora;
     // TRL has PEFT hold what bitsandbytes does not quantise in 32 bits, and runs it under autocast.
     const bool upcast = front && front->name == "trl" && says_any(cells, {"bitsandbytes", "bnb"});
     if (front && (upcast || (front->name == "transformers" && (mixed || scaled))) && !sharded) {
@@ -409,10 +409,11 @@ StackChoice choose_stack(const Run& run, const Accelerator& accelerator, const C
   const bool single = run.accelerators.value_or(1) == 1;
   const int year = year_of(run.date + " " + run.framework);
   const Stack* stack = by_alias(words, catalog);
+  const Stack* const named_so = stack;
 
   // JAX and what runs on it: other names beside it are those of kernel libraries.
   if (stack && known_sharding(catalog, words) == Sharding::kJax)
-    stack = jax_stack(catalog, accelerator, run);
+    stack = jax_stack(catalog, accelerator, words, run);
   const Stack* eager = named(catalog, "pytorch-eager");
   stack = as_run(stack, run, words, single, accelerator, hybrid, catalog);
   // `4D: TP, CP, PP, FSDP` says how weights are sharded; FSDP's first version has no pipelines.
@@ -434,7 +435,8 @@ StackChoice choose_stack(const Run& run, const Accelerator& accelerator, const C
   const bool before = year > 0 ? year <= 2021 : accelerator.bf16.v <= 0;
   if (old && stack && (stack->name == "megatron-core" || stack->name == "megatron-lm") && before)
     stack = old;
-  if (stack && stack->sharding == Sharding::kJax) stack = jax_stack(catalog, accelerator, run);
+  if (stack && stack->sharding == Sharding::kJax)
+    stack = jax_stack(catalog, accelerator, words, run);
   stack = as_of(catalog, stack, year);
 
   const Stack* native = hardware_stack(words, catalog, accelerator);
@@ -445,6 +447,9 @@ StackChoice choose_stack(const Run& run, const Accelerator& accelerator, const C
   }
   if (stack) {
     out.stack = stack;
+    const std::string dated = named_so ? named_so->name + "-20" : "";
+    const bool older = named_so && (stack == old || stack->name.starts_with(dated));
+    if (older && stack != named_so) out.assumed = fmt::format("stack {} by its age", stack->name);
     return out;
   }
   // One accelerator runs plain PyTorch, unless the framework is known to bring its own kernels.
@@ -455,7 +460,7 @@ StackChoice choose_stack(const Run& run, const Accelerator& accelerator, const C
   }
   const Family family = family_of(catalog, run, words, sharding);
   const Stack* nearest = family.sharding == Sharding::kJax
-                             ? jax_stack(catalog, accelerator, run)
+                             ? jax_stack(catalog, accelerator, words, run)
                              : member(catalog, run, words, family.sharding);
   out.stack = as_of(catalog, nearest, year);
   if (!out.stack && !catalog.stacks.empty()) out.stack = &catalog.stacks.front();

@@ -15,9 +15,10 @@
 namespace assay {
 namespace {
 
-constexpr std::string_view kVendorWords[] = {"nvidia", "amd",   "google", "aws",
-                                             "amazon", "intel", "habana", "instinct",
-                                             "gpu",    "tesla", "cloud",  "geforce"};
+// Words of makers, and of what a model was tuned to: neither changes what it is.
+constexpr std::string_view kVendorWords[] = {
+    "nvidia", "amd",   "google", "aws",     "amazon", "intel",    "habana", "instinct",
+    "gpu",    "tesla", "cloud",  "geforce", "hf",     "instruct", "chat",   "it"};
 
 bool is_vendor_word(std::string_view word) {
   for (std::string_view vendor : kVendorWords) {
@@ -143,9 +144,14 @@ Catalog load_embedded() {
   return std::move(*loaded);
 }
 
-// Runs of letters and digits, in lower case.
+// Runs of letters and digits, in lower case, without an organisation in front: of `ViT-L/16` the
+// number is the model's.
 std::vector<std::string> words_of(const std::string& name) {
-  const std::string spelled = lower(name.substr(name.rfind('/') + 1));
+  const size_t slash = name.rfind('/');
+  const bool number = slash != std::string::npos && slash + 1 < name.size() &&
+                      name.find_first_not_of("0123456789", slash + 1) == std::string::npos;
+  const size_t from = number && slash > 0 ? name.rfind('/', slash - 1) : slash;
+  const std::string spelled = lower(name.substr(from + 1));
   std::vector<std::string> words(1);
   for (size_t i = 0; i < spelled.size(); ++i) {
     const char c = spelled[i];

@@ -95,7 +95,7 @@ TEST(Describe, AStackOfAnotherMakerIsAWarning) {
             "stack nxd does not run on h100-sxm5-80gb of NVIDIA: it communicates by neuron; use "
             "megatron-core, or another that communicates by nccl");
   EXPECT_NE(warned("h100-64", "gaudi").find("use megatron-core"), std::string::npos);
-  EXPECT_NE(warned("h100-64", "maxtext").find("use jax-gpu"), std::string::npos);
+  EXPECT_NE(warned("h100-64", "maxtext").find("use maxtext-gpu"), std::string::npos);
   EXPECT_NE(warned("tpu-v5p", "megatron-core").find("use maxtext"), std::string::npos);
   EXPECT_NE(warned("trainium2", "pytorch-fsdp2").find("use nxd"), std::string::npos);
   for (const char* own : {"megatron-core", "pytorch-fsdp2", "jax-gpu", "deepspeed-zero"}) {

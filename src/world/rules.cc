@@ -283,11 +283,15 @@ const Stack* stack_instead(const Stack& stack, const Accelerator& accelerator,
     return nullptr;
   bool known = false;
   const Stack* alike = usual->sharding == stack.sharding ? usual : nullptr;
+  const Stack* kin = nullptr;  // `maxtext-gpu` of `maxtext`
   for (const Stack& other : catalog.stacks) {
     known |= other.library == stack.library;
     const bool same = other.library == usual->library && other.sharding == stack.sharding;
     if (alike == nullptr && same) alike = &other;
+    const bool named = std::find(other.kin.begin(), other.kin.end(), stack.name) != other.kin.end();
+    if (kin == nullptr && same && named) kin = &other;
   }
+  if (kin != nullptr) alike = kin;
   if (!known) return nullptr;
   return alike != nullptr ? alike : usual;
 }
