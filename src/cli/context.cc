@@ -267,6 +267,12 @@ tl::expected<Request, UsageErrors> make_request(const Arguments& args,
   return r;
 }
 
+// `meta-llama/Llama-3.1-70B`, as hubs name models: no path.
+bool names_a_model(const std::string& input) {
+  const bool path = input.starts_with(".") || input.starts_with("/") || is_folder(input);
+  return !path && find_model(catalog(), input) != nullptr;
+}
+
 std::vector<Failure> missing_inputs(const std::vector<std::string>& inputs) {
   std::vector<Failure> failures;
   for (const std::string& input : inputs) {
@@ -275,6 +281,7 @@ std::vector<Failure> missing_inputs(const std::vector<std::string>& inputs) {
       if (const Result<bool> can = can_read(input); !can) failures.push_back(can.error());
       continue;
     }
+    if (names_a_model(input)) continue;
     failures.push_back(open_failure(input, is_folder(input) ? EISDIR : ENOENT));
     if (!is_folder(input)) suggest_name(input, failures.back());
   }

@@ -294,6 +294,11 @@ Seconds tensor_region(const Rank& r, LayerCost& c, const PassTimes& before, doub
   };
   Seconds closing, forward, backward;
   if (r.p.sequence_parallel) {
+    if (r.s.stack.saved_gathered && !r.frozen) {
+      const Bytes whole = in * (1 - 1 / real(r.l.tp));
+      c.saved += whole;
+      c.kept += whole;
+    }
     const auto gather = [&](Bytes all) {
       return collective_time(Collective::kAllGather, all, r.l.tensor, r.links);
     };

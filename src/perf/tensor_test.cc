@@ -102,5 +102,28 @@ TEST(Tensor, HostTimeOfALayer) {
   EXPECT_LT(median(errors), 0.1);
 }
 
+// What a column-parallel matmul gathered is kept whole or in parts: its two inputs a layer.
+TEST(Tensor, GatheredInputsMayStayWhole) {
+  Setting s;
+  s.workload.model = *find_model(catalog(), "llama-3.1-8b");
+  s.workload.seq = 512, s.workload.global_batch = 64;
+  s.cluster.node = *find_node(catalog(), "dgx-h100");
+  s.cluster.accelerator = *find_accelerator(catalog(), s.cluster.node.accelerator);
+  s.stack = *find_stack(catalog(), "megatron-lm");
+  s.accelerators = 8;
+  resolve(s, catalog());
+  Plan p = s.stack.defaults;
+  p.tp = 4, p.dp = 2, p.micro_batch = 2, p.recompute = Recompute::kNone;
+  const auto saved = [&] {
+    return microbatch_cost(s, p, make_layout(s, p), links_of(s)).dense.saved.v;
+  };
+  s.stack.saved_gathered = false;
+  const double parts = saved();
+  s.stack.saved_gathered = true;
+  const double whole = 2.0 * static_cast<double>(s.workload.seq * p.micro_batch) *
+                       static_cast<double>(s.workload.model.hidden) * 2;
+  EXPECT_NEAR(saved() - parts, whole * 3 / 4, whole * 1e-9);
+}
+
 }  // namespace
 }  // namespace assay

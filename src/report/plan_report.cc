@@ -337,6 +337,12 @@ std::vector<std::string> cautions(const PlanResult& r) {
         "No published run on such accelerators did better than {} MFU: trust the slow end.",
         percent(best_measured(s.kernels, r.plan.precision))));
   }
+  const int64_t layers = layer_count(s.workload.model), chunks = r.plan.pp * r.plan.vpp;
+  if (!r.searched && r.plan.vpp > 1 && layers % chunks != 0) {
+    all.push_back(fmt::format(
+        "{} chunks do not divide {} layers: some have one more. Most frameworks refuse that.",
+        chunks, layers));
+  }
   if (!host_holds(s, r.plan, memory.parked)) {
     const bool optimizer = r.plan.offload_optimizer > 0, activations = memory.parked.v > 0;
     all.push_back(fmt::format("{} {} of a host's memory, and a node has {}.",

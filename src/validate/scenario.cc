@@ -244,6 +244,9 @@ tl::expected<void, Refusal> apply_degrees(const Run& run, Scenario& s) {
   const Model& m = s.setting.workload.model;
   if (const auto ends = read_stage_ends(run.notes, layer_count(m), p.pp); ends && p.vpp == 1) {
     p.first_layers = ends->first, p.last_layers = ends->last;
+  } else if (s.setting.stack.recipe.balances_stages && p.pp > 1 && p.vpp == 1) {
+    const StageEnds cut = balanced_ends(m, p.pp);
+    p.first_layers = cut.first, p.last_layers = cut.last;
   }
   const int64_t experts = s.setting.workload.model.experts;
   if (experts == 0) p.ep = 1;

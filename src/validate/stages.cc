@@ -70,4 +70,23 @@ std::optional<StageEnds> read_stage_ends(const std::string& text, int64_t layers
   return ends;
 }
 
+StageEnds balanced_ends(const Model& m, int64_t pp) {
+  const double h = static_cast<double>(m.hidden);
+  const double layer = h * (4 * h + 3 * static_cast<double>(m.ffn));
+  const double head = h * static_cast<double>(m.vocab);
+  const double all = static_cast<double>(m.layers) * layer + head;
+  StageEnds ends;
+  double work = 0;
+  int64_t stage = 0;
+  for (int64_t i = 0; i < m.layers; ++i) {
+    work += layer;
+    ends.first += stage == 0 ? 1 : 0;
+    ends.last += stage == pp - 1 ? 1 : 0;
+    if (stage < pp - 1 && work > all * static_cast<double>(stage + 1) / static_cast<double>(pp))
+      ++stage;
+  }
+  ends.last = std::max<int64_t>(1, ends.last);  // a stage of nothing but the head is not described
+  return ends;
+}
+
 }  // namespace assay

@@ -45,5 +45,20 @@ TEST(Stages, ReachThePlan) {
   EXPECT_EQ(mapped(r).plan.last_layers, 8);
 }
 
+// A head of 131,072 words is worth four layers of 2,048 columns.
+TEST(Stages, CutByTheWorkOfLayersAndHead) {
+  Model m;
+  m.layers = 16, m.hidden = 2048, m.ffn = 8192, m.vocab = 131072;
+  const StageEnds two = balanced_ends(m, 2);
+  EXPECT_EQ(two.first, 11);
+  EXPECT_EQ(two.last, 5);
+  const StageEnds four = balanced_ends(m, 4);
+  EXPECT_EQ(four.first, 6);
+  EXPECT_EQ(four.last, 1);
+  m.vocab = 1;
+  EXPECT_EQ(balanced_ends(m, 2).first, 9);
+  EXPECT_EQ(balanced_ends(m, 16).last, 1);
+}
+
 }  // namespace
 }  // namespace assay

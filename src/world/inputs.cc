@@ -54,7 +54,9 @@ class Gatherer {
 
   void input(const std::string& text) {
     if (section_name(text)) return;
-    if (!looks_like_path(text) && catalog_name(text)) return;
+    // A hub's name of a model looks like a path: `meta-llama/Llama-3.1-70B`.
+    const bool named = !looks_like_path(text) || (text != "-" && !file_exists(text));
+    if (named && catalog_name(text)) return;
     if (!looks_like_path(text) && !file_exists(text)) {
       unknown(text);
       return;

@@ -106,6 +106,19 @@ double largest_sane(Dimension d) {
   return kPositive.max;
 }
 
+// Less than anything that runs: a slip likewise.
+double smallest_sane(Dimension d) {
+  switch (d) {
+    case Dimension::kFlopRate:
+      return 1e6;
+    case Dimension::kBandwidth:
+    case Dimension::kHertz:
+      return 1;
+    default:
+      return 0;
+  }
+}
+
 // What a site's power is stated in, where a node's is in W.
 std::string_view usual_unit(const std::string& path, Dimension d) {
   if (d != Dimension::kWatts || !path.starts_with("site.")) return "";
@@ -127,6 +140,10 @@ bool Reader::in_limits(const Value& value, double number, Dimension d, const std
     help = limits.min == 0 ? "write zero or more"
            : positive      ? "write more than zero, or remove the key"
                            : fmt::format("write {} or more", least);
+  } else if (number > 0 && number < smallest_sane(d)) {
+    message = fmt::format("{} is too small", path);
+    help =
+        fmt::format("write {} or more; is the unit right?", format_quantity(smallest_sane(d), d));
   } else if (number > most) {
     const std::string limit = format_quantity(most, d);
     message = most < limits.max ? fmt::format("{} is too large", path)

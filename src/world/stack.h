@@ -34,6 +34,7 @@ struct Recipe {
   double chunk_layers = 0;      // layers per interleaved chunk; zero: stages are not cut
   // Micro-batches per stage of a pipeline; zero: as many as there are sequences.
   double stage_microbatches = 0;
+  bool balances_stages = false;   // pipelines are cut by the work of layers and head
   bool adapts_mlp = false;        // LoRA adapted the MLP's projections too
   int64_t finetune_document = 0;  // tokens of the documents packed; zero: one fills a sequence
   int64_t stops_early_since = 0;  // year from which recomputed layers stop early; zero: always
@@ -44,6 +45,7 @@ template <class T, class V>
 void fields(T& r, V&& visit) {
   visit("balanced", r.balanced, kAny, "pretraining forced routers to balance");
   visit("predicts_ahead", r.predicts_ahead, kAny, "multi-token prediction was trained");
+  visit("balances_stages", r.balances_stages, kAny, "stages were cut by layers' and head's work");
   visit("chunk_layers", r.chunk_layers, kNotNegative, "layers per interleaved chunk");
   visit("stage_microbatches", r.stage_microbatches, kNotNegative,
         "micro-batches per pipeline stage; zero: as many as sequences");
@@ -197,6 +199,7 @@ struct Stack {
   double saved_gelu = 0;             // more, where the model's GELU by tanh is written out
   double saved_scores = 5;           // bytes per score of unfused attention
   double saved_dispatch = 2;         // copies of routed tokens saved per expert layer
+  bool saved_gathered = false;       // inputs gathered from tensor ranks stay whole
   bool saved_quantised = false;      // inputs of 8-bit matmuls are kept in 8 bits
   bool expand_kv = false;            // keys and values are repeated to all heads before attention
   bool fused_qkv = false;            // attention reads a view of the fused projection: it stays
@@ -252,6 +255,7 @@ void memory_fields(T& s, V& visit) {
   visit("saved_scores", s.saved_scores, kNotNegative, "bytes per score of unfused attention");
   visit("saved_ffn", s.saved_ffn, kNotNegative, "saved tensors of MLP width per layer");
   visit("saved_dispatch", s.saved_dispatch, kNotNegative, "saved copies of routed tokens");
+  visit("saved_gathered", s.saved_gathered, kAny, "inputs gathered from tensor ranks stay whole");
   visit("saved_quantised", s.saved_quantised, kAny, "8-bit matmul inputs are kept in 8 bits");
   visit("expand_kv", s.expand_kv, kAny, "keys and values repeated to all heads");
   visit("fused_qkv", s.fused_qkv, kAny, "the projection of q, k and v stays beside them");
