@@ -21,6 +21,14 @@ double distinct_places(double places, double copies) {
   return places * (1 - std::pow(1 - 1 / places, copies));
 }
 
+// The places that a token's experts may be in, where its router confines it to some of the groups
+// that experts are in (DeepSeek-V3: four of eight) and groups lie together.
+double reachable_places(const Model& m, double places) {
+  const double all = real(m.expert_groups), chosen = real(m.groups_per_token);
+  if (chosen <= 0 || chosen >= all) return places;
+  return places >= all ? places * chosen / all : distinct_places(places, chosen);
+}
+
 // Biases and a clamped gate beside the experts' matmuls, operation by operation: a third of the
 // bytes in the forward pass, two thirds in backward, as Megatron writes them on one H200
 // (test/data/h200_plain.csv; torchtitan's take less forward, 0.23).
@@ -151,7 +159,8 @@ void exchange_tokens(const Rank& r, LayerCost& c, const Load& x) {
   }
   if (r.l.ep > 1) {
     const double domains = real(r.l.expert.ranks / r.l.expert.per_domain);
-    const double places = domains > 1 ? domains : real(r.l.ep);
+    const double places =
+        reachable_places(r.s.workload.model, domains > 1 ? domains : real(r.l.ep));
     const bool once_each = r.s.stack.expert_dedup && !x.fixed;
     const double copies = once_each ? std::min(x.k, distinct_places(places, x.k)) : x.sent;
     const double bytes = x.mine * copies * h * r.word;

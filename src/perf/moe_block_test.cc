@@ -3,6 +3,8 @@
 // (tools/measure/moe_block.py).
 #include <algorithm>
 #include <cmath>
+#include <random>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -85,6 +87,46 @@ TEST(MoeBlock, HostTimeOfALayer) {
   const Stack& st = *find_stack(catalog(), "pytorch-fsdp2");
   const double told = 1e3 * st.launch.v * (cost.forward.launches + cost.backward.launches);
   EXPECT_NEAR(told / ((both[1] + both[2]) / 2), 1, 0.25);
+}
+
+// Mean number of nodes that hold a chosen expert, by drawing: `groups` of eight, each on a node of
+// its own, then eight experts among those of the groups.
+double nodes_drawn(int64_t chosen) {
+  std::mt19937 random(1);
+  const int tokens = 20000;
+  int64_t nodes = 0;
+  for (int t = 0; t < tokens; ++t) {
+    std::vector<int> groups{0, 1, 2, 3, 4, 5, 6, 7}, experts;
+    std::shuffle(groups.begin(), groups.end(), random);
+    for (int64_t g = 0; g < chosen; ++g) {
+      for (int e = 0; e < 32; ++e) experts.push_back(groups[static_cast<size_t>(g)]);
+    }
+    std::shuffle(experts.begin(), experts.end(), random);
+    nodes += static_cast<int64_t>(std::set<int>(experts.begin(), experts.begin() + 8).size());
+  }
+  return static_cast<double>(nodes) / tokens;
+}
+
+TEST(Experts, RoutersConfinedToGroupsReachFewerNodes) {
+  Setting s;
+  s.workload.model = *find_model(catalog(), "deepseek-v3");
+  s.workload.seq = 4096, s.workload.global_batch = 512;
+  s.cluster = *find_cluster(catalog(), "h100-1024");
+  s.stack = *find_stack(catalog(), "megatron-core");
+  s.stack.expert_dedup = true;
+  s.accelerators = 64;
+  resolve(s, catalog());
+  Plan p = s.stack.defaults;
+  p.tp = p.pp = p.vpp = 1, p.ep = 64, p.dp = 64, p.micro_batch = 1, p.overlap_expert = false;
+  const auto wire = [&](int64_t chosen) {
+    s.workload.model.groups_per_token = chosen;
+    return microbatch_cost(s, p, make_layout(s, p), links_of(s)).moe.forward.expert.v;
+  };
+  const double all = wire(8);
+  EXPECT_EQ(wire(0), all);
+  for (const int64_t chosen : {1, 2, 4}) {
+    EXPECT_NEAR(wire(chosen) / all, nodes_drawn(chosen) / nodes_drawn(8), 0.05) << chosen;
+  }
 }
 
 }  // namespace

@@ -85,6 +85,17 @@ void apply_precision(const Run& run, Scenario& s) {
   hold_words(s.setting.stack, s.plan.precision);
 }
 
+// `EP8`, `ep=8`, `expert parallelism 8` in notes.
+std::optional<int64_t> experts_spread(const std::string& words) {
+  constexpr double kMost = 4096;
+  for (const std::string& word : split_any(words, " ")) {
+    const std::optional<double> n =
+        word.starts_with("ep") ? cell_number(word.substr(2)) : std::nullopt;
+    if (n && *n >= 1 && *n <= kMost && std::floor(*n) == *n) return static_cast<int64_t>(*n);
+  }
+  return count_after(words, {"ep", "expert parallel", "expert parallelism"}, kMost);
+}
+
 // Ranks that hold one copy of the weights together; zero: all of them.
 int64_t sharding_group(const Run& run, const ShardingCell& cell, const Scenario& s) {
   if (s.plan.zero < 1) return 0;
@@ -251,8 +262,13 @@ tl::expected<void, Refusal> apply_degrees(const Run& run, Scenario& s) {
   const int64_t experts = s.setting.workload.model.experts;
   if (experts == 0) p.ep = 1;
   // A library that carries tokens to experts is named: they are spread as far as they go.
-  if (experts > 0 && !run.ep && affirms(clause_words(run.free_text()), {"deepep", "hybridep"})) {
-    const int64_t ranks = n / p.pp;
+  const int64_t ranks = n / p.pp;
+  const std::optional<int64_t> noted = experts_spread(plain_words(run.free_text()));
+  if (experts > 0 && !run.ep && noted && experts % *noted == 0 && ranks % *noted == 0) {
+    p.ep = *noted;
+    s.assumed.push_back(fmt::format("ep {} by the notes", p.ep));
+  } else if (experts > 0 && !run.ep &&
+             affirms(clause_words(run.free_text()), {"deepep", "hybridep"})) {
     p.ep = std::gcd(experts, ranks);
     s.assumed.push_back(fmt::format("ep {}", p.ep));
   }

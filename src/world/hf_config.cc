@@ -265,6 +265,11 @@ class ConfigReader : public ConfigValues {
       return;
     }
     model_.experts_per_token = needed_mean(kExpertsPerTokenKeys);
+    // One group is none.
+    if (const int64_t groups = whole(kExpertGroupsKeys); groups > 1) {
+      model_.expert_groups = groups;
+      model_.groups_per_token = whole(kGroupsPerTokenKeys);
+    }
     const int64_t own_width = mean(kExpertFfnKeys);
     model_.expert_ffn = own_width > 0 ? own_width : model_.ffn;
     model_.shared_expert_ffn = whole(kSharedFfnKeys);

@@ -233,6 +233,7 @@ TEST(HfConfig, DetailsOfFamilies) {
   EXPECT_FALSE(from_file("gemma2").head_norm);
   EXPECT_EQ(from_file("deepseek_v3").shared_expert_ffn, 2048);
   EXPECT_EQ(from_file("deepseek_v3").mtp_layers, 1);
+  EXPECT_EQ(from_file("deepseek_v3").groups_per_token, 4);
   EXPECT_EQ(from_file("gemma2").window_layers, 0.5);
   EXPECT_TRUE(from_file("gemma2").tied_embeddings);
   EXPECT_NEAR(from_file("gemma3").window_layers, 5.0 / 6, 1e-9);

@@ -64,6 +64,8 @@ inline constexpr Keys kExpertsPerTokenKeys = {"num_experts_per_tok",
                                               "top_k_experts",
                                               "experts_per_token",
                                               "ffn_config.moe_top_k"};
+inline constexpr Keys kExpertGroupsKeys = {"n_group"};
+inline constexpr Keys kGroupsPerTokenKeys = {"topk_group"};
 inline constexpr Keys kExpertFfnKeys = {"moe_intermediate_size", "expert_ffn_hidden_size"};
 inline constexpr Keys kSharedFfnKeys = {"shared_expert_intermediate_size",
                                         "moe_shared_expert_intermediate_size",

@@ -81,6 +81,12 @@ void check_experts(const Model& m, ModelCheck& check) {
   check.refuse(m.experts_per_token > m.experts, {"experts", "experts_per_token"},
                fmt::format("a token cannot visit {} of {} experts", m.experts_per_token, m.experts),
                fmt::format("write at most {} experts per token", m.experts));
+  check.refuse(m.groups_per_token > m.expert_groups ||
+                   (m.expert_groups > 0 && m.experts % m.expert_groups != 0),
+               {"expert_groups", "groups_per_token"},
+               fmt::format("{} experts are not in {} groups of which a token visits {}", m.experts,
+                           m.expert_groups, m.groups_per_token),
+               "write a divisor of the experts, and no more groups per token");
   check.refuse(m.dense_layers > m.layers, {"dense_layers", "layers"},
                fmt::format("{} dense layers of {}", m.dense_layers, m.layers),
                fmt::format("write at most {}", m.layers));

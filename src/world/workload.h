@@ -88,6 +88,8 @@ struct Model {
   // Mixture of experts; experts = 0 is dense.
   int64_t experts = 0;
   int64_t experts_per_token = 0;
+  int64_t expert_groups = 0;     // of experts; zero: one
+  int64_t groups_per_token = 0;  // of these, to which a token's experts are confined
   int64_t expert_ffn = 0;
   int64_t shared_expert_ffn = 0;
   int64_t dense_layers = 0;      // leading layers without experts
@@ -133,6 +135,20 @@ struct Model {
 };
 
 template <class T, class V>
+void expert_fields(T& m, V& visit) {
+  constexpr Limits kDim{0, 1e7};
+  visit("experts", m.experts, Limits{0, 1e6}, "experts per MoE layer; zero: dense");
+  visit("experts_per_token", m.experts_per_token, Limits{0, 1e6}, "experts each token visits");
+  visit("expert_groups", m.expert_groups, Limits{0, 1e6}, "groups of experts; 0: one");
+  visit("groups_per_token", m.groups_per_token, Limits{0, 1e6},
+        "of these, to which a token's experts are confined");
+  visit("expert_ffn", m.expert_ffn, kDim, "width of one expert");
+  visit("shared_expert_ffn", m.shared_expert_ffn, kDim, "width of the shared expert");
+  visit("dense_layers", m.dense_layers, Limits{0, 100000}, "leading layers without experts");
+  visit("moe_every", m.moe_every, Limits{1, 1000}, "every n-th layer has experts");
+}
+
+template <class T, class V>
   requires std::is_same_v<std::remove_const_t<T>, Model>
 void fields(T& m, V&& visit) {
   constexpr Limits kDim{0, 1e7};
@@ -154,12 +170,7 @@ void fields(T& m, V&& visit) {
   visit("max_positions", m.max_positions, Limits{0, 1e9}, "longest sequence it was built for");
   visit("window", m.window, Limits{0, 1e9}, "sliding attention window in tokens");
   visit("window_layers", m.window_layers, kFraction, "fraction of layers that use the window");
-  visit("experts", m.experts, Limits{0, 1e6}, "experts per MoE layer; zero: dense");
-  visit("experts_per_token", m.experts_per_token, Limits{0, 1e6}, "experts each token visits");
-  visit("expert_ffn", m.expert_ffn, kDim, "width of one expert");
-  visit("shared_expert_ffn", m.shared_expert_ffn, kDim, "width of the shared expert");
-  visit("dense_layers", m.dense_layers, Limits{0, 100000}, "leading layers without experts");
-  visit("moe_every", m.moe_every, Limits{1, 1000}, "every n-th layer has experts");
+  expert_fields(m, visit);
   visit("head_norm", m.head_norm, kAny, "queries and keys are normalised by head (Qwen3)");
   visit("gated_attention", m.gated_attention, kAny,
         "attention's output is gated by a projection as wide as queries (Qwen3-Next)");
