@@ -28,9 +28,11 @@ class Parser {
     if (text_.substr(0, 3) == "\xEF\xBB\xBF") pos_ = counted_ = 3;
     if (const size_t nul = text_.find('\0'); nul != std::string_view::npos) {
       const std::string_view before = text_.substr(0, nul);
+      const bool wide = text_.starts_with("\xFF\xFE") || text_.starts_with("\xFE\xFF");
       const size_t line = before.rfind('\n') + 1;  // npos + 1 is the start of the text
       problem(static_cast<int>(std::count(before.begin(), before.end(), '\n')) + 1,
-              "a NUL byte: this is not a text table", "save it as comma-separated text",
+              wide ? "this is UTF-16 text" : "a NUL byte: this is not a text table",
+              wide ? "save it as UTF-8 (Excel: CSV UTF-8)" : "save it as comma-separated text",
               static_cast<int>(nul - line) + 1);
       return std::move(table_);
     }

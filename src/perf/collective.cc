@@ -180,9 +180,10 @@ Shape shape_of(const Group& g, const Links& links) {
   const double leaf = real(std::max<int64_t>(links.nodes_per_leaf, 1));
   s.crossing = s.crossing_direct = 1;
   if (spanned > leaf) {
-    // Ranks are placed in order, so of a ring's hops one in as many as a leaf has domains of it
-    // leaves the leaf; an all-to-all sends all but its leaf's share across.
-    s.crossing = 1 + (links.oversubscription - 1) / std::max(1.0, leaf / apart);
+    // Ranks are placed in order, so of a ring's hops, which all run at once, one in as many as a
+    // leaf has domains of it leaves the leaf and has the uplinks to itself; an all-to-all, peer
+    // after peer, sends all but its leaf's share across.
+    s.crossing = std::max(1.0, links.oversubscription / std::max(1.0, leaf / apart));
     s.crossing_direct = 1 + (links.oversubscription - 1) * (spanned - leaf) / spanned;
   }
   return s;

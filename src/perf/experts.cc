@@ -139,7 +139,8 @@ void routed_mlp(const Rank& r, LayerCost& c, const Load& x) {
   c.routed = c.saved - saved;
   if (r.s.stack.selective_experts) {
     c.kept = kept;
-    c.experts = matmuls_since(c.forward, before);
+    c.chosen += matmuls_since(c.forward, before);
+    c.busy_chosen = c.forward.matmul - before.matmul;
   }
   if (m.expert_bias) expert_biases(r, c, x.routed / etp);
   c.busy_forward = routed_time(c.forward) - forward;

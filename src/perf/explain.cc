@@ -205,7 +205,8 @@ Derivation timed(std::string name, Seconds t, std::string equation) {
 }
 
 Inputs pipeline_inputs(const Subject& u, Account a) {
-  Inputs inputs{count_of("stages", u.l.pp), count_of("chunks of a stage", u.l.vpp),
+  Inputs inputs{count_of(folded(u.p.schedule) ? "pairs of stages" : "stages", u.l.pp),
+                count_of("chunks of a stage", u.l.vpp),
                 count_of("micro-batches", u.l.microbatches)};
   if (a != Account::kCommPipeline) {
     inputs.push_back(timed("slowest stage", u.step.slowest, "one micro-batch"));
@@ -214,6 +215,9 @@ Inputs pipeline_inputs(const Subject& u, Account a) {
   if (a == Account::kBubble) {
     inputs.push_back(timed("to the next stage", u.step.hop,
                            "one micro-batch, what is not hidden; copies to the host, too"));
+    if (folded(u.p.schedule)) inputs.push_back(timed("forward", u.step.forward, "of the mean"));
+    if (folded(u.p.schedule) || u.p.schedule == Schedule::kZeroBubble)
+      inputs.push_back(timed("gradients of weights", u.step.weights, "of the mean, matmuls"));
   }
   if (a == Account::kStageImbalance) {
     const Stages split = stages_of(u.s.workload.model, u.p);
@@ -316,13 +320,14 @@ const char* account_equation(const Subject& u, Account a) {
     case Account::kAttention:
       return "all attention - at the peak";
     case Account::kBubble:
+      if (folded(u.p.schedule))
+        return "pairs of stages x (mean + to the next) - slowest - to the next - (pairs - 1) x "
+               "(forward + 3 x gradients of weights) / 2";
       if (u.l.vpp > 1)
         return "(stages x (mean + to the next) - slowest - to the next) / chunks of a stage";
-      if (u.p.schedule == Schedule::kZeroBubble && u.l.microbatches < u.l.pp)
-        return "(2 x stages x (mean + to the next) - (micro-batches + 1) x (slowest + to the "
-               "next)) / 3";
       return u.p.schedule == Schedule::kZeroBubble
-                 ? "(stages x (mean + to the next) - slowest - to the next) / 3"
+                 ? "stages x (mean + to the next) - slowest - to the next - gradients of weights x "
+                   "(stages - 2 + the smaller of stages and micro-batches)"
                  : "stages x (mean + to the next) - slowest - to the next";
     case Account::kStageImbalance:
       return "(slowest - mean) x micro-batches";
@@ -342,8 +347,8 @@ Inputs memory_bound_inputs(const Subject& u) {
   inputs.push_back(given("over the fused minimum", moved.times, "", moved.path));
   const bool kept = u.p.recompute == Recompute::kNone || u.p.recompute_layers < 1;
   if (const double times = u.s.stack.kept_traffic; times > 1 && kept) {
-    inputs.push_back(given("times, of layers of which nothing is run again", times, "",
-                           "stack.kept_traffic"));
+    inputs.push_back(
+        given("times, of layers of which nothing is run again", times, "", "stack.kept_traffic"));
   }
   return inputs;
 }

@@ -46,6 +46,7 @@ TEST(Explain, ASlowLinkIsAnInputOfWhatPassesIt) {
 TEST(Explain, TheSlowEndOfExpertsIsDerived) {
   Setting s = job("deepseek-v3", "gb200-nvl72-2304");
   s.accelerators = 2048, s.workload.global_batch = 1024;
+  s.stack.expert_host_latent = Seconds(0.025);
   Plan p = s.stack.defaults;
   p.tp = 2, p.pp = 4, p.ep = 64, p.etp = 1, p.micro_batch = 1, p.expert_skew = 1;
   Predictor predictor(s);

@@ -97,10 +97,11 @@ Verdict stated_ends(const Setting& s, const Plan& p) {
 Verdict enough_layers(const Setting& s, const Plan& p) {
   const int64_t layers = layer_count(s.workload.model);
   // The embedding and the head may each stand for a layer in the split.
-  if (p.pp == 1 || p.pp * p.vpp <= layers + 2) return std::nullopt;
+  const int64_t chunks = p.schedule == Schedule::kDualPipeV ? 2 : p.vpp;
+  if (p.pp == 1 || p.pp * chunks <= layers + 2) return std::nullopt;
   return Impossible{"plan.pp",
-                    fmt::format("pp {} x vpp {} is more than {} layers", p.pp, p.vpp, layers),
-                    fmt::format("keep pp x vpp at {} or below", layers)};
+                    fmt::format("pp {} x {} chunks is more than {} layers", p.pp, chunks, layers),
+                    fmt::format("keep their product at {} or below", layers)};
 }
 
 Verdict shared_weights(const Setting& s, const Plan& p) {
@@ -228,6 +229,25 @@ Verdict whole_rounds(const Setting& s, const Plan& p) {
                     "set plan.vpp to 1, or change plan.micro_batch or workload.global_batch"};
 }
 
+// A folded pipeline fills with two micro-batches a rank before it runs steadily (DeepSeek's code
+// refuses fewer); from both ends, half of them enter at each.
+Verdict folded_pipeline(const Setting& s, const Plan& p) {
+  if (p.pp == 1 || !folded(p.schedule) || batch_divided(s, p)) return std::nullopt;
+  const bool both_ends = p.schedule == Schedule::kDualPipe;
+  if (both_ends && p.pp % 2 != 0) {
+    return Impossible{"plan.schedule", fmt::format("dualpipe pairs stages, and pp {} is odd", p.pp),
+                      "set plan.pp to an even number, or plan.schedule=dualpipe-v"};
+  }
+  const int64_t microbatches = s.workload.global_batch / (replicas(s, p) * p.micro_batch);
+  if (microbatches >= 2 * p.pp && (!both_ends || microbatches % 2 == 0)) return std::nullopt;
+  return Impossible{"plan.schedule",
+                    fmt::format("a folded pipeline of pp {} needs {} micro-batches or more{}, and "
+                                "there are {}",
+                                p.pp, 2 * p.pp, both_ends ? ", an even number" : "", microbatches),
+                    "set plan.schedule=1f1b, or change plan.pp, plan.micro_batch or "
+                    "workload.global_batch"};
+}
+
 // As batch_divided, of a micro-batch alone, for plans of which nobody knows how many replicas they
 // have.
 Verdict batch_of_micro_batches(const Setting& s, const Plan& p) {
@@ -265,7 +285,8 @@ Verdict offload_of_shards(const Setting&, const Plan& p) {
       "set plan.zero to 3, or plan.offload_parameters to 0"};
 }
 
-constexpr Rule kRankRules[] = {experts_among_ranks, copies_divided, batch_divided, whole_rounds};
+constexpr Rule kRankRules[] = {experts_among_ranks, copies_divided, batch_divided, whole_rounds,
+                               folded_pipeline};
 constexpr Rule kSizeRules[] = {sequence_divided, sequence_shared, offload_of_shards};
 constexpr Rule kModelRules[] = {heads_divided,        mixer_heads_divided, key_values_shared,
                                 enough_heads,         enough_layers,       stated_ends,

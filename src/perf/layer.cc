@@ -165,12 +165,13 @@ void context_exchange(const Rank& r, LayerCost& c, const HeadSizes& z, double tp
 constexpr double kOffloadFlight = 2;
 
 // Queries and attention output, keys and values, and their copies for every query head.
-void save_heads(const Rank& r, LayerCost& c, double q_and_o, double kv, double repeated) {
+void save_heads(const Rank& r, LayerCost& c, double q, double o, double kv, double repeated) {
   const Stack& st = r.s.stack;
   const double each = r.tokens * r.word;
-  c.saved += Bytes(each * (q_and_o + kv + repeated));
-  c.kept += Bytes(
-      each * (q_and_o + kv * (1 - st.selective_matmul) + repeated * (1 - st.selective_memory)));
+  c.saved += Bytes(each * (q + o + kv + repeated));
+  const bool made_again = st.selective_latent && r.s.workload.model.kv_lora_rank > 0;
+  const double kept = q + kv * (1 - st.selective_matmul) + repeated * (1 - st.selective_memory);
+  c.kept += Bytes(each * (o + (made_again ? 0 : kept)));
 }
 
 // A latent vector of `width` elements a token before and after its norm.
@@ -206,6 +207,48 @@ bool turns_heads(const Model& m) { return m.rotary && !m.learned_positions; }
 // Side by side, attention and MLP share what stands before and after them. Experts stand alone.
 bool side_by_side(const Model& m) { return m.parallel_block && m.experts == 0; }
 
+// Queries, keys and values by way of their compressed forms. Returns the width of what tensor ranks
+// gather for them.
+double latent_projections(const Rank& r, LayerCost& c, const HeadSizes& z) {
+  const Model& m = r.s.workload.model;
+  const double h = real(m.hidden), tp = real(r.l.tp);
+  const Precision prec = r.p.precision;
+  double gathered = h;
+  const double kv_rank = real(m.kv_lora_rank);
+  const double rope = real(m.qk_rope_head_dim);
+  const double nope = real(m.qk_nope_head_dim);
+  double parameters = 0;
+  // Heads are made of the latents by these, and by nothing else.
+  const auto heads = [&](double width, double rank) {
+    const PassCost earlier = c.forward;
+    linear(r, c, r.tokens, width, rank, 1, prec, Linear::kAdapted);
+    if (r.s.stack.selective_latent) c.chosen += matmuls_since(c.forward, earlier);
+  };
+  if (m.q_lora_rank > 0) {
+    const double q_rank = real(m.q_lora_rank);
+    linear(r, c, r.own, q_rank, h, 1, prec);
+    heads(z.q / tp, q_rank);
+    gathered = q_rank;
+    save_latents(r, c, q_rank);
+    parameters += h * q_rank + q_rank * z.q / tp;
+  } else {
+    linear(r, c, r.tokens, z.q / tp, h, 1, prec, Linear::kAdapted);
+    parameters += h * z.q / tp;
+  }
+  linear(r, c, r.own, kv_rank + rope, h, 1, prec);
+  heads(z.heads * (nope + z.v_dim) / tp, kv_rank);
+  gathered += kv_rank + rope;  // latents travel, not what they were made of
+  save_latents(r, c, kv_rank);
+  parameters += h * (kv_rank + rope) + kv_rank * z.heads * (nope + z.v_dim) / tp;
+  c.parameters += parameters;
+  // Halves with and without position are joined and rotated: two reads and two writes.
+  const double joined = r.tokens * (z.q + z.k) / tp * 4 * r.word;
+  const Seconds earlier = c.forward.memory;
+  stream(r, c, joined, joined);
+  if (r.s.stack.selective_latent) c.chosen.memory += c.forward.memory - earlier;
+  return gathered;
+}
+
 void attention_block(const Rank& r, LayerCost& c) {
   const Model& m = r.s.workload.model;
   const HeadSizes z = head_sizes(m);
@@ -216,30 +259,7 @@ void attention_block(const Rank& r, LayerCost& c) {
   const PassTimes before = matmul_times(c);
   double gathered = h;
   if (m.kv_lora_rank > 0) {
-    const double kv_rank = real(m.kv_lora_rank);
-    const double rope = real(m.qk_rope_head_dim);
-    const double nope = real(m.qk_nope_head_dim);
-    double parameters = 0;
-    if (m.q_lora_rank > 0) {
-      const double q_rank = real(m.q_lora_rank);
-      linear(r, c, r.own, q_rank, h, 1, prec);
-      linear(r, c, r.tokens, z.q / tp, q_rank, 1, prec, Linear::kAdapted);
-      gathered = q_rank;
-      save_latents(r, c, q_rank);
-      parameters += h * q_rank + q_rank * z.q / tp;
-    } else {
-      linear(r, c, r.tokens, z.q / tp, h, 1, prec, Linear::kAdapted);
-      parameters += h * z.q / tp;
-    }
-    linear(r, c, r.own, kv_rank + rope, h, 1, prec);
-    linear(r, c, r.tokens, z.heads * (nope + z.v_dim) / tp, kv_rank, 1, prec, Linear::kAdapted);
-    gathered += kv_rank + rope;  // latents travel, not what they were made of
-    save_latents(r, c, kv_rank);
-    parameters += h * (kv_rank + rope) + kv_rank * z.heads * (nope + z.v_dim) / tp;
-    c.parameters += parameters;
-    // Halves with and without position are joined and rotated: two reads and two writes.
-    const double joined = r.tokens * (z.q + z.k) / tp * 4 * r.word;
-    stream(r, c, joined, joined);
+    gathered = latent_projections(r, c, z);
   } else {
     const double width = (m.gated_attention ? 2 : 1) * z.q / tp + (z.k + z.v) / kv_tp;
     const double in = real(attention_input(m));
@@ -265,10 +285,9 @@ void attention_block(const Rank& r, LayerCost& c) {
   const double rope = turned * 2 * r.word;
   stream(r, c, r.own * h * 5 * r.word + r.tokens * rope, r.own * h * 6 * r.word + r.tokens * rope);
   const double kv = (z.k + z.v) / kv_tp;
-  const double q_and_o = z.q / tp + o;
-  double repeated = repeats_heads(r.s.stack, z) ? std::max(0.0, q_and_o - kv) : 0;
+  double repeated = repeats_heads(r.s.stack, z) ? std::max(0.0, z.q / tp + o - kv) : 0;
   if (r.s.stack.fused_qkv) repeated += turned;  // queries and keys as they were before
-  save_heads(r, c, q_and_o, kv, repeated);
+  save_heads(r, c, z.q / tp, o, kv, repeated);
   save_hidden(r, c, true);
 }
 
@@ -278,16 +297,18 @@ void add_share(LayerCost& c, const LayerCost& block, double share, double kept =
   c.forward += block.forward * share;
   c.backward += block.backward * share;
   c.closing += block.closing * share;
+  c.weights += block.weights * share;
   c.saved += block.saved * share;
   c.kept += block.kept * share;
   c.routed += block.routed * share;
-  c.experts += block.experts * share;
+  c.chosen += block.chosen * share;
   c.gathered += block.gathered * share;
   c.streamed_forward += block.streamed_forward * share;
   c.streamed_backward += block.streamed_backward * share;
   c.merged += block.merged * share;
   c.busy_forward += block.busy_forward * share;
   c.busy_backward += block.busy_backward * share;
+  c.busy_chosen += block.busy_chosen * share;
   c.working = std::max(c.working, block.working);
   c.parameters += block.parameters * (share * kept);
   c.expert_parameters += block.expert_parameters * (share * kept);
@@ -301,7 +322,7 @@ void see_encoder(const Rank& r, LayerCost& c) {
   const double tp = real(r.l.tp), kv = (z.k + z.v) / std::min(tp, z.kv_heads);
   linear(r, c, r.tokens, kv, real(m.hidden), 1, r.p.precision);
   attention_core(r, c, z, tp);
-  save_heads(r, c, 0, kv, 0);
+  save_heads(r, c, 0, 0, kv, 0);
 }
 
 // Layers of an encoder see both sides; those of a decoder attend to what came before and then to
@@ -399,11 +420,12 @@ void apply_recompute(const Stack& st, const Plan& p, LayerCost& c, Bytes input) 
     c.again = c.forward * f;
     if (p.early_stop || p.compiled) skip_closing(c, f);  // a compiler drops what nobody needs
     c.working += std::max(c.saved, c.largest_saved) * (f > 0 ? 1.0 : 0.0);
+    c.routed_working = c.routed * (f > 0 ? 1.0 : 0.0);
     c.saved = c.saved * (st.saved_kept * (1 - f)) + input * f;
   } else if (p.recompute == Recompute::kSelective) {
     for (const auto part : {&PassCost::matmul, &PassCost::matmul_peak, &PassCost::matmul_draw}) {
       c.again.*part = c.forward.*part * (st.selective_matmul * f) +
-                      c.experts.*part * ((1 - st.selective_matmul) * f);
+                      c.chosen.*part * ((1 - st.selective_matmul) * f);
     }
     // A ring of context ranks goes round again with its attention.
     for (const auto part :
@@ -411,7 +433,9 @@ void apply_recompute(const Stack& st, const Plan& p, LayerCost& c, Bytes input) 
       c.again.*part = c.forward.*part * (st.selective_attention * f);
     }
     const double merged = std::max(0.0, st.selective_attention - st.selective_memory);
-    c.again.memory = (c.forward.memory * st.selective_memory + c.merged * merged) * f;
+    c.again.memory = (c.forward.memory * st.selective_memory + c.merged * merged +
+                      c.chosen.memory * (1 - st.selective_memory)) *
+                     f;
     // What was gathered for a matmul is no operator's result that a policy could keep.
     c.again.tensor = c.gathered * (st.selective_memory * f);
     c.again.launches = c.forward.launches * std::max(st.selective_memory, st.selective_matmul) * f;
@@ -434,7 +458,11 @@ void apply_recompute(const Stack& st, const Plan& p, LayerCost& c, Bytes input) 
   c.working += c.saved * (kOffloadFlight * p.offload_activations);
   c.parked = c.saved * p.offload_activations;
   c.saved *= 1 - p.offload_activations;
-  if (all.v > 0) c.routed *= c.saved / all;
+  if (p.recompute == Recompute::kFull) {  // what is kept of a layer that runs again is no expert's
+    c.routed *= (1 - f) * (1 - p.offload_activations);
+  } else if (all.v > 0) {
+    c.routed *= c.saved / all;
+  }
 }
 
 }  // namespace

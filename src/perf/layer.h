@@ -57,16 +57,19 @@ inline PassCost operator*(PassCost c, double f) {
 
 struct LayerCost {
   PassCost forward, backward;
-  PassCost again;    // what recomputation adds to the backward pass
-  PassCost closing;  // of `forward`, what recomputation that stops early skips
-  Bytes saved;       // activations held until this layer's backward
-  Bytes kept;        // those that selective recomputation keeps; of the head, logits in 16 bits
-  Bytes routed;      // of `saved`, what grows with the load of the busiest expert
-  PassCost experts;  // of `forward`, matmuls that selective recomputation runs again in any case
-  Seconds gathered;  // of `forward`, what gathering whole tensors for matmuls shows
+  PassCost again;        // what recomputation adds to the backward pass
+  Seconds weights;       // of `backward`, matmuls that make the gradients of weights
+  PassCost closing;      // of `forward`, what recomputation that stops early skips
+  Bytes saved;           // activations held until this layer's backward
+  Bytes kept;            // those that selective recomputation keeps; of the head, logits in 16 bits
+  Bytes routed;          // of `saved`, what grows with the load of the busiest expert
+  Bytes routed_working;  // the same of `working`
+  PassCost chosen;       // of `forward`, what selective recomputation names: run again in any case
+  Seconds gathered;      // of `forward`, what gathering whole tensors for matmuls shows
   Seconds streamed_forward, streamed_backward;  // of a pass, element by element
-  Seconds merged;    // of `forward`, adding up what a ring of context ranks brings
+  Seconds merged;  // of `forward`, adding up what a ring of context ranks brings
   Seconds busy_forward, busy_backward;  // of a pass, what the load of the busiest rank stretches
+  Seconds busy_chosen;                  // of `chosen`, the same
   Bytes parked;                         // activations that go to the host and back
   Bytes working;                        // extra while the layer is being recomputed or is running
   // Of a hybrid, whose layers differ, what its largest one holds, and of layers that share weights

@@ -125,15 +125,18 @@ Layout make_layout(const Setting& s, const Plan& p) {
   const Places at{domain, node, domains, n};
   l.ranks = n;
   l.tp = p.tp;
-  l.pp = p.pp;
-  l.vpp = p.vpp;
+  // A pipeline fed from both ends is two folded ones, each of half its ranks: they share weights,
+  // as data-parallel copies do.
+  l.ends = p.pp > 1 && p.schedule == Schedule::kDualPipe ? 2 : 1;
+  l.pp = p.pp / l.ends;
+  l.vpp = p.pp > 1 && folded(p.schedule) ? 2 : p.vpp;
   l.cp = p.cp;
   l.dp = n / (p.tp * p.pp * p.cp);
   l.ep = s.workload.model.experts > 0 ? p.ep : 1;
   l.etp = p.etp > 0 ? p.etp : (l.ep > 1 ? 1 : p.tp);
   l.micro_batch = p.micro_batch;
-  l.microbatches = std::max<int64_t>(1, s.workload.global_batch / (l.dp * p.micro_batch));
-  const int64_t data = l.dp * l.cp;
+  l.microbatches = std::max<int64_t>(1, s.workload.global_batch / (l.dp * l.ends * p.micro_batch));
+  const int64_t data = l.dp * l.ends * l.cp;
   l.shard = p.zero == 0 ? 1 : (p.sharding_group > 0 ? std::min(p.sharding_group, data) : data);
   l.tensor = strided(l.tp, 1, at);
   l.context = strided(l.cp, l.tp, at);
@@ -153,7 +156,7 @@ Layout make_layout(const Setting& s, const Plan& p) {
   const int64_t share = whole ? 1 : std::min(inside, l.data_expert.ranks);
   l.shard_expert = strided(share, apart, at);
   l.replica_expert = strided(l.data_expert.ranks / share, apart * share, at);
-  l.pipeline = neighbours(l.pp, l.tp * l.cp * l.dp, domain, node);
+  l.pipeline = neighbours(p.pp, l.tp * l.cp * l.dp, domain, node);
   return l;
 }
 

@@ -15,6 +15,7 @@ struct Layout {
   int64_t tp = 1, pp = 1, vpp = 1, cp = 1, ep = 1, etp = 1, dp = 1;
   int64_t micro_batch = 1;
   int64_t microbatches = 1;  // per pipeline and optimizer step
+  int64_t ends = 1;          // from which a pipeline is fed; of two, each gets `microbatches`
   int64_t shard = 1;         // ranks that share one copy of what zero shards
   Group tensor, context, expert, expert_tensor, pipeline;
   Group data;           // dp x cp: gradients of dense parameters

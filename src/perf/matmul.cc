@@ -114,9 +114,13 @@ double alignment_rate(const MatmulShape& s, const Path& path, const MatmulParams
   const int64_t operand = common_power(operands, path.alignment);
   const int64_t all = common_power(operands | s.n, path.alignment);
   if (all == path.alignment) return 1;
-  const double batched = s.batch > 1 ? p.aligned_batched : 1;
-  if (all > 1 || path.in_bytes >= 4) return p.aligned_partly * batched;
-  return (operand == 1 ? p.aligned_element : p.aligned_output) * batched;
+  if (all > 1 || path.in_bytes >= 4) return p.aligned_partly;
+  return operand == 1 ? p.aligned_element : p.aligned_output;
+}
+
+// The same of a batch of such products, where the library runs them without tensor cores.
+double plain_rate(const Path& path, const Accelerator& a, const MatmulParams& p) {
+  return p.plain_batches * a.fp32.v * p.efficiency_fp32 / (path.peak * path.efficiency);
 }
 
 double transposed_rate(const MatmulShape& s, const Path& path, const MatmulParams& p) {
@@ -157,6 +161,10 @@ double wave_work(double m, double n, double k, double batch, double units, const
 
 }  // namespace
 
+double operand_bytes(const Accelerator& a, Precision precision) {
+  return path_of(a, MatmulParams{}, precision).in_bytes;
+}
+
 FlopRate peak(const Accelerator& a, Precision precision) {
   const FlopRate rate(path_of(a, MatmulParams{}, precision).peak);
   ASSERT(rate.v > 0);
@@ -169,6 +177,8 @@ Seconds matmul_time(const MatmulShape& s, const Accelerator& a, const MatmulPara
   double rate = 1;
   if (path.alignment != 0) {
     rate = std::min(alignment_rate(s, path, p), transposed_rate(s, path, p));
+    if (rate < 1 && s.batch > 1 && p.plain_batches > 0)
+      rate = std::min(rate, plain_rate(path, a, p));
     if (rate < 1 && path.in_bytes < 2) {
       // Narrow formats exist on the fast load path only: the library falls back to 16 bits.
       path = path16(a, p, true);

@@ -34,6 +34,9 @@ Seconds matmul_time(const MatmulShape&, const Accelerator&, const MatmulParams&)
 // one by one remains. Of no effect on a batch of 1.
 Seconds grouped_time(const MatmulShape&, const Accelerator&, const MatmulParams&, double apart);
 
+// Bytes per element of an operand as it is read, scales included, with the same fallbacks.
+double operand_bytes(const Accelerator&, Precision);
+
 // Dense peak of a precision, following fallbacks (fp8 on an A100 runs as bf16).
 FlopRate peak(const Accelerator&, Precision);
 

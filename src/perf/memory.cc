@@ -154,13 +154,6 @@ Bytes placeholders(const Setting& s, const Layout& l, const MicrobatchCost& c,
   return Bytes(parameters * kPlaceholderBytes);
 }
 
-// Embedding and head of a stage; one table serves as both where they are tied and sit together.
-double end_parameters(const Model& m, const MicrobatchCost& c, const StageContent& content) {
-  const bool shared = m.tied_embeddings && content.first && content.last;
-  return (content.first && !shared ? c.embedding.parameters : 0) +
-         (content.last ? c.head.parameters : 0);
-}
-
 double layer_parameters(const MicrobatchCost& c, const StageContent& content) {
   return content.dense_layers * c.dense.parameters +
          content.moe_layers * (c.moe.parameters + c.moe.expert_parameters);
@@ -184,8 +177,48 @@ Copies weight_copies(const Setting& s, const Plan& p, const MicrobatchCost& c, c
   return {Bytes((layers + head) * k.copies), Bytes((layers * (1 - again) + head) * k.copies)};
 }
 
+StageContent one_stage(const Model& m, const Stages& s, int64_t stage) {
+  StageContent c;
+  const int64_t count = stage_layers(s, stage);
+  c.first = stage == 0;
+  c.last = stage == s.pp - 1;
+  const int64_t begin = stage_begin(s, stage);
+  const int64_t moe = moe_layers_among(m, begin + count) - moe_layers_among(m, begin);
+  c.moe_layers = real(moe);
+  c.dense_layers = real(count - moe);
+  return c;
+}
+
+// Activations that a rank holds for the micro-batches in flight, here and on the host.
+struct Held {
+  Bytes saved, parked;
+};
+
+Held held_activations(const Setting& s, const Plan& p, const Layout& l, const MicrobatchCost& c,
+                      const Stages& stages, const StageContent& content, int64_t stage) {
+  const double skew = load_skew(s, p, l) - 1;
+  Held h;
+  const auto hold = [&](const StageContent& one, double live) {
+    h.saved +=
+        (c.dense.saved * one.dense_layers + (c.moe.saved + c.moe.routed * skew) * one.moe_layers) *
+        live;
+    if (one.first) h.saved += c.embedding.saved * live;
+    if (p.pp > 1) h.saved += c.embedding.saved * (s.stack.saved_outputs * live);
+    h.parked += (c.dense.parked * one.dense_layers + c.moe.parked * one.moe_layers) * live;
+  };
+  if (stages.folded) {
+    const Mirrored live = live_mirrored(stages.pp, l.microbatches, stage);
+    hold(one_stage(s.workload.model, stages, stage), live.near);
+    hold(one_stage(s.workload.model, stages, stages.pp - 1 - stage), live.far);
+  } else {
+    hold(content, live_microbatches(p.schedule, l.pp, l.vpp, l.microbatches, stage));
+  }
+  return h;
+}
+
 void stage_memory(const Setting& s, const Plan& p, const Layout& l, const MicrobatchCost& c,
-                  const Costs& k, const StageContent& content, int64_t stage, MemoryUse& worst) {
+                  const Costs& k, const Stages& stages, const StageContent& content, int64_t stage,
+                  MemoryUse& worst) {
   const Stack& st = s.stack;
   const StageParameters q = stage_parameters(c, content, s.workload.model);
   const auto sharded = [&](int64_t from) {
@@ -210,17 +243,12 @@ void stage_memory(const Setting& s, const Plan& p, const Layout& l, const Microb
   const Bytes gradients = Bytes(sharded(2) * k.gradient) + whole;
 
   const double skew = load_skew(s, p, l) - 1;
-  Bytes saved = c.dense.saved * content.dense_layers +
-                (c.moe.saved + c.moe.routed * skew) * content.moe_layers;
-  if (content.first) saved += c.embedding.saved;
-  if (l.pp > 1) saved += c.embedding.saved * st.saved_outputs;
-  const double live = live_microbatches(p.schedule, l.pp, l.vpp, l.microbatches, stage);
-  saved *= live;
-  const Bytes parked = c.dense.parked * content.dense_layers + c.moe.parked * content.moe_layers;
-  u.parked = worst.parked = std::max(worst.parked, parked * live);
+  const Held held = held_activations(s, p, l, c, stages, content, stage);
+  u.parked = worst.parked = std::max(worst.parked, held.parked);
   Bytes working;
   if (content.dense_layers > 0) working = std::max(working, c.dense.working);
-  if (content.moe_layers > 0) working = std::max(working, c.moe.working);
+  if (content.moe_layers > 0)
+    working = std::max(working, c.moe.working + c.moe.routed_working * skew);
 
   parts.gathered = Bytes(k.gathered + k.ends * ends);
   if (st.placeholder_gradients && k.gradient > 0)
@@ -239,14 +267,14 @@ void stage_memory(const Setting& s, const Plan& p, const Layout& l, const Microb
   u.gradients = k.all_step ? gradients : Bytes(0);
   parts.whole_gradients = k.all_step ? whole : Bytes(0);
   parts.copies = copies.forward + quantised;
-  if (content.last) moment(Moment::kLoss, saved, c.head.working);
+  if (content.last) moment(Moment::kLoss, held.saved, c.head.working);
   parts.copies = copies.backward + quantised;  // first layer to go backward
   parts.reduced = Bytes(k.reduced);
-  moment(Moment::kBackward, saved, working);
+  moment(Moment::kBackward, held.saved, working);
   parts.copies = quantised;
   u.gradients = gradients;
   parts.whole_gradients = whole;
-  moment(Moment::kBackwardEnd, k.inputs_kept ? saved * 2.0 : Bytes(0), working);
+  moment(Moment::kBackwardEnd, k.inputs_kept ? held.saved * 2.0 : Bytes(0), working);
   parts.reduced = Bytes(0);
   parts.scratch = states * st.optimizer_scratch;
   moment(Moment::kOptimizer, Bytes(0), Bytes(0));
@@ -256,17 +284,22 @@ void stage_memory(const Setting& s, const Plan& p, const Layout& l, const Microb
 
 Bytes host_memory(const Setting& s, const Plan& p, Bytes parked) {
   const double node = real(std::min(s.accelerators, s.cluster.node.accelerators));
-  const Bytes activations = parked * node;
-  if (p.offload_optimizer <= 0 || s.workload.task == Task::kLora) return activations;
-  Stack stack = s.stack;
-  hold_words(stack, p.precision);
+  Setting held = s;
+  hold_words(held.stack, p.precision);
   const double ranks = real(s.accelerators);
   const double replicas = ranks / real(p.tp * p.pp * p.cp);
-  const double copies = p.zero >= 1 ? 1 : replicas;
   const double nodes = std::max(1.0, ranks / real(s.cluster.node.accelerators));
-  const double state = optimizer_state(s.workload, stack.optimizer_bytes);
-  return activations +
-         Bytes(parameters(s.workload.model) * state * p.offload_optimizer * copies / nodes);
+  const double states = p.zero >= 1 ? 1 : replicas;
+  // Weights that are not sharded cannot be kept there; every sharding group keeps a copy.
+  const double group = real(p.sharding_group);
+  const double copies = group > 0 ? std::max(1.0, replicas * real(p.cp) / group) : 1;
+  Plan here = p;
+  here.offload_parameters = 0;
+  const double weight = state_bytes(held, here).weight * p.offload_parameters * copies;
+  const bool frozen = s.workload.task == Task::kLora;
+  const double state = frozen ? 0 : optimizer_state(s.workload, held.stack.optimizer_bytes);
+  const double each = state * p.offload_optimizer * states + weight;
+  return parked * node + Bytes(parameters(s.workload.model) * each / nodes);
 }
 
 bool host_holds(const Setting& s, const Plan& p, Bytes parked) {
@@ -307,29 +340,34 @@ Bytes usable_memory(const Accelerator& a) {
 int64_t layer_count(const Model& m) { return m.layers + m.encoder_layers + m.mtp_layers; }
 
 Stages stages_of(const Model& m, const Plan& p) {
-  return {layer_count(m), p.pp, p.pp > 1 ? p.first_layers : 0, p.pp > 1 ? p.last_layers : 0};
+  if (p.pp <= 1) return {layer_count(m), 1};
+  const int64_t stages = p.schedule == Schedule::kDualPipeV ? 2 * p.pp : p.pp;
+  return {layer_count(m), stages, p.first_layers, p.last_layers, folded(p.schedule)};
 }
 
 StageContent stage_content(const Model& m, const Stages& s, int64_t stage) {
-  StageContent c;
-  const int64_t count = stage_layers(s, stage);
-  c.first = stage == 0;
-  c.last = stage == s.pp - 1;
-  const int64_t begin = stage_begin(s, stage);
-  const int64_t moe = moe_layers_among(m, begin + count) - moe_layers_among(m, begin);
-  c.moe_layers = real(moe);
-  c.dense_layers = real(count - moe);
-  return c;
+  const StageContent c = one_stage(m, s, stage);
+  if (!s.folded) return c;
+  const StageContent far = one_stage(m, s, s.pp - 1 - stage);
+  return {c.dense_layers + far.dense_layers, c.moe_layers + far.moe_layers, c.first || far.first,
+          c.last || far.last};
 }
 
 StageRun stage_run(const Model& m, const Stages& s, int64_t first) {
   StageRun run{stage_content(m, s, first), first, 1};
+  if (s.folded) return run;
   const int64_t each = stage_layers(s, first);
   // Whole periods of expert layers look the same wherever they start.
   const bool alike =
       m.experts == 0 || (stage_begin(s, first) >= m.dense_layers && each % m.moe_every == 0);
   if (alike) run.count = equal_stages(s, first);
   return run;
+}
+
+double end_parameters(const Model& m, const MicrobatchCost& c, const StageContent& content) {
+  const bool shared = m.tied_embeddings && content.first && content.last;
+  return (content.first && !shared ? c.embedding.parameters : 0) +
+         (content.last ? c.head.parameters : 0);
 }
 
 StageParameters stage_parameters(const MicrobatchCost& c, const StageContent& s, const Model& m) {
@@ -354,11 +392,12 @@ MemoryUse memory_use(const Setting& s, const Plan& p, const Layout& l, const Mic
   for (int64_t i = 0; i < l.pp; i += run.count) {
     run = stage_run(s.workload.model, stages, i);
     // Of inner stages with the same or fewer layers, the first holds most micro-batches.
-    if (i > 1 && i < l.pp - 1 && run.content.dense_layers <= before.dense_layers &&
+    if (!stages.folded && i > 1 && i < l.pp - 1 &&
+        run.content.dense_layers <= before.dense_layers &&
         run.content.moe_layers <= before.moe_layers) {
       continue;
     }
-    stage_memory(s, p, l, c, k, run.content, i, worst);
+    stage_memory(s, p, l, c, k, stages, run.content, i, worst);
     before = run.content;
   }
   return worst;

@@ -16,6 +16,7 @@ struct StageContent {
   double dense_layers = 0, moe_layers = 0;
   bool first = false, last = false;
 };
+// `stage`: a rank where stages are folded, with what both of its stages hold.
 StageContent stage_content(const Model&, const Stages&, int64_t stage);
 
 // `count` stages in a row with the same content, from `first` on. A deep pipeline has hundreds of
@@ -38,6 +39,9 @@ struct StageParameters {
 };
 StageParameters stage_parameters(const MicrobatchCost&, const StageContent&, const Model&);
 
+// Embedding and head of a stage; one table serves as both where they are tied and sit together.
+double end_parameters(const Model&, const MicrobatchCost&, const StageContent&);
+
 // Bytes per parameter of what is kept through a step, before it is sharded; embedding and head may
 // be held wider than layers.
 struct StateBytes {
@@ -53,7 +57,7 @@ MemoryUse memory_use(const Setting&, const Plan&, const Layout&, const Microbatc
 
 // What is taken of one node's memory: the states of an optimizer on the host, one copy of them
 // among all ranks where they are sharded, else one a replica; and the activations that each rank
-// has `parked`. REQUIRES: degrees that divide.
+// has `parked`; and weights, of every group that shards a copy. REQUIRES: degrees that divide.
 Bytes host_memory(const Setting&, const Plan&, Bytes parked = Bytes(0));
 // Whether the node has so much; where its memory is not stated, it does.
 bool host_holds(const Setting&, const Plan&, Bytes parked = Bytes(0));

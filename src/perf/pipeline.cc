@@ -49,15 +49,16 @@ int64_t equal_stages(const Stages& s, int64_t i) {
   return (i <= longer ? longer + 1 : s.pp - 1) - i;
 }
 
-Seconds bubble_time(Schedule schedule, int64_t pp, int64_t vpp, int64_t microbatches, Seconds sum,
-                    Seconds slowest) {
-  const Seconds plain = sum - slowest;
+Seconds bubble_time(Schedule schedule, int64_t pp, int64_t vpp, int64_t microbatches,
+                    const PipelinePass& t) {
+  const Seconds plain = t.sum - t.slowest;
+  const double others = real(pp - 1);
+  if (folded(schedule))
+    return std::max(Seconds{}, plain - (t.forward + t.weights * 3) * (others / 2));
   if (vpp > 1) return plain / real(vpp);
-  if (schedule == Schedule::kZeroBubble) {
-    const double filled = real(std::min(microbatches, pp) - 1);
-    return std::max(plain / 3.0, (plain * 2.0 - slowest * filled) / 3.0);
-  }
-  return plain;
+  if (schedule != Schedule::kZeroBubble) return plain;
+  const double filled = real(std::min(microbatches, pp) - 1);
+  return std::max(Seconds{}, plain - t.weights * (others + filled));
 }
 
 double live_microbatches(Schedule schedule, int64_t pp, int64_t vpp, int64_t microbatches,
@@ -69,6 +70,10 @@ double live_microbatches(Schedule schedule, int64_t pp, int64_t vpp, int64_t mic
   // them.
   const double chunks = real((pp - i - 1) * 2 + (vpp - 1) * pp + 1);
   return std::min(m, chunks / real(vpp));
+}
+
+Mirrored live_mirrored(int64_t stages, int64_t microbatches, int64_t i) {
+  return {real(std::min(microbatches, stages - i)), real(std::min(microbatches, i + 1))};
 }
 
 }  // namespace assay

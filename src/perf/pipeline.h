@@ -15,6 +15,9 @@ struct Stages {
   int64_t layers = 0;
   int64_t pp = 1;
   int64_t first = 0, last = 0;  // layers of the ends; zero: not stated
+  bool folded = false;          // rank i holds stage i and stage pp - 1 - i
+
+  int64_t ranks() const { return folded ? pp / 2 : pp; }
 
   // Stages of which nothing is stated, and what is left for them.
   int64_t open_stages() const { return pp - (first > 0 ? 1 : 0) - (last > 0 ? 1 : 0); }
@@ -32,17 +35,32 @@ int64_t stage_begin(const Stages&, int64_t i);
 // least one.
 int64_t equal_stages(const Stages&, int64_t i);
 
-// Time that stages stand idle while the pipeline fills and drains, given the time of one
-// micro-batch (forward + backward) in all stages together and in the slowest one:
+// One micro-batch in a pipeline: forward and backward in all stages together and in the slowest
+// one; and of the mean stage, the forward pass and the gradients of weights, which wait for nobody.
+struct PipelinePass {
+  Seconds sum, slowest;
+  Seconds forward, weights;
+};
+
+// Time that stages stand idle while the pipeline fills and drains:
 //     1f1b, gpipe   sum - slowest
 //     interleaved   (sum - slowest) / vpp
-//     zero-bubble   2/3 of 1f1b less what delayed weight gradients fill, a third of a micro-batch
-//                   for each but the first, at most pp - 1 of them (backward twice the forward)
+//     zero-bubble   the first less (pp - 1) weights of the first micro-batch and one for every
+//                   other, up to pp - 1
+//     folded        the first less (pp - 1) (forward + 3 weights) / 2
+// `pp`: ranks. A pipeline from both ends (dualpipe) is two folded ones, each of half the ranks and
+// half the micro-batches: make_layout() says so.
 // REQUIRES: interleaved chunks run in whole rounds, pp micro-batches each.
-Seconds bubble_time(Schedule, int64_t pp, int64_t vpp, int64_t microbatches, Seconds sum,
-                    Seconds slowest);
+Seconds bubble_time(Schedule, int64_t pp, int64_t vpp, int64_t microbatches, const PipelinePass&);
 
 // Micro-batches whose activations stage `i` holds at its peak, in units of the whole stage.
+// REQUIRES: not folded.
 double live_microbatches(Schedule, int64_t pp, int64_t vpp, int64_t microbatches, int64_t i);
+
+// The same of rank `i` of a folded pipeline of `stages`: of its own stage, and of the mirrored one.
+struct Mirrored {
+  double near = 0, far = 0;
+};
+Mirrored live_mirrored(int64_t stages, int64_t microbatches, int64_t i);
 
 }  // namespace assay

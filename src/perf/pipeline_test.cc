@@ -8,17 +8,19 @@
 namespace assay {
 namespace {
 
-// One pass of one micro-batch through one chunk of a stage.
+// One pass of one micro-batch through one chunk of a stage; gradients of weights that were put off
+// wait for nothing but their stage.
+enum class Pass { kForward, kBackward, kWeights };
 struct Op {
-  bool forward;
+  Pass pass;
   int chunk, microbatch;
 };
 
 // The naive twin: stages as queues of work, one event after another. A forward needs the forward of
 // the stage before (or the last stage's of the chunk before), a backward the backward of the stage
-// after. `forward` and `backward`: of a chunk, by stage.
+// after. `forward` and `backward`: of a chunk, by stage; `weights` of any.
 double run_queues(const std::vector<std::vector<Op>>& order, const std::vector<double>& forward,
-                  const std::vector<double>& backward, int chunks, int m) {
+                  const std::vector<double>& backward, int chunks, int m, double weights = 0) {
   const int pp = static_cast<int>(forward.size());
   const auto grid = [&] { return std::vector<double>(static_cast<size_t>(pp * chunks * m), -1); };
   std::vector<double> f_end = grid(), b_end = grid();
@@ -32,14 +34,21 @@ double run_queues(const std::vector<std::vector<Op>>& order, const std::vector<d
     for (int s = 0; s < pp; ++s) {
       while (next[s] < order[s].size()) {
         const Op& op = order[s][next[s]];
+        if (op.pass == Pass::kWeights) {
+          clock[s] += weights;
+          ++next[s];
+          moved = true;
+          continue;
+        }
+        const bool ahead = op.pass == Pass::kForward;
         const size_t here = at(s, op);
         double ready = 0;
         const size_t hop = static_cast<size_t>(m);  // one stage on, chunk after chunk
-        if (op.forward && here >= hop) ready = f_end[here - hop];
-        if (!op.forward) ready = here + hop >= b_end.size() ? f_end[here] : b_end[here + hop];
+        if (ahead && here >= hop) ready = f_end[here - hop];
+        if (!ahead) ready = here + hop >= b_end.size() ? f_end[here] : b_end[here + hop];
         if (ready < 0) break;
-        clock[s] = std::max(clock[s], ready) + (op.forward ? forward[s] : backward[s]);
-        (op.forward ? f_end : b_end)[here] = clock[s];
+        clock[s] = std::max(clock[s], ready) + (ahead ? forward[s] : backward[s]);
+        (ahead ? f_end : b_end)[here] = clock[s];
         ++next[s];
         moved = true;
       }
@@ -57,13 +66,32 @@ double simulate_1f1b(const std::vector<double>& forward, const std::vector<doubl
   for (int s = 0; s < pp; ++s) {
     const int warm = std::min(m, pp - s);
     int f = 0, b = 0;
-    for (; f < warm; ++f) order[s].push_back({true, 0, f});
+    for (; f < warm; ++f) order[s].push_back({Pass::kForward, 0, f});
     while (b < m) {
-      order[s].push_back({false, 0, b++});
-      if (f < m) order[s].push_back({true, 0, f++});
+      order[s].push_back({Pass::kBackward, 0, b++});
+      if (f < m) order[s].push_back({Pass::kForward, 0, f++});
     }
   }
   return run_queues(order, forward, backward, 1, m);
+}
+
+// ZB-H1: as 1F1B, but gradients of weights are put off, by as many micro-batches as stages stand
+// before, and fill the drain.
+double simulate_zero_bubble(int pp, int m, double forward, double inputs, double weights) {
+  const std::vector<double> fs(static_cast<size_t>(pp), forward);
+  const std::vector<double> bs(static_cast<size_t>(pp), inputs);
+  std::vector<std::vector<Op>> order(static_cast<size_t>(pp));
+  for (int s = 0; s < pp; ++s) {
+    int f = 0, w = 0;
+    for (; f < std::min(m, pp - s); ++f) order[s].push_back({Pass::kForward, 0, f});
+    for (int b = 0; b < m; ++b) {
+      order[s].push_back({Pass::kBackward, 0, b});
+      if (b - w >= s) order[s].push_back({Pass::kWeights, 0, w++});
+      if (f < m) order[s].push_back({Pass::kForward, 0, f++});
+    }
+    while (w < m) order[s].push_back({Pass::kWeights, 0, w++});
+  }
+  return run_queues(order, fs, bs, 1, m, weights);
 }
 
 // Chunks in rounds of pp micro-batches, as Megatron-LM runs them: the same chunk of all of a round,
@@ -72,13 +100,14 @@ double simulate_interleaved(int pp, int chunks, int m, double forward, double ba
   std::vector<Op> passes;
   for (int round = 0; round < m; round += pp) {
     for (int c = 0; c < chunks; ++c) {
-      for (int i = round; i < std::min(m, round + pp); ++i) passes.push_back({true, c, i});
+      for (int i = round; i < std::min(m, round + pp); ++i)
+        passes.push_back({Pass::kForward, c, i});
     }
   }
   std::vector<std::vector<Op>> order(static_cast<size_t>(pp));
   const size_t all = passes.size();
   const auto back = [&](size_t i) {  // the same order, last chunk first
-    return Op{false, chunks - 1 - passes[i].chunk, passes[i].microbatch};
+    return Op{Pass::kBackward, chunks - 1 - passes[i].chunk, passes[i].microbatch};
   };
   for (int s = 0; s < pp; ++s) {
     const size_t warm = static_cast<size_t>((pp - s - 1) * 2 + (chunks - 1) * pp);
@@ -102,7 +131,8 @@ double closed_form(const std::vector<double>& f, const std::vector<double>& b, i
     slowest = std::max(slowest, f[i] + b[i]);
   }
   const int64_t pp = static_cast<int64_t>(f.size());
-  return m * slowest + bubble_time(Schedule::kOneFOneB, pp, 1, m, Seconds(sum), Seconds(slowest)).v;
+  const PipelinePass pass{Seconds(sum), Seconds(slowest), {}, {}};
+  return m * slowest + bubble_time(Schedule::kOneFOneB, pp, 1, m, pass).v;
 }
 
 TEST(Pipeline, EqualStagesMatchTheSimulationExactly) {
@@ -177,8 +207,8 @@ TEST(Pipeline, InterleavedMatchesTheSimulation) {
   for (int pp : {2, 4, 8}) {
     for (int vpp : {2, 3, 5}) {
       for (int m = pp; m <= 4 * pp; m += pp) {
-        const double bubble =
-            bubble_time(Schedule::kInterleaved, pp, vpp, m, Seconds(3.0 * pp), Seconds(3)).v;
+        const PipelinePass pass{Seconds(3.0 * pp), Seconds(3), {}, {}};
+        const double bubble = bubble_time(Schedule::kInterleaved, pp, vpp, m, pass).v;
         EXPECT_NEAR(3.0 * m + bubble, simulate_interleaved(pp, vpp, m, 1, 2), 1e-9)
             << pp << " stages, " << vpp << " chunks, " << m;
       }
@@ -186,22 +216,29 @@ TEST(Pipeline, InterleavedMatchesTheSimulation) {
   }
 }
 
-// Fewer micro-batches than stages leave less to fill the drain with; one leaves nothing.
-TEST(Pipeline, ZeroBubbleNeedsMicroBatches) {
-  const auto bubble = [](int64_t m) {
-    return bubble_time(Schedule::kZeroBubble, 4, 1, m, Seconds(12), Seconds(3)).v;
+TEST(Pipeline, ZeroBubbleMatchesTheSimulation) {
+  struct Parts {
+    double forward, inputs, weights;
   };
-  EXPECT_DOUBLE_EQ(bubble(1), 6);
-  EXPECT_DOUBLE_EQ(bubble(2), 5);
-  EXPECT_DOUBLE_EQ(bubble(4), 3);
-  EXPECT_DOUBLE_EQ(bubble(64), 3);
+  for (const Parts x : {Parts{1, 1, 1}, {1, 1.3, 0.7}, {1, 2.2, 0.5}, {1.2, 1, 0.4}}) {
+    const double all = x.forward + x.inputs + x.weights;
+    for (int pp : {1, 2, 4, 8, 16}) {
+      const PipelinePass pass{Seconds(all * pp), Seconds(all), Seconds(x.forward),
+                              Seconds(x.weights)};
+      for (int m : {1, 2, 3, 4, 8, 9, 32}) {
+        const double bubble = bubble_time(Schedule::kZeroBubble, pp, 1, m, pass).v;
+        const double twin = simulate_zero_bubble(pp, m, x.forward, x.inputs, x.weights);
+        EXPECT_NEAR(all * m + bubble, twin, 1e-9) << pp << ' ' << m << ' ' << x.weights;
+      }
+    }
+  }
 }
 
 TEST(Pipeline, InterleavingShrinksTheBubbleAndKeepsMoreAlive) {
-  const Seconds sum(30), slowest(3);
-  EXPECT_EQ(bubble_time(Schedule::kInterleaved, 10, 3, 20, sum, slowest).v, 9);
-  EXPECT_LT(bubble_time(Schedule::kZeroBubble, 10, 1, 20, sum, slowest),
-            bubble_time(Schedule::kOneFOneB, 10, 1, 20, sum, slowest));
+  const PipelinePass pass{Seconds(30), Seconds(3), Seconds(1), Seconds(0.8)};
+  EXPECT_EQ(bubble_time(Schedule::kInterleaved, 10, 3, 20, pass).v, 9);
+  EXPECT_LT(bubble_time(Schedule::kZeroBubble, 10, 1, 20, pass),
+            bubble_time(Schedule::kOneFOneB, 10, 1, 20, pass));
   EXPECT_EQ(live_microbatches(Schedule::kOneFOneB, 8, 1, 64, 0), 8);
   EXPECT_EQ(live_microbatches(Schedule::kOneFOneB, 8, 1, 64, 7), 1);
   EXPECT_GT(live_microbatches(Schedule::kInterleaved, 8, 2, 64, 0), 8);

@@ -103,6 +103,10 @@ struct Predictor::State {
 Predictor::Predictor(const Setting& s) : state_(std::make_unique<State>()) {
   state_->setting = s;
   Stack& stack = state_->setting.stack;
+  if (stack.pads_matmuls) {
+    MatmulParams& m = state_->setting.kernels.matmul;
+    m.aligned_partly = m.aligned_element = m.aligned_output = 1;
+  }
   if (stack.launch_blocking) {  // the time for a launch adds to its kernel's
     state_->setting.kernels.kernel_floor += stack.launch;
     stack.launch_blocking = false;
@@ -151,7 +155,7 @@ Prediction Predictor::predict(const Plan& p) {
   r.mfu = ideal / r.step;
   r.tokens_per_s = state_->tokens / r.step.v;
   r.dp = l.dp;
-  r.microbatches = l.microbatches;
+  r.microbatches = l.microbatches * l.ends;
   const Accelerator& a = s.cluster.accelerator;
   r.power = a.idle + (a.tdp - a.idle) * std::min(1.0, step.draw);
   // `useful` is defined by the model's FLOPs, not by those that a rank's shapes execute (padding,

@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "perf/layer.h"
+#include "perf/memory.h"
 #include "world/catalog.h"
 #include "world/describe.h"
 
@@ -510,6 +511,84 @@ TEST(Predict, TheSlowEndHoldsTheHostOfExpertLayers) {
   EXPECT_EQ(waits.low.v, before.low.v);
   EXPECT_GT(waits.high.v, 1.05 * before.high.v);
   EXPECT_NEAR(captured.high.v / captured.step.v, before.high.v / before.step.v, 0.03);
+}
+
+// DeepSeek-V3 over 16 stages of 4 layers, three of them at either end: mirrored stages even out
+// what the embedding, the dense layers and the head leave uneven; a rank holds the weights of two.
+TEST(DualPipe, MirroredStagesAreEvenAndHoldTwice) {
+  const Setting s = setting("deepseek-v3", "h100-8192", "hai-llm", 2048, 4096, 15360);
+  Plan p = s.stack.defaults;
+  p.pp = 16, p.ep = 64, p.precision = Precision::kFp8;
+  p.schedule = Schedule::kZeroBubble;
+  const Prediction line = Predictor(s).predict(p);
+  p.schedule = Schedule::kDualPipe;
+  const Prediction both = Predictor(s).predict(p);
+  EXPECT_EQ(both.dp, line.dp);
+  EXPECT_EQ(both.microbatches, line.microbatches);
+  EXPECT_LT(both.step, line.step);
+  EXPECT_LT(both.ledger[Account::kStageImbalance], line.ledger[Account::kStageImbalance] * 0.5);
+  EXPECT_NEAR(both.ledger[Account::kUseful].v, line.ledger[Account::kUseful].v, 1e-9);
+  EXPECT_GT(both.memory.weights, line.memory.weights * 1.4);
+  EXPECT_NEAR(both.ledger.paid() / both.step, 1, 1e-12);
+  p.pp = 1;  // no pipeline, no schedule
+  EXPECT_NE(Predictor(s).impossible(p).value().setting, "plan.schedule");
+}
+
+TEST(DualPipe, NeedsPairsAndEnoughMicroBatches) {
+  Setting s = setting("llama-3.1-70b", "h100-128", "megatron-core", 120, 4096, 240);
+  Plan p = s.stack.defaults;
+  const auto refused = [&](int64_t pp, int64_t batch, Schedule schedule) {
+    s.workload.global_batch = batch;
+    p.pp = pp, p.schedule = schedule;
+    const auto why = Predictor(s).impossible(p);
+    return why && why->setting == "plan.schedule";
+  };
+  EXPECT_TRUE(refused(5, 24 * 10, Schedule::kDualPipe));  // odd
+  EXPECT_FALSE(refused(5, 24 * 10, Schedule::kDualPipeV));
+  EXPECT_FALSE(refused(4, 30 * 8, Schedule::kDualPipe));
+  EXPECT_TRUE(refused(4, 30 * 9, Schedule::kDualPipe));  // not the same number from both ends
+  EXPECT_TRUE(refused(4, 30 * 6, Schedule::kDualPipe));  // too few to fill it
+}
+
+// Weights of chunks that come later have the passes before them to arrive in.
+TEST(Interleaving, HidesMoreOfTheWeightsGathered) {
+  Setting s = setting("llama-3.1-70b", "h100-1024", "megatron-core", 1024, 4096, 256);
+  s.stack.overlap_param = 1;
+  s.cluster.node.nic_bandwidth = Bandwidth(2e9);
+  Plan p = s.stack.defaults;
+  p.tp = 8, p.pp = 8;
+  const auto shown = [&](int64_t vpp) {
+    p.vpp = vpp;
+    p.schedule = vpp > 1 ? Schedule::kInterleaved : Schedule::kOneFOneB;
+    return Predictor(s).predict(p).ledger[Account::kCommParam];
+  };
+  EXPECT_LT(shown(2), shown(1));
+  EXPECT_LT(shown(5), shown(2));
+}
+
+// Under full recomputation the busiest experts' tokens stand in the layer that runs again, and in
+// no input that is kept.
+TEST(Skew, UnderFullRecomputeIsOneLayers) {
+  const Setting s = setting("deepseek-v3", "h100-1024", "megatron-core", 1024, 4096, 1024);
+  Plan p = s.stack.defaults;
+  p.pp = 16, p.ep = 64;
+  const auto more = [&](Recompute recompute) {
+    p.recompute = recompute;
+    p.expert_skew = 1;
+    const Bytes even = Predictor(s).memory(p).activations;
+    p.expert_skew = 2;
+    return (Predictor(s).memory(p).activations - even).v;
+  };
+  EXPECT_GT(more(Recompute::kFull), 0);
+  EXPECT_LT(more(Recompute::kFull), more(Recompute::kNone) / 20);  // some 60 layers are alive
+}
+
+// Weights on the host take its memory.
+TEST(Offload, WeightsTakeTheHostsMemory) {
+  const Setting s = setting("llama-3.1-405b", "h200-8", "pytorch-fsdp2", 8, 4096, 64);
+  Plan p = s.stack.defaults;
+  p.zero = 3, p.offload_parameters = 1;
+  EXPECT_NEAR(host_memory(s, p).v / (405.9e9 * s.stack.weight_bytes), 1, 0.01);
 }
 
 }  // namespace

@@ -51,8 +51,9 @@ bool stored_packed(const Setting& s, const Plan& p) {
 
 double gathered_bytes(const Setting& s, const Plan& p) {
   const Stack& st = s.stack;
-  return stored_packed(s, p) ? std::min(st.weight_bytes, st.weight_comm_bytes)
-                             : st.weight_comm_bytes;
+  if (stored_packed(s, p)) return std::min(st.weight_bytes, st.weight_comm_bytes);
+  const bool eight = p.precision == Precision::kFp8 || p.precision == Precision::kMxfp8;
+  return eight && st.weight_comm_narrow > 0 ? st.weight_comm_narrow : st.weight_comm_bytes;
 }
 
 Moved moved_between(const Setting& s, bool compiled) {
@@ -207,7 +208,11 @@ void linear(const Rank& r, LayerCost& c, double tokens, double n, double k, doub
   };
   c.forward.matmul += time(t, ni, ki, MatmulPass::kForward);
   c.backward.matmul += time(t, ki, ni, MatmulPass::kInputGradient);
-  if (weight_gradient) c.backward.matmul += time(ni, ki, t, MatmulPass::kWeightGradient);
+  if (weight_gradient) {
+    const Seconds weights = time(ni, ki, t, MatmulPass::kWeightGradient);
+    c.backward.matmul += weights;
+    c.weights += weights;
+  }
   if (r.record) {
     note(r, "matmul",
          fmt::format("{} of {} x {} x {} {}", batch, t, ni, ki,
@@ -279,6 +284,10 @@ Seconds tensor_region(const Rank& r, LayerCost& c, const PassTimes& before, doub
   const double width = real(r.s.workload.model.hidden);
   const Bytes b(r.tokens * width * r.word);
   const Bytes in(r.tokens * (gathered > 0 ? gathered : width) * r.word);
+  // What is gathered is what a matmul reads next; what is scattered is a sum.
+  const double narrow = r.s.stack.gathers_narrow && quantised(r.p.precision)
+                            ? operand_bytes(r.s.cluster.accelerator, r.p.precision) / r.word
+                            : 1;
   // Frozen weights have no gradients to hide it under, nor to gather their input for.
   const double hidden = r.frozen ? 0 : r.s.stack.overlap_tp_backward;
   const bool again = r.s.stack.gathers_again && !r.frozen;
@@ -300,7 +309,7 @@ Seconds tensor_region(const Rank& r, LayerCost& c, const PassTimes& before, doub
       c.kept += whole;
     }
     const auto gather = [&](Bytes all) {
-      return collective_time(Collective::kAllGather, all, r.l.tensor, r.links);
+      return collective_time(Collective::kAllGather, all * narrow, r.l.tensor, r.links);
     };
     const auto scatter = [&](Bytes all) {
       return collective_time(Collective::kReduceScatter, all, r.l.tensor, r.links);

@@ -40,7 +40,8 @@ bool quantised(Precision);
 Precision unquantised(Precision);
 // Frozen weights kept in 4 or 8 bits and multiplied in 16 (QLoRA).
 bool stored_packed(const Setting&, const Plan&);
-// Bytes per weight of a layer as it is gathered: packed weights travel packed.
+// Bytes per weight of a layer as it is gathered: packed weights travel packed, and some stacks send
+// in 8 bits what is multiplied in 8.
 double gathered_bytes(const Setting&, const Plan&);
 // A count of rows or columns: rounded, at least one.
 int64_t whole(double);

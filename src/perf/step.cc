@@ -53,6 +53,7 @@ double race(double device, double host) {
 struct StagePasses {
   PassCost forward, backward;  // backward includes what is recomputed
   PassCost again;
+  Seconds weights;
 };
 
 StagePasses stage_passes(const MicrobatchCost& c, const StageContent& s) {
@@ -62,6 +63,7 @@ StagePasses stage_passes(const MicrobatchCost& c, const StageContent& s) {
     t.forward += layer.forward * count;
     t.backward += layer.backward * count;
     t.again += layer.again * count;
+    t.weights += layer.weights * count;
   };
   add(c.dense, s.dense_layers);
   add(c.moe, s.moe_layers);
@@ -105,8 +107,9 @@ double scatter_time(Bytes b, const Group& shard, const Group& copies, const Link
 
 // Gradients reduced and weights gathered once a step (zero 0 to 2). Under zero 2 a rank keeps only
 // its part of the gradients, so every micro-batch reduces them, unless they are added up whole.
+// `ends`: parameters of embedding and head among them.
 Traffic replicated_traffic(const Setting& s, const Plan& p, const Layout& l, const Links& links,
-                           const StageParameters& q, double forward, double backward) {
+                           const StageParameters& q, double ends, double forward, double backward) {
   Traffic t;
   const Stack& st = s.stack;
   if (s.workload.task == Task::kLora) return t;
@@ -122,11 +125,12 @@ Traffic replicated_traffic(const Setting& s, const Plan& p, const Layout& l, con
                .v;
   }
   if (split) {
-    const auto gather = [&](double parameters, const Group& g) {
-      const Bytes all(parameters * st.weight_comm_bytes);
-      return collective_time(Collective::kAllGather, all, g, links).v;
+    const auto gather = [&](double bytes, const Group& g) {
+      return collective_time(Collective::kAllGather, Bytes(bytes), g, links).v;
     };
-    param = gather(q.dense, l.shard_group) + gather(q.expert, l.shard_expert);
+    const double layer_bytes = gathered_bytes(s, p);
+    param = gather((q.dense - ends) * layer_bytes + ends * st.weight_comm_bytes, l.shard_group) +
+            gather(q.expert * layer_bytes, l.shard_expert);
   }
   const double times = p.zero == 2 ? reductions(st, p, l) : 1;
   const double grad_shown = exposed(grad, backward, p.overlap_grad ? st.overlap_grad : 0);
@@ -214,10 +218,11 @@ Traffic sharded_traffic(const Setting& s, const Plan& p, const Layout& l, const 
 }
 
 // A tied embedding stands in the first stage and in the last: at the end of a step they add up what
-// both found. Nothing is left that could hide it.
-Seconds tied_gradients(const Setting& s, const Layout& l, const Links& links,
+// both found, unless one rank holds both. Nothing is left that could hide it.
+Seconds tied_gradients(const Setting& s, const Plan& p, const Layout& l, const Links& links,
                        const MicrobatchCost& c) {
-  if (l.pp == 1 || !s.workload.model.tied_embeddings || s.workload.task == Task::kLora)
+  if (l.pp == 1 || folded(p.schedule) || !s.workload.model.tied_embeddings ||
+      s.workload.task == Task::kLora)
     return Seconds(0);
   Group pair = l.pipeline;
   pair.ranks = 2;
@@ -297,6 +302,7 @@ struct StageTime {
   PassCost both, again;                  // forward and backward together; what is recomputed
   double forward_s = 0, backward_s = 0;  // wall time of a pass
   double wait = 0;                       // device idle for the host
+  double weights = 0;                    // of `backward_s`
   HeldClock held;
   double total() const { return forward_s + backward_s; }
 };
@@ -317,6 +323,7 @@ StageTime time_stage(const Setting& s, const Plan& p, const StagePasses& passes,
   run(1);
   t.held = held_clock(s, p.precision, t.both, t.total() + extra);
   if (t.held.clock != 1) run(t.held.clock);
+  t.weights = passes.weights.v / t.held.clock;
   return t;
 }
 
@@ -325,6 +332,7 @@ StageTime time_stage(const Setting& s, const Plan& p, const StagePasses& passes,
 struct PipelineTimes {
   double uneven = 0;
   double sum = 0, slowest = 0, wait = 0;
+  double forward_sum = 0, weights_sum = 0;
   PassCost all, again;               // summed over stages
   double forward = 0, backward = 0;  // passes of the slowest stage
   double moe_layers = 0;             // of all stages
@@ -337,6 +345,8 @@ struct PipelineTimes {
 void add_stages(PipelineTimes& t, const StageTime& st, double count) {
   t.sum += st.total() * count;
   t.wait += st.wait * count;
+  t.forward_sum += st.forward_s * count;
+  t.weights_sum += st.weights * count;
   const double work = st.both.clocked().v * count;
   t.capped += work * (1 / st.held.cool - 1);
   t.heated += work * (1 / st.held.clock - 1 / st.held.cool);
@@ -350,7 +360,7 @@ PipelineTimes time_stages(const Setting& s, const Plan& p, const Layout& l, cons
   const Model& m = s.workload.model;
   Seconds again;  // of the busiest rank's work
   if (p.recompute == Recompute::kFull) again = c.moe.busy_forward * p.recompute_layers;
-  if (p.recompute == Recompute::kSelective) again = c.moe.experts.matmul * p.recompute_layers;
+  if (p.recompute == Recompute::kSelective) again = c.moe.busy_chosen * p.recompute_layers;
   t.uneven = (c.moe.busy_forward + again + c.moe.busy_backward).v * (load_skew(s, p, l) - 1);
   // An even split adds up by multiplication, any other one stage by stage.
   const Stages stages = stages_of(m, p);
@@ -385,12 +395,22 @@ PipelineTimes time_stages(const Setting& s, const Plan& p, const Layout& l, cons
 
 // Activations parked on the host leave under the forward pass and come back under the backward one;
 // what does not fit under them is waited for, in every micro-batch.
-double parked_wait(const Setting& s, const MicrobatchCost& c, const PipelineTimes& t) {
+struct ParkedWait {
+  double forward = 0, backward = 0;
+};
+
+ParkedWait parked_wait(const Setting& s, const MicrobatchCost& c, const PipelineTimes& t) {
   const StageContent& stage = t.large_content;
   const Bytes parked = c.dense.parked * stage.dense_layers + c.moe.parked * stage.moe_layers;
-  if (parked.v <= 0) return 0;
+  if (parked.v <= 0) return {};
   const double copy = (parked / (s.cluster.accelerator.pcie_bandwidth * kHostLinkShare)).v;
-  return std::max(0.0, copy - t.forward) + std::max(0.0, copy - t.backward);
+  return {std::max(0.0, copy - t.forward), std::max(0.0, copy - t.backward)};
+}
+
+// Passes over one micro-batch under which a chunk's weights have time to arrive: those of the
+// chunks before it, a round of micro-batches each.
+double passes_ahead(const Plan& p, const Layout& l) {
+  return p.vpp > 1 ? 1 + real(l.pp) * (1 - 1 / real(p.vpp)) : 1;
 }
 
 // Gradients are added up in memory by every micro-batch; where each one reduces them, only what a
@@ -418,7 +438,7 @@ Step assemble_step(const Setting& s, const Plan& p, const Layout& l, const Links
   const double m = real(l.microbatches);
   const double pp = real(l.pp);
   double sends = 0;  // of a stage, for one micro-batch, both ways
-  if (l.pp > 1) {
+  if (p.pp > 1) {
     sends =
         2 * real(l.vpp) * collective_time(Collective::kSendRecv, c.boundary, l.pipeline, links).v;
   }
@@ -426,7 +446,7 @@ Step assemble_step(const Setting& s, const Plan& p, const Layout& l, const Links
   PipelineTimes t = time_stages(s, p, l, c, hop);
   // What is hidden is hidden under the stage's own work.
   hop = std::max(hop, sends - t.slowest);
-  const double parked = parked_wait(s, c, t);
+  const ParkedWait parked = parked_wait(s, c, t);
   out.clock = t.clock;
   const StageParameters q = stage_parameters(c, t.large_content, s.workload.model);
 
@@ -439,18 +459,25 @@ Step assemble_step(const Setting& s, const Plan& p, const Layout& l, const Links
   g[Account::kExpertImbalance] += Seconds(uneven * m);
   g[Account::kStageImbalance] += Seconds((t.slowest - mean) * m);
   g[Account::kCommPipeline] += Seconds(hop * m);
-  g[Account::kHostCopy] += Seconds(parked * m);
-  out.slowest = Seconds(t.slowest), out.mean = Seconds(mean), out.hop = Seconds(hop + parked);
-  g[Account::kBubble] += bubble_time(p.schedule, l.pp, l.vpp, l.microbatches,
-                                     (out.mean + out.hop) * pp, out.slowest + out.hop);
+  const double waited = parked.forward + parked.backward;
+  g[Account::kHostCopy] += Seconds(waited * m);
+  out.slowest = Seconds(t.slowest), out.mean = Seconds(mean), out.hop = Seconds(hop + waited);
+  out.forward = Seconds(t.forward_sum / pp), out.weights = Seconds(t.weights_sum / pp);
+  g[Account::kBubble] +=
+      bubble_time(p.schedule, l.pp, l.vpp, l.microbatches,
+                  {(out.mean + out.hop) * pp, out.slowest + out.hop, out.forward, out.weights});
   g[Account::kMemoryBound] += accumulate_time(s, p, l, q);
 
+  const double forward = t.forward + parked.forward, backward = t.backward + parked.backward;
+  const double ahead = passes_ahead(p, l);
+  const Model& model = s.workload.model;
   const Traffic traffic =
       gathers_each_microbatch(st, p, l) > 0
-          ? sharded_traffic(s, p, l, links, c, t.large_content, t.forward, t.backward)
-          : replicated_traffic(s, p, l, links, q, t.forward, t.backward);
+          ? sharded_traffic(s, p, l, links, c, t.large_content, forward, backward)
+          : replicated_traffic(s, p, l, links, q, end_parameters(model, c, t.large_content),
+                               forward * ahead, backward * ahead);
   g[Account::kMemoryBound] += Seconds(traffic.copies);
-  g[Account::kCommGrad] += Seconds(traffic.gradient) + tied_gradients(s, l, links, c);
+  g[Account::kCommGrad] += Seconds(traffic.gradient) + tied_gradients(s, p, l, links, c);
   g[Account::kCommParam] += Seconds(traffic.parameter);
   g[Account::kOptimizer] += Seconds(optimizer_time(s, p, l, q, t.large_content));
   g[Account::kSync] += st.step_overhead / s.cluster.node.host_speed;

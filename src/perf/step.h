@@ -14,8 +14,10 @@ struct Step {
   double clock = 1;  // held clock over burst clock
   double draw = 0;   // mean power drawn, of (tdp - idle)
   // One micro-batch through the slowest stage, through the mean of them, both with what they wait
-  // for the busiest experts, and on to the next (or to the host, where activations are parked).
+  // for the busiest experts, and on to the next (or to the host, where activations are parked); of
+  // the mean, the forward pass and the gradients of weights.
   Seconds slowest, mean, hop;
+  Seconds forward, weights;
 };
 
 Step assemble_step(const Setting&, const Plan&, const Layout&, const Links&, const MicrobatchCost&);

@@ -74,9 +74,11 @@ std::string node_text(const Node& n, const Node& other) {
 }
 
 std::string fabric_text(const Fabric& f, const Fabric& other) {
+  const std::string name =
+      f.name.empty() ? std::string(enum_names(f.kind)[static_cast<size_t>(f.kind)]) : f.name;
   return f.oversubscription == other.oversubscription
-             ? f.name
-             : fmt::format("{} {:g}:1", f.name, f.oversubscription);
+             ? name
+             : fmt::format("{} {:g}:1", name, f.oversubscription);
 }
 
 std::string bundle_text(const std::string& path, const Side& s, const Side& other) {

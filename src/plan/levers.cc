@@ -118,7 +118,7 @@ void add_software(LeverList& list, const Plan& p) {
     list.plan(s.label, fmt::format("--set plan.{}=true", s.key),
               [&s](Plan& q) { q.*s.flag = true; });
   }
-  if (p.pp > 1 && p.schedule != Schedule::kZeroBubble) {
+  if (p.pp > 1 && p.schedule != Schedule::kZeroBubble && !folded(p.schedule)) {
     list.plan("zero-bubble pipeline schedule", "--set plan.schedule=zero-bubble --set plan.vpp=1",
               [](Plan& q) { q.schedule = Schedule::kZeroBubble, q.vpp = 1; });
   }
@@ -127,7 +127,8 @@ void add_software(LeverList& list, const Plan& p) {
 // The last stage also computes the head: with fewer layers it need not set the pace. What it gives
 // up falls to the others, so every number is tried.
 void add_split(LeverList& list, const Setting& s, const Plan& p) {
-  if (p.pp < 2 || p.vpp > 1 || p.first_layers > 0 || p.last_layers > 0) return;
+  const bool stated = p.first_layers > 0 || p.last_layers > 0;
+  if (p.pp < 2 || p.vpp > 1 || folded(p.schedule) || stated) return;
   const int64_t now = stage_layers(stages_of(s.workload.model, p), p.pp - 1);
   Predictor predictor(s);
   Plan best = p;

@@ -147,8 +147,9 @@ std::vector<Plan> Space::pipeline_plans(const Plan& plan) const {
     if (stated && (base_.schedule == Schedule::kInterleaved) != (vpp > 1) && free("vpp")) continue;
     if (!stated) p.schedule = vpp > 1 ? Schedule::kInterleaved : Schedule::kOneFOneB;
     plans.push_back(p);
-    if (!stated && vpp == 1 && plan.pp > 1 && base_.schedule == Schedule::kZeroBubble) {
-      p.schedule = Schedule::kZeroBubble;
+    if (!stated && vpp == 1 && plan.pp > 1 &&
+        (base_.schedule == Schedule::kZeroBubble || folded(base_.schedule))) {
+      p.schedule = base_.schedule;
       plans.push_back(p);
     }
   }

@@ -4,8 +4,9 @@
 // parallel, micro-batch, recompute (none, selective, full, full on a part of the layers). What the
 // stack cannot do is left out: pipelines and ZeRO-0/1 belong to `3d` stacks; `fsdp` and `jax`
 // stacks shard weights over all or a part of the data-parallel ranks; `zero` stacks try stages 1
-// to 3. A zero-bubble schedule is tried only where it is the stack's own. Keys that a person stated
-// stay as stated; precision, overlap and compilation stay as the stack (or the person) has them.
+// to 3. A zero-bubble schedule or a folded one is tried only where it is the stack's own. Keys that
+// a person stated stay as stated; precision, overlap and compilation stay as the stack (or the
+// person) has them.
 //
 // Bounds, so that the space is finite and sensible: tp divides the heads and is at most 64 or the
 // scale-up domain; context parallel leaves at least 1,024 tokens on a rank; pipelines are not

@@ -132,8 +132,8 @@ std::string recompute_words(const Plan& p) {
 std::string layout(const Plan& p, int64_t dp, const std::string& gap) {
   std::string pipeline = fmt::format("PP {}", p.pp);
   if (p.vpp > 1) pipeline += fmt::format(" (interleaved x{})", p.vpp);
-  if (p.pp > 1 && p.vpp <= 1 && p.schedule == Schedule::kZeroBubble) pipeline += " (zero-bubble)";
-  if (p.pp > 1 && p.vpp <= 1 && p.schedule == Schedule::kGpipe) pipeline += " (gpipe)";
+  if (p.pp > 1 && p.vpp <= 1 && p.schedule != Schedule::kOneFOneB)
+    pipeline += fmt::format(" ({})", enum_names(p.schedule)[static_cast<size_t>(p.schedule)]);
   std::vector<std::string> items{fmt::format("TP {}", p.tp)};
   if (p.pp > 1 || p.zero < 3) items.push_back(pipeline);
   if (p.cp > 1) {

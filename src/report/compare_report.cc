@@ -251,6 +251,16 @@ char weeks_mark_of(const std::vector<PlanOutlook>& outlook) {
   return stated ? kPredicted : 'a';
 }
 
+// Runs of other lengths cost other sums: then prices compare by the token.
+bool same_tokens_trained(const Comparison& c) {
+  const double first = c.sides.front().setting.workload.tokens;
+  return std::all_of(c.sides.begin(), c.sides.end(), [first](const Side& s) {
+    return std::abs(s.setting.workload.tokens / first - 1) < 1e-3;
+  });
+}
+
+double dollars_per_token(const Side& s) { return s.run.cost_usd.value / s.setting.workload.tokens; }
+
 std::string pair_table(const Comparison& c, const Style& style,
                        const std::vector<PlanOutlook>& outlook) {
   const Side& a = c.sides.front();
@@ -278,6 +288,11 @@ std::string pair_table(const Comparison& c, const Style& style,
   }
   out += row("tokens per s", kPredicted, scaled(a.prediction.tokens_per_s),
              scaled(b.prediction.tokens_per_s), faster);
+  const bool same_run = same_tokens_trained(c);
+  const double trained[] = {a.setting.workload.tokens, b.setting.workload.tokens};
+  if (!same_run)
+    out += row("trained on", ' ', scaled(trained[0]), scaled(trained[1]),
+               change(trained[0], trained[1]));
   out += row("run", kPredicted, duration(a.run.time_s.value), duration(b.run.time_s.value),
              change(a.run.time_s.value, b.run.time_s.value));
   if (a.run.price_known && b.run.price_known) {
@@ -285,6 +300,12 @@ std::string pair_table(const Comparison& c, const Style& style,
                dollars(b.run.cost_usd.value),
                fmt::format("{} ({})", signed_dollars(b.run.cost_usd.value - a.run.cost_usd.value),
                            change(a.run.cost_usd.value, b.run.cost_usd.value)));
+  }
+  if (!same_run && a.run.price_known && b.run.price_known) {
+    constexpr double kBillion = 1e9;
+    out += row("cost per B tokens", priced ? kPredicted : 'a',
+               dollars(dollars_per_token(a) * kBillion), dollars(dollars_per_token(b) * kBillion),
+               change(dollars_per_token(a), dollars_per_token(b)));
   }
   out += row("energy", kPredicted, energy(a.run.energy_kwh.value), energy(b.run.energy_kwh.value),
              change(a.run.energy_kwh.value, b.run.energy_kwh.value));
@@ -318,6 +339,21 @@ std::string fit_warnings(const Comparison& c, const Style& style) {
   return out.empty() ? out : out + "\n";
 }
 
+// Why no sum is called the smaller one.
+std::string other_lengths(const Comparison& c) {
+  const Side& a = c.sides.front();
+  const Side& b = c.sides.back();
+  std::string text =
+      fmt::format("They train on {} and {} tokens, so days and dollars are of different work",
+                  scaled(a.setting.workload.tokens), scaled(b.setting.workload.tokens));
+  if (!is_pair(c))
+    text = "They train on different numbers of tokens, so days and dollars are of different work";
+  if (is_pair(c) && a.run.price_known && b.run.price_known)
+    text += fmt::format("; a token's price changes by {}",
+                        changed_by(dollars_per_token(a), dollars_per_token(b)));
+  return text + ".";
+}
+
 std::string verdict(const Comparison& c) {
   const Side& a = c.sides.front();
   const Side& b = c.sides.back();
@@ -329,6 +365,7 @@ std::string verdict(const Comparison& c) {
         fmt::format("No significant difference in speed: {} is {:.2f} times as fast {} as {}",
                     b.name, c.speedup.value, ratio_range(c.speedup), a.name);
     const double more = b.run.cost_usd.value - a.run.cost_usd.value;
+    if (!same_tokens_trained(c)) return text + ". " + other_lengths(c);
     if (a.run.price_known && b.run.price_known && std::abs(more) > 0.01 * a.run.cost_usd.value) {
       text += fmt::format("; as predicted it costs {} {} ({})", dollars(std::abs(more)),
                           more < 0 ? "less" : "more",
@@ -337,6 +374,7 @@ std::string verdict(const Comparison& c) {
     return text + ".";
   }
   std::string text = fmt::format("{} is {} than {}", b.name, speed_text(c), a.name);
+  if (!same_tokens_trained(c)) return text + ". " + other_lengths(c);
   if (a.run.price_known && b.run.price_known) {
     const double saved = a.run.cost_usd.value - b.run.cost_usd.value;
     text += fmt::format(" and {} {}", dollars(std::abs(saved)), saved >= 0 ? "cheaper" : "dearer");
@@ -391,18 +429,22 @@ std::string many_table(const Comparison& c, const Style& style,
 }
 
 // What the fastest of sides is, and the cheapest. REQUIRES: two or more sides, the fastest last.
-std::string best_of(const std::vector<const Side*>& sides, bool all) {
+std::string best_of(const std::vector<const Side*>& sides, bool all, bool same_run) {
   const Side* cheapest = nullptr;
   bool priced = true;
   for (const Side* s : sides) {
     priced &= s->run.price_known;
     if (!s->run.price_known) continue;
-    if (!cheapest || s->run.cost_usd.value < cheapest->run.cost_usd.value) cheapest = s;
+    if (!cheapest || dollars_per_token(*s) < dollars_per_token(*cheapest)) cheapest = s;
   }
   const Side& fastest = *sides.back();
-  std::string text = fmt::format("{} is the fastest {}({})", fastest.name, all ? "" : "that fits ",
-                                 duration(fastest.run.time_s.value));
-  if (cheapest == &fastest) {
+  std::string text =
+      fmt::format("{} is the fastest {}({})", fastest.name, all ? "" : "that fits ",
+                  same_run ? duration(fastest.run.time_s.value)
+                           : scaled(fastest.prediction.tokens_per_s) + " tokens per s");
+  if (!same_run && cheapest) {
+    text += fmt::format("; {} is the cheapest by the token", cheapest->name);
+  } else if (cheapest == &fastest) {
     text += priced ? " and the cheapest" : " and the cheapest with a price";
   } else if (cheapest) {
     text += fmt::format("; {} is the cheapest {}({})", cheapest->name,
@@ -428,7 +470,7 @@ std::string verdict_of_fitting(const Comparison& c) {
   if (fitting.empty()) return fmt::format("None fits: {}.", fmt::join(misfits, "; "));
   std::string text;
   if (fitting.size() > 1) {
-    text = best_of(fitting, misfits.empty());
+    text = best_of(fitting, misfits.empty(), same_tokens_trained(c));
   } else {
     const RunFigures& run = fitting[0]->run;
     text = fmt::format("{} is the only one that fits ({}{})", fitting[0]->name,
@@ -436,7 +478,9 @@ std::string verdict_of_fitting(const Comparison& c) {
                        run.price_known ? ", " + dollars(run.cost_usd.value) : "");
   }
   if (!misfits.empty()) text += fmt::format("; {}", fmt::join(misfits, "; "));
-  return text + ".";
+  text += ".";
+  if (!same_tokens_trained(c) && !is_pair(c)) text += " " + other_lengths(c);
+  return text;
 }
 
 }  // namespace

@@ -140,7 +140,7 @@ Derivation lever_figure(const Json& doc, const Json& lever) {
                             " over that without, less 1; where it changes what fits or the batch, "
                             "the rest of the plan is searched again",
                         'c', kSearchPage);
-  d.inputs = {step_of(at(doc, {"best"}), "step time of the best plan"),
+  d.inputs = {step_of(at(doc, {"best"}), "step time of the plan"),
               step_of(at(lever, {"result"}), "step time with it")};
   return d;
 }

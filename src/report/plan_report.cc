@@ -78,8 +78,9 @@ std::string uneven_stages(const PlanResult& r) {
   const Model& m = r.description.setting.workload.model;
   if (r.plan.pp <= 1 || m.kind == ModelKind::kDlrm) return "";
   std::vector<std::pair<int64_t, int64_t>> runs;  // stages, layers of each
-  const Stages split = stages_of(m, r.plan);
-  for (int64_t first = 0; first < r.plan.pp;) {
+  Stages split = stages_of(m, r.plan);
+  split.folded = false;  // one by one, whoever holds them
+  for (int64_t first = 0; first < split.pp;) {
     const StageRun run = stage_run(m, split, first);
     const int64_t layers = std::llround(run.content.dense_layers + run.content.moe_layers);
     if (!runs.empty() && runs.back().second == layers) {
@@ -344,13 +345,14 @@ std::vector<std::string> cautions(const PlanResult& r) {
         chunks, layers));
   }
   if (!host_holds(s, r.plan, memory.parked)) {
-    const bool optimizer = r.plan.offload_optimizer > 0, activations = memory.parked.v > 0;
-    all.push_back(fmt::format("{} {} of a host's memory, and a node has {}.",
-                              optimizer && activations ? "Optimizer and parked activations need"
-                              : optimizer              ? "The optimizer needs"
-                                                       : "Parked activations need",
-                              gibibytes(host_memory(s, r.plan, memory.parked).v),
-                              gibibytes(s.cluster.node.host_memory.v)));
+    std::vector<std::string> what;
+    if (r.plan.offload_optimizer > 0) what.emplace_back("optimizer");
+    if (r.plan.offload_parameters > 0) what.emplace_back("weights");
+    if (memory.parked.v > 0) what.emplace_back("parked activations");
+    all.push_back(
+        fmt::format("What is kept on the host ({}) needs {} of its memory, and a node has {}.",
+                    fmt::join(what, ", "), gibibytes(host_memory(s, r.plan, memory.parked).v),
+                    gibibytes(s.cluster.node.host_memory.v)));
   }
   if (r.plan.recompute == Recompute::kNone && r.description.plan_keys.contains("recompute_layers"))
     all.push_back("plan.recompute_layers changes nothing: nothing is recomputed (plan.recompute).");

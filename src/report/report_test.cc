@@ -196,7 +196,8 @@ TEST(PlanReport, FiguresCarryMarksAndRanges) {
 TEST(PlanReport, SaysWhatMakesAFarSlowEnd) {
   const PlanResult r = planned({"deepseek-v3", "gb200-nvl72-2304"},
                                {"plan.tp=2", "plan.pp=4", "plan.ep=64", "plan.etp=1",
-                                "plan.micro_batch=1", "plan.expert_skew=1"},
+                                "plan.micro_batch=1", "plan.expert_skew=1",
+                                "stack.expert_host_latent=25 ms"},
                                2048);
   ASSERT_TRUE(r.prediction.experts_wait);
   const std::string said = "expert layers that wait for their host";

@@ -61,10 +61,10 @@ bool names_several(const Catalog& catalog, const std::string& text) {
     for (size_t at; (at = list.find(word)) != std::string::npos;)
       list.replace(at, word.size(), ", ");
   }
-  for (const std::string& part : split_any(list, ",;+/&")) {
+  for (const std::string& part : split_any(list, ",;+/&(")) {
     const Accelerator* named = contained(catalog, part);
     // The chip of a superchip is named beside it: `GH200: Grace CPU and H100`.
-    const bool whole = first && first->name.starts_with("g");
+    const bool whole = first && named && (first->name[0] == 'g' || named->name[0] == 'g');
     // And a chip beside its cores: `trn1.32xlarge/trn1n.32xlarge NeuronCore-v2`.
     const bool core =
         first && named && named->vendor == "AWS" && named->architecture == first->architecture;

@@ -74,6 +74,7 @@ std::string format_words(const std::string& cell) {
       {" 8 bit float ", " fp8 "},
       {" float 8 ", " fp8 "},
       {" | single | ", " | fp32 | "},
+      {" | float | ", " | fp32 | "},
       {" | 32 | ", " | fp32 | "},
       {" | 16 | ", " | fp16 | "},
       {" full precision ", " fp32 "},
@@ -308,7 +309,8 @@ ShardingCell read_sharding(const std::string& cell, bool framework) {
   }
   if (cell.find("ZeRO++") != std::string::npos) out.zero = 3, out.fsdp = true;
   const std::optional<bool> distributed =
-      claims_any(words, {"distributed optimizer", "dist optimizer", "distopt", "zero optimizer"});
+      claims_any(words, {"distributed optimizer", "distributed optimiser", "dist optimizer",
+                         "dist optimiser", "dist opt", "distopt", "zero optimizer"});
   if (distributed.value_or(false)) {
     out.zero = 1;
     out.distributed_optimizer = true;

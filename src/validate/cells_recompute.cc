@@ -120,7 +120,8 @@ std::optional<double> share_of_layers(const std::string& written) {
                          "selective ac option 2", "selective ac 2"})) {
     return 0.5;  // of them `selective 2` is torchtitan's
   }
-  const std::string words = in_digits(written);
+  std::string words = in_digits(written);
+  for (size_t at; (at = words.find(" out of ")) != std::string::npos;) words.replace(at, 8, " of ");
   if (const auto n = count_after(words, {"ac freq"}, 1000)) return 1.0 / static_cast<double>(*n);
   const std::vector<std::string> all = split_any(words, " ");
   const auto layers = [&](size_t i) {
@@ -142,6 +143,17 @@ std::optional<double> share_of_layers(const std::string& written) {
     if ((olmo || layers(at + 1)) && whole && *some <= *whole && *whole > 0) return *some / *whole;
   }
   return {};
+}
+
+// `12/32 layers` as `12 of 32 layers`.
+std::string with_ratios(const std::string& cell) {
+  std::string out;
+  for (size_t i = 0; i < cell.size(); ++i) {
+    const bool ratio = cell[i] == '/' && i > 0 && i + 1 < cell.size() && is_digit(cell[i - 1]) &&
+                       is_digit(cell[i + 1]);
+    out += ratio ? std::string(" of ") : std::string(1, cell[i]);
+  }
+  return out;
 }
 
 // `block, 10 layers`, `recompute_num_layers 4`. Megatron's `uniform` recomputes every layer, so
@@ -232,6 +244,7 @@ RecomputeCell read_recompute(const std::string& cell) {
   // Whole layers, in so many words.
   const bool whole =
       words.ends_with(" on ") || words == " 1 " || words.starts_with(" on ") ||
+      words == " gradient checkpointing " || words == " activation checkpointing " ||
       says_any(words, {"yes", "true", "uniform", "all", "layer", "layers", "enabled"});
   // The budget of PyTorch's compiler. Nobody wrote less than 0.75 of it: taken for none.
   if (says(words, "memory budget")) {
@@ -239,7 +252,7 @@ RecomputeCell read_recompute(const std::string& cell) {
     return out;
   }
   const std::optional<RecomputeParts> parts = named_parts(words);
-  out.fraction = share_of_layers(words);
+  out.fraction = share_of_layers(plain_words(with_ratios(cell)));
   if (!out.fraction) out.fraction = percent_in(cell);
   if (const auto share = cell_number(cell); share && *share > 0 && *share < 1) out.fraction = share;
   out.layers_kept = layers_left(words);

@@ -279,9 +279,13 @@ void read_offloads(const std::string& words, Remarks& out) {
 void read_schedule(const std::string& words, Remarks& out) {
   const std::optional<bool> interleaved = claims_any(
       words, {"interleaved 1f1b", "interleaved1f1b", "interleaved schedule", "interleaved"});
-  if (affirms(words, {"zero bubble", "zbv", "zb h1", "zb h2", "dualpipe", "dualpipev",
-                      "zbvzerobubble", "interleavedzerobubble"})) {
+  if (affirms(words, {"zero bubble", "zbv", "zb h1", "zb h2", "zbvzerobubble",
+                      "interleavedzerobubble"})) {
     out.schedule = Schedule::kZeroBubble;
+  } else if (affirms(words, {"dualpipev", "dualpipe v"})) {
+    out.schedule = Schedule::kDualPipeV;
+  } else if (affirms(words, {"dualpipe"})) {
+    out.schedule = Schedule::kDualPipe;
   } else if (affirms(words, {"gpipe"})) {
     out.schedule = Schedule::kGpipe;
   } else if (affirms(words, {"interleaved 1f1b", "interleaved1f1b"})) {

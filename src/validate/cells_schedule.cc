@@ -29,6 +29,8 @@ std::optional<int64_t> small_count(const std::string& words) {
 }
 
 std::optional<double> layers_of_chunk(const std::string& words) {
+  const std::vector<std::string> all = split_any(words, " ");
+  if (all.size() == 2 && all[1].starts_with("layer")) return cell_number(all[0]);
   for (const std::string_view flag :
        {"layers per virtual pipeline stage", "layers per virtual stage", "layers per chunk",
         "layers per model chunk", "layers a chunk"}) {

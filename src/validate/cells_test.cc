@@ -402,7 +402,8 @@ TEST(Cells, RemarksOnOverlap) {
 
 TEST(Cells, RemarksOnScheduleAndContext) {
   EXPECT_EQ(read_remarks("zero-bubble ZBV").schedule, Schedule::kZeroBubble);
-  EXPECT_EQ(read_remarks("HAI-LLM (DualPipe)").schedule, Schedule::kZeroBubble);
+  EXPECT_EQ(read_remarks("HAI-LLM (DualPipe)").schedule, Schedule::kDualPipe);
+  EXPECT_EQ(read_remarks("PithTrain (DualPipeV, FSDP)").schedule, Schedule::kDualPipeV);
   EXPECT_EQ(read_remarks("GPipe").schedule, Schedule::kGpipe);
   EXPECT_EQ(read_remarks("DeepSpeed Ulysses").context, ContextKind::kAllToAll);
 }
@@ -461,6 +462,18 @@ TEST(Cells, TilesOffloadsAndPartialGraphs) {
   EXPECT_EQ(read_remarks("CUDA graph without effect (x=1)").cuda_graphs, false);
   EXPECT_EQ(read_remarks("CUDA graphs for attention and dense modules").cuda_graphs, true);
   EXPECT_EQ(read_remarks("CUDA graphs had no effect on memory").cuda_graphs, true);
+}
+
+TEST(Cells, LayersInRatiosAndChunksInLayers) {
+  EXPECT_EQ(read_recompute("12/32 layers").fraction, 0.375);
+  EXPECT_EQ(read_recompute("16 out of 32 layers").fraction, 0.5);
+  EXPECT_EQ(read_recompute("gradient_checkpointing").kind, Recompute::kFull);
+  EXPECT_FALSE(read_recompute("gradient_checkpointing").guessed);
+  EXPECT_EQ(read_chunks("6 layers").layers_each, 6);
+  EXPECT_EQ(read_chunks("6").chunks, 6);
+  EXPECT_EQ(read_chunks("(interleaved, v=6)").chunks, 6);
+  EXPECT_EQ(read_sharding("dist-opt").zero, 1);
+  EXPECT_EQ(read_precision("float").precision, Precision::kFp32);
 }
 
 }  // namespace

@@ -10,90 +10,12 @@
 #include "validate/machines.h"
 #include "validate/scenario.h"
 #include "validate/text.h"
+#include "world/usual_fabric.h"
 
 namespace assay {
 namespace {
 
-// What a node's ports together must carry to be worth RDMA: below are those of plain Ethernet.
-constexpr double kSlowest = 60 * kGbit;
-
 std::string port_name(Bandwidth b) { return fmt::format("{:.0f}", b.v / kGbit); }
-
-// The catalog fabric of a kind for ports of a speed; a bare fabric of that kind where none is
-// listed.
-Fabric fabric_of(const Catalog& catalog, FabricKind kind, Bandwidth port, int64_t ports = 8) {
-  const double gbit = port.v / kGbit;
-  std::string name;
-  switch (kind) {
-    case FabricKind::kInfiniband:
-      name = gbit > 500   ? "xdr-800"
-             : gbit > 300 ? "ndr-400-rail"
-             : gbit > 150 ? "hdr-200"
-                          : "edr-100";
-      break;
-    case FabricKind::kRoce:
-      name = gbit > 500   ? "roce-800"
-             : gbit > 300 ? "roce-400"
-             : gbit > 150 ? "roce-200"
-                          : "roce-100";
-      break;
-    case FabricKind::kEfa:
-      name = gbit > 300 ? "efa-v4" : gbit > 150 ? "efa-v3" : ports > 8 ? "efa-v2" : "efa-v1";
-      break;
-    case FabricKind::kTcp:
-      name = gbit > 300  ? "ethernet-400g"
-             : gbit > 50 ? "ethernet-100g"
-             : gbit > 15 ? "ethernet-25g"
-                         : "ethernet-10g";
-      break;
-    case FabricKind::kSlingshot:
-      name = "slingshot-11";
-      break;
-    case FabricKind::kOmnipath:
-      name = "omnipath-100";
-      break;
-    case FabricKind::kTorus:
-      name = "tpu-torus-3d";
-      break;
-    case FabricKind::kNone:
-      name = "single-node";
-      break;
-  }
-  if (const Fabric* f = find_fabric(catalog, name)) return *f;
-  Fabric bare;
-  bare.name = name;
-  bare.kind = kind;
-  return bare;
-}
-
-// The transport that machines with this accelerator usually have.
-FabricKind usual_kind(const Accelerator& a, const Node& node) {
-  const std::string vendor = squeezed(a.vendor);
-  const auto named = [&](std::initializer_list<std::string_view> prefixes) {
-    return std::any_of(prefixes.begin(), prefixes.end(),
-                       [&](std::string_view p) { return node.name.starts_with(p); });
-  };
-  const bool slow = node.nic_bandwidth.v * static_cast<double>(node.nics) < kSlowest;
-  if (vendor == "aws" || vendor == "amazon" || (named({"aws-"}) && !slow)) return FabricKind::kEfa;
-  if (named({"gcp-a2", "gcp-a3-high", "gcp-a3-mega"})) return FabricKind::kTcp;
-  if (named({"jean-zay"})) return FabricKind::kOmnipath;
-  if (named({"frontier", "lumi", "el-capitan", "aurora", "perlmutter", "mi250x-4"}))
-    return FabricKind::kSlingshot;
-  if (named({"gcp-", "oci-"})) return FabricKind::kRoce;
-  if (vendor == "amd" || vendor == "intel" || vendor == "habana" || vendor == "huawei")
-    return FabricKind::kRoce;
-  return slow ? FabricKind::kTcp : FabricKind::kInfiniband;
-}
-
-// Chips that form their own network, whatever the hosts have: a torus of one slice.
-Fabric torus_of(const Catalog& catalog, const Accelerator& a) {
-  for (const Fabric& f : catalog.fabrics) {
-    if (f.kind == FabricKind::kTorus && f.name.starts_with(a.name)) return f;
-  }
-  const bool flat = a.wiring == Wiring::kTorus2d;
-  if (const Fabric* f = find_fabric(catalog, flat ? "tpu-torus-2d" : "tpu-torus-3d")) return *f;
-  return fabric_of(catalog, FabricKind::kTorus, Bandwidth(0));
-}
 
 // Racks whose scale-up link joins more than one node. A job that does not fill racks of 72 is
 // placed on 16 of the 18 trays of each, so that its groups stay powers of two.
@@ -175,19 +97,19 @@ void apply_link(const Run& run, const Accelerator& a, const Catalog& catalog, bo
                 Cluster& cluster, std::vector<std::string>& assumed) {
   const Node reference = cluster.node;
   const LinkCell link = read_link(network_text(run));
-  const FabricKind usual = usual_kind(a, reference);
+  const FabricKind usual = usual_fabric_kind(a, reference);
   const StatedPorts stated = stated_ports(link, reference, cluster.node.accelerators);
   FabricKind kind = link.kind.value_or(usual);
   if (stated.total) {
     set_ports(cluster.node, *stated.total, stated.ports, reference.nic_bandwidth);
-    if (link.plain_ethernet && stated.total->v < kSlowest) kind = FabricKind::kTcp;
+    if (link.plain_ethernet && *stated.total < kLeastRdma) kind = FabricKind::kTcp;
   } else if (link.lists_adapters && link.plain_ethernet) {
     kind = usual;
   } else if (kind == FabricKind::kTcp && usual != FabricKind::kTcp) {
     // Ports of RDMA that are not used as such: what is left is the host's own, of usual speed.
     set_ports(cluster.node, Bandwidth(100 * kGbit), 1, reference.nic_bandwidth);
   }
-  cluster.fabric = fabric_of(catalog, kind, cluster.node.nic_bandwidth, cluster.node.nics);
+  cluster.fabric = fabric_of_kind(catalog, kind, cluster.node.nic_bandwidth, cluster.node.nics);
   apply_gcp(catalog, reference, cluster.fabric);
   apply_rack(catalog, reference, run.accelerators.value_or(1), cluster.fabric);
   if (link.oversubscription > 1) cluster.fabric.oversubscription = link.oversubscription;
@@ -312,12 +234,13 @@ Cluster choose_cluster(const Run& run, const Accelerator& accelerator, const Cat
   cluster.nodes = (ranks + per_node - 1) / per_node;
   const bool many = cluster.nodes > 1;
   const std::string link = squeezed(accelerator.scaleup_link);
-  if (link == "ici") {
+  if (wired_as_torus(accelerator)) {
     cluster.fabric = torus_of(catalog, accelerator);
   } else if (link.find("roce") != std::string::npos || link.find("ethernet") != std::string::npos) {
     // The accelerator brings its own ports; what is listed as a link is the host's.
     const Fabric* own = find_fabric(catalog, "gaudi-scaleout");
-    cluster.fabric = own ? *own : fabric_of(catalog, FabricKind::kRoce, cluster.node.nic_bandwidth);
+    cluster.fabric =
+        own ? *own : fabric_of_kind(catalog, FabricKind::kRoce, cluster.node.nic_bandwidth);
   } else {
     apply_link(run, accelerator, catalog, many, cluster, assumed);
   }

@@ -102,6 +102,7 @@ bool says_more(std::string_view cell, std::string_view units, bool each) {
   if (exponent) end = std::min(text.find_first_not_of("0123456789+-", end + 1), text.size());
   if (end == text.size()) return false;
   const std::vector<std::string> all = split_any(plain_words(text.substr(end)), " ");
+  if (all.size() > 1 && all[0] == "per" && all[1] == "node") return true;
   if (text[end] == '(') return !all.empty() && among(kOtherUnits, all[0]);
   if (text[end] == '%') return true;
   // A product, unless it counts parts: `8x8`, but `64 x H100`.
@@ -140,21 +141,43 @@ bool counts_tokens(std::string_view cell) {
   const std::vector<std::string> all = split_any(plain_words(cell), " ");
   return !all.empty() && is_digit(all[0][0]) &&
          std::any_of(all.begin(), all.end(), [](const std::string& word) {
-           return word == "token" || word == "tokens" || word == "mtokens" || word == "ktokens";
+           return word == "tok" || word == "toks" || word.ends_with("tok") ||
+                  word.ends_with("token") || word.ends_with("tokens");
          });
 }
 
-std::optional<double> batch_in_tokens(std::string_view cell, std::optional<int64_t> seq) {
+std::optional<double> batch_in_tokens(std::string_view cell, std::optional<int64_t> seq,
+                                      std::optional<int64_t> accelerators) {
   if (!seq || !counts_tokens(cell)) return {};
   size_t end = 0;
   const std::string_view text = trimmed_cell(cell);
-  const std::optional<double> number = number_at(text, 0, end);
+  std::optional<double> number = number_at(text, 0, end);
   if (!number || *number <= 0) return {};
+  const size_t power = text.find_first_not_of("0123456789+", end + 1);
+  if (end + 1 < text.size() && (text[end] == 'e' || text[end] == 'E') && power > end + 1) {
+    number = cell_number(text.substr(0, power));  // 1.05e6
+    end = std::min(power, text.size());
+    if (!number) return {};
+  }
   const std::vector<std::string> all = split_any(plain_words(text.substr(end)), " ");
   if (all.empty()) return {};
-  const bool thousands = all[0] == "k" || all[0] == "thousand" || all[0] == "ktokens";
-  const bool millions = all[0] == "m" || all[0] == "million" || all[0] == "mtokens";
-  const auto length = static_cast<double>(*seq);
+  const auto counted_in = [&](std::string_view letter, std::string_view name) {
+    const std::string_view word = all[0];
+    const bool unit = word.starts_with(letter) && (word.substr(1) == "i" || word.size() == 1 ||
+                                                   counts_tokens("1 " + std::string(word)));
+    return word == name || (unit && !word.starts_with("tok"));
+  };
+  const bool thousands = counted_in("k", "thousand"), millions = counted_in("m", "million");
+  auto length = static_cast<double>(*seq);
+  // Every accelerator reads so many, where the cell says that.
+  for (size_t i = 0; i + 1 < all.size(); ++i) {
+    const bool per = all[i] == "per" || all[i] == "tok" || all[i].ends_with("tokens");
+    const std::string_view whose = all[i + 1];
+    if (!per || (whose != "gpu" && whose != "device" && whose != "rank" && whose != "accelerator"))
+      continue;
+    if (!accelerators) return {};
+    length /= static_cast<double>(*accelerators);
+  }
   // Powers of two where they come out even, as a batch of them does.
   const double binary = *number * (millions ? 1048576.0 : thousands ? 1024.0 : 1.0) / length;
   if (std::floor(binary) == binary && binary >= 1) return binary;

@@ -26,8 +26,10 @@ bool says_more(std::string_view cell, std::string_view units, bool each = false)
 // digits as a length has, and nothing else but its unit and an aside.
 std::optional<double> in_thousands(std::string_view cell);
 
-// Sequences of `seq` in a batch stated in tokens: `2M tokens`. Nothing: it is not.
-std::optional<double> batch_in_tokens(std::string_view cell, std::optional<int64_t> seq);
+// Sequences of `seq` in a batch stated in tokens: `2M tokens`, `64k tokens per GPU`. Nothing: it is
+// not.
+std::optional<double> batch_in_tokens(std::string_view cell, std::optional<int64_t> seq,
+                                      std::optional<int64_t> accelerators = {});
 bool counts_tokens(std::string_view cell);
 
 // Accelerators from nodes or a product: `4 nodes`, `4x8`, `2 nodes x 8 GPUs`. Nothing: neither.

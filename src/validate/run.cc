@@ -37,6 +37,9 @@ constexpr std::array kTextColumns = {
     TextColumn{"overlap_notes", &Run::overlap_notes},
     TextColumn{"notes", &Run::notes},
     TextColumn{"task", &Run::task},
+    TextColumn{"step_time_s", &Run::time_text},
+    TextColumn{"tflops_kind", &Run::tflops_kind},
+    TextColumn{"pp", &Run::pp_text},
 };
 
 constexpr std::string_view kNumberFix = "write a number above zero, in the unit of its column";
@@ -56,6 +59,8 @@ constexpr std::array kNumberColumns = {
     NumberColumn{"peak_mem_gb", &Run::peak_mem_gb, "gb g gib"},
     NumberColumn{"step_time_s", &Run::step_time_s, "s sec seconds", kTimeFix},
     NumberColumn{"step_time_norm_s", &Run::step_time_norm_s, "s", kTimeFix},
+    NumberColumn{"tflops_per_gpu", &Run::tflops_per_gpu, "tflops tflop tf", kNumberFix, true},
+    NumberColumn{"mfu_pct", &Run::mfu_pct, "percent"},
     NumberColumn{"tokens_per_s_per_gpu", &Run::tokens_per_s_per_gpu, "tokens tok per", kNumberFix,
                  true},
 };
@@ -131,11 +136,26 @@ void note_unreadable(std::string_view column, std::string_view cell, std::string
   run.unreadable.push_back(quoted(column, cell));
 }
 
+// `22 GiB`, `61440 MiB`: the peak is compared in the unit that it is written in.
+bool read_binary_memory(std::string_view cell, double value, Run& run) {
+  const std::string words = plain_words(cell);
+  const bool mega = words.find("mib ") != std::string::npos;
+  if (!mega && words.find("gib ") == std::string::npos) return false;
+  constexpr double kMega = 1024;
+  run.peak_mem_gb = mega ? value / kMega : value;
+  run.peak_in_gib = true;
+  return true;
+}
+
 void read_numbers(const CsvTable& table, const CsvRow& row, Run& run) {
   for (const NumberColumn& c : kNumberColumns) {
-    const std::string_view cell = table.cell(row, c.name);
+    std::string_view cell = trimmed_cell(table.cell(row, c.name));
     if (blank_number(cell)) continue;
+    if (c.name == "mfu_pct" && cell.ends_with('%')) cell.remove_suffix(1);
+    if (&Run::step_time_s == c.to && run.ran_out_of_memory()) continue;
     const std::optional<double> value = cell_number(cell);
+    if (c.name == "peak_mem_gb" && value && *value > 0 && read_binary_memory(cell, *value, run))
+      continue;
     if (value && *value > 0 && *value <= kLargestNumber && !says_more(cell, c.units, c.each)) {
       run.*c.to = *value;
     } else {
@@ -169,7 +189,7 @@ void read_count(const CountColumn& c, std::string_view written, Run& run) {
   std::optional<double> taken;
   if (c.name == "seq_len") taken = in_thousands(cell);
   if (c.name == "n_gpus") taken = accelerators_in(cell, run.per_node);
-  if (c.name == "global_batch") taken = batch_in_tokens(cell, run.seq);
+  if (c.name == "global_batch") taken = batch_in_tokens(cell, run.seq, run.accelerators);
   const std::optional<double> value = taken ? taken : cell_number(cell);
   if (value && *value >= c.least && *value <= c.most && std::floor(*value) == *value &&
       (taken || !says_more(cell, c.units))) {
@@ -277,8 +297,8 @@ std::string Run::free_text() const {
 }
 
 bool Run::ran_out_of_memory() const {
-  const std::string words = plain_words(check);
-  return says(words, "oom") || says(words, "out of memory");
+  const std::string words = plain_words(check + " ; " + time_text);
+  return says_any(words, {"oom", "out of memory", "cuda oom"});
 }
 
 namespace {
@@ -293,13 +313,24 @@ void take_own(const CsvTable& table, Run& run) {
   }
   const bool timed = table.column(run.time_column) >= 0;
   if (!timed) run.time_column = "step_time_s";
-  run.by_name = table.column("layers") < 0 && table.column("hidden") < 0;
   if (table.column("source") < 0) run.source = table.file.substr(table.file.rfind('/') + 1);
 }
 
 }  // namespace
 
+namespace {
+
+// A column that no row fills is as good as none.
+bool filled(const CsvTable& table, std::string_view column) {
+  return std::any_of(table.rows.begin(), table.rows.end(), [&](const CsvRow& row) {
+    return !blank_number(table.cell(row, column));
+  });
+}
+
+}  // namespace
+
 std::vector<Run> read_runs(const CsvTable& table) {
+  const bool shapes = filled(table, "layers") || filled(table, "hidden");
   std::vector<Run> runs;
   runs.reserve(table.rows.size());
   for (const CsvRow& row : table.rows) {
@@ -311,6 +342,7 @@ std::vector<Run> read_runs(const CsvTable& table) {
     if (run.id.empty()) run.id = fmt::format("line {}", row.line);
     read_numbers(table, row, run);
     take_own(table, run);
+    run.by_name = !shapes;
     read_counts(table, row, run);
     batch_from_tokens(run);
     batch_from_elsewhere(run);

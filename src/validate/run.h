@@ -26,9 +26,12 @@ struct Run {
   std::string id, source, date, quality, check;
   std::string model_name, gpu, intra_link, inter_link, framework, precision, zero, recompute;
   std::string flash_attention, overlap_notes, notes, task, vpp_text;
+  std::string time_text, tflops_kind, pp_text;
 
   std::optional<double> params_b, gpu_mem_gb, peak_mem_gb;
   std::optional<double> step_time_s, step_time_norm_s, tokens_per_s_per_gpu;
+  std::optional<double> tflops_per_gpu, mfu_pct;  // of the model's FLOPs
+  bool peak_in_gib = false;                       // so the cell of the peak says
   std::optional<int64_t> layers, hidden, ffn, heads, kv_heads, vocab, seq;
   std::optional<int64_t> accelerators, per_node;
   std::optional<int64_t> tp, pp, vpp, cp, ep, dp, sharding_group;

@@ -124,5 +124,49 @@ TEST(Runs, SequencesInThousands) {
   EXPECT_EQ(read("8192", "1k").global_batch, std::nullopt);
 }
 
+// What a batch in tokens comes to in sequences of 4,096; 64 accelerators.
+TEST(Runs, BatchesInTokens) {
+  const auto read = [](const std::string& batch) {
+    return read_runs(
+        parse_csv("seq_len,n_gpus,global_batch\n4096,64,\"" + batch + "\"\n", "x.csv"))[0];
+  };
+  EXPECT_EQ(read("4M tokens").global_batch, 1024);
+  EXPECT_EQ(read("1.05e6 tok").global_batch, 256);
+  EXPECT_EQ(read("1 Mtok").global_batch, 256);
+  EXPECT_EQ(read("1 MiTok").global_batch, 256);
+  EXPECT_EQ(read("512k tok").global_batch, 128);
+  EXPECT_EQ(read("64k tokens per GPU").global_batch, 1024);
+  EXPECT_EQ(read("16k tokens/gpu").global_batch, 256);
+  EXPECT_EQ(read("32 per node").global_batch, std::nullopt);
+  EXPECT_EQ(read("32 per node").unreadable.size(), 1U);
+}
+
+TEST(Runs, PeaksInTheUnitOfTheirCell) {
+  const auto read = [](const std::string& peak) {
+    return runs_of("id,peak_mem_gb\na," + peak + "\n")[0];
+  };
+  EXPECT_FALSE(read("22").peak_in_gib);
+  EXPECT_FALSE(read("22 GB").peak_in_gib);
+  EXPECT_TRUE(read("22GiB").peak_in_gib);
+  EXPECT_EQ(read("22GiB").peak_mem_gb, 22);
+  EXPECT_EQ(read("61440 MiB").peak_mem_gb, 60);
+}
+
+TEST(Runs, ATimeThatIsAFailureForMemory) {
+  const TrainingRun run = runs_of("id,step_time_s\na,OOM\n")[0];
+  EXPECT_TRUE(run.ran_out_of_memory());
+  EXPECT_TRUE(run.ignored.empty());
+  EXPECT_FALSE(runs_of("id,step_time_s\na,3.2\n")[0].ran_out_of_memory());
+}
+
+// Columns of shapes that no row fills are as good as none: models are known by their names.
+TEST(Runs, EmptyColumnsOfShapes) {
+  const std::string head = "id,model_name,n_gpus,seq_len,micro_batch,global_batch,step_time_s";
+  EXPECT_TRUE(runs_of(head + ",layers,hidden\na,Llama-2-7B,8,4096,1,8,2,,\n")[0].usable());
+  EXPECT_FALSE(runs_of(head + ",layers,hidden\na,Llama-2-7B,8,4096,1,8,2,,\n"
+                              "b,Llama-2-7B,8,4096,1,8,2,32,4096\n")[0]
+                   .usable());
+}
+
 }  // namespace
 }  // namespace assay

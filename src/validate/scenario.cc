@@ -67,8 +67,11 @@ void apply_precision(const Run& run, Scenario& s) {
   } else if (cell.precision) {
     s.plan.precision = *cell.precision;
   } else {
-    s.assumed.push_back(fmt::format(
-        "precision {}", enum_names(Precision{})[static_cast<size_t>(s.plan.precision)]));
+    std::string text = fmt::format(
+        "precision {}", enum_names(Precision{})[static_cast<size_t>(s.plan.precision)]);
+    if (!unstated(plain_words(run.precision)))
+      text += fmt::format(", as if blank: \"{}\"", sanitize(run.precision.substr(0, 64), 40));
+    s.assumed.push_back(std::move(text));
   }
   const Accelerator& device = s.setting.cluster.accelerator;
   if (s.plan.precision == Precision::kFp32 && !cell.no_tf32 &&
@@ -198,6 +201,9 @@ void apply_chunks(const Run& run, Scenario& s) {
   if (p.pp == 1) return;
   ChunksCell cell = read_chunks(run.vpp_text);
   if (run.vpp) cell.chunks = run.vpp, cell.told = true;
+  const size_t aside = run.pp_text.find('(');  // `8 (interleaved, v=6)`
+  if (!cell.told && aside != std::string::npos && says(plain_words(run.pp_text), "interleaved"))
+    cell = read_chunks(run.pp_text.substr(aside));
   const bool told = cell.told;
   if (!told) cell = read_chunks_notes(run.overlap_notes + " ; " + run.notes);
   const int64_t layers = s.setting.workload.model.layers;
@@ -437,7 +443,7 @@ MemoryCounter choose_counter(const Run& run) {
   const bool told = says_any(words, {"gib", "mib by 1024"});
   const bool converted = says_any(words, {"converted", "turned from gib", "turned into gb",
                                           "from gib", "gib there", "here gb", "to gb"});
-  if ((titan || trackio || told) && !converted) out.unit = kGiB;
+  if (((titan || trackio || told) && !converted) || run.peak_in_gib) out.unit = kGiB;
   out.device = trackio || says_any(words, {"nvidia smi", "amd smi", "rocm smi", "npu smi", "dcgm",
                                            "driver shows", "driver level", "monitor"});
   const bool inside = says_any(words, {"peak active", "max allocated", "memory is the active"});

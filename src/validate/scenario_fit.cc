@@ -13,7 +13,8 @@ namespace {
 // and its default needs far more memory than there is, the run recomputed whole layers, the one
 // switch that these frameworks have. Where that does not fit either the default stays, because then
 // something else is not as described. So it does for 3D stacks, which have many other switches, for
-// expert models, whose memory is the less certain, and where the micro-batch is a guess.
+// expert models, whose memory is the less certain. Where the micro-batch is a guess, not even the
+// smallest fits.
 // `kFar` is what the memory model misses by on runs whose recompute is stated.
 constexpr double kFar = 1.25;
 
@@ -22,11 +23,14 @@ constexpr double kFar = 1.25;
 void fit_recompute(const Run& run, Scenario& s) {
   if (s.recompute_stated || s.plan.recompute == Recompute::kFull || !run.measured_s()) return;
   if (run.ran_out_of_memory() || s.setting.workload.model.experts > 0) return;
-  if (s.setting.stack.sharding == Sharding::k3d || !run.micro_batch) return;
+  if (s.setting.stack.sharding == Sharding::k3d) return;
   Predictor predictor(s.setting);
   Plan plan = s.plan;
   if (predictor.impossible(plan)) return;
-  const MemoryUse first = predictor.memory(plan);
+  Plan least = plan;
+  if (!run.micro_batch) least.micro_batch = 1;
+  if (predictor.impossible(least)) return;
+  const MemoryUse first = predictor.memory(least);
   if (first.reserved.v <= kFar * first.capacity.v) return;
   plan.recompute = Recompute::kFull;
   if (predictor.impossible(plan)) return;

@@ -12,11 +12,8 @@
 namespace assay {
 namespace {
 
-// Matmuls from the compressed form of latent attention, of those of its layer (DeepSeek-V3: 0.1).
-constexpr double kLatentShare = 0.1;
-
 // Share of a layer's matmul work that `parts` repeat. Beside experts few layers have an MLP of
-// their own: its parts count nothing there, and experts are counted apart.
+// their own: its parts count nothing there. Experts and latents are counted apart.
 double matmuls_again(const RecomputeParts& parts, const Model& m) {
   const double h = static_cast<double>(m.hidden), ffn = static_cast<double>(m.ffn);
   const double q = static_cast<double>(m.heads) * head_dim(m);
@@ -26,7 +23,7 @@ double matmuls_again(const RecomputeParts& parts, const Model& m) {
   const double mlp = (parts.up ? up : 0) + (parts.down ? down : 0);
   const double again = (parts.qkv ? qkv : 0) + (parts.out ? out : 0) + (m.experts > 0 ? 0 : mlp);
   const double all = qkv + out + up + down;
-  return std::min(1.0, (all > 0 ? again / all : 0) + (parts.latent ? kLatentShare : 0));
+  return all > 0 ? again / all : 0;
 }
 
 // What a policy keeps of a layer, its input among it, in tensors of model width.
@@ -98,6 +95,7 @@ void apply_recompute(const Run& run, Scenario& s) {
     stack.selective_attention = cell.parts->attention ? 1 : 0;
     stack.selective_memory = cell.parts->memory;
     stack.selective_experts = cell.parts->experts;
+    stack.selective_latent = cell.parts->latent;
     if (cell.parts->saves)
       stack.selective_kept = tensors_kept(*cell.parts, s.setting.workload.model);
   }

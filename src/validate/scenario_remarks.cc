@@ -112,6 +112,7 @@ void apply_remarks(const Remarks& r, Scenario& s) {
                                               static_cast<double>(s.setting.workload.model.layers));
   }
   p.schedule = r.schedule.value_or(p.schedule);
+  if (folded(p.schedule)) p.vpp = 1;  // two chunks a rank are what it is
   if (p.vpp > 1 && p.schedule != Schedule::kZeroBubble) p.schedule = Schedule::kInterleaved;
   if (p.vpp == 1 && p.schedule == Schedule::kInterleaved) p.schedule = Schedule::kOneFOneB;
   set_if(stack.weight_bytes, r.weight_bytes);

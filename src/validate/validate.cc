@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 
+#include "validate/text.h"
 #include "perf/memory.h"
 #include "perf/predict.h"
 
@@ -37,6 +38,10 @@ bool repair(const Impossible& problem, const Setting& s, Plan& p) {
   // Where nothing is said of it, a stack shares sequences where it can.
   if (problem.setting == "plan.sequence_parallel") {
     p.sequence_parallel = false;
+    return true;
+  }
+  if (problem.setting == "plan.schedule" && folded(p.schedule)) {
+    p.schedule = Schedule::kZeroBubble;
     return true;
   }
   if ((problem.setting == "plan.pp" || problem.setting == "plan.vpp") && p.vpp > 1) {
@@ -94,6 +99,21 @@ void refuse(const Refusal& refusal, RowResult& out) {
   out.fix = refusal.fix;
 }
 
+// A step's time from what it did of the model's FLOPs. A rate that counts what runs again, too,
+// says less.
+std::optional<double> time_by_rate(const Run& run, const Scenario& s, const Prediction& p) {
+  constexpr double kTera = 1e12;
+  const std::string kind = plain_words(run.tflops_kind);
+  const bool hardware =
+      says_any(kind, {"hardware", "hfu", "recompute", "recomputed", "recomputation"});
+  const auto parts = static_cast<double>(s.setting.accelerators);
+  if (run.tflops_per_gpu && !hardware)
+    return p.model_flops.v / (*run.tflops_per_gpu * kTera * parts);
+  if (!run.mfu_pct || *run.mfu_pct > 100) return {};
+  const FlopRate of = peak(s.setting.cluster.accelerator, s.plan.precision);
+  return p.model_flops.v / (*run.mfu_pct / 100 * of.v * parts);
+}
+
 void set_times(const Run& run, const Scenario& s, const Prediction& p, RowResult& out) {
   if (!std::isfinite(p.step.v) || p.step.v <= 0) {
     out.status = RunStatus::kUnsupported;
@@ -114,6 +134,7 @@ void set_times(const Run& run, const Scenario& s, const Prediction& p, RowResult
     out.measured_s =
         tokens / (*run.tokens_per_s_per_gpu * static_cast<double>(s.setting.accelerators));
   }
+  if (!out.measured_s) out.measured_s = time_by_rate(run, s, p);
   if (!*out.fits) {
     out.reason = fmt::format("needs {:.1f} GB of {:.1f} GB", p.memory.reserved / kGB,
                              p.memory.capacity / kGB);

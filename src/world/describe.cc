@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "config/scalar.h"
 #include "world/checkpoint.h"
 #include "world/inputs.h"
 #include "world/operations_rules.h"
@@ -60,6 +61,7 @@ class Describer {
   void size_cluster(int64_t gpus, bool nodes_stated, const Mark& at);
   std::string take_name(const Value& section, const std::string& otherwise);
   void move_warnings();
+  void doubt_price(const Cluster&, const Value& stated);
 
   Inputs& inputs_;
   const Catalog& catalog_;
@@ -187,12 +189,33 @@ void Describer::read_cluster(int64_t gpus) {
   if (!clean_since(before)) return;
   check_fabric(c, value, problems_);
   Assumptions assume(result_.assumed, result_.origins);
+  const Entry* fabric = value.is_map() ? value.find("fabric") : nullptr;
+  if (connect_nodes(c, catalog_, assume) && fabric != nullptr && fabric->value.is_map())
+    reader_.read_struct(fabric->value, c.fabric, "cluster.fabric");
   complete_cluster(c, catalog_, assume);
   check_cluster(c, value, problems_);
+  doubt_price(c, value);
   const int64_t used = result_.setting.accelerators;
   if (workload_known_)
     fit_batch(result_.setting.workload, {used > 0 ? used : c.accelerators()}, result_.assumed,
               result_.origins);
+}
+
+// A node's price where one accelerator's belongs.
+void Describer::doubt_price(const Cluster& c, const Value& stated) {
+  constexpr double kFar = 5;
+  const Entry* price = stated.is_map() ? stated.find("price") : nullptr;
+  const double usual = c.accelerator.price.v;
+  if (price == nullptr || usual <= 0 || c.price.v < kFar * usual || c.node.accelerators < 2) return;
+  Diagnostic d = problem_at(
+      price->value.at,
+      fmt::format("cluster.price is of one accelerator, and usual is {}",
+                  format_quantity(usual, Dimension::kDollarRate)),
+      fmt::format("if it is a node's, write {}",
+                  format_quantity(c.price.v / static_cast<double>(c.node.accelerators),
+                                  Dimension::kDollarRate)));
+  d.severity = Severity::kWarning;
+  result_.warnings.push_back(std::move(d));
 }
 
 void Describer::read_site() {

@@ -74,14 +74,16 @@ class ConfigReader : public ConfigValues {
  private:
   // Towers that see or hear have no vocabulary: there is no sequence of tokens to plan.
   bool reads_tokens(const std::string& type) {
+    // Those that transcribe sound have one of letters.
+    const bool sound = find("conv_dim") != nullptr;
     for (const char* key : kVocabKeys) {
-      if (find(key)) return true;
+      if (find(key) && !sound) return true;
     }
-    for (const char* key : {"patch_size", "image_size", "num_mel_bins", "conv_dim"}) {
+    for (const char* key : {"conv_dim", "patch_size", "image_size", "num_mel_bins"}) {
       if (find(key) == nullptr) continue;
       problem(find(key)->at,
-              fmt::format("`{}` reads images or sound, not tokens (`{}`, and no vocabulary)", type,
-                          key),
+              fmt::format("`{}` reads images or sound, not tokens (`{}`{})", type, key,
+                          sound ? "" : ", and no vocabulary"),
               kOtherModels);
       return false;
     }

@@ -32,7 +32,9 @@ struct MatmulParams {
   double aligned_partly = 0.4;   // multiples of 4 or 8 bytes
   double aligned_element = 0.2;  // an operand row of odd length, 16-bit
   double aligned_output = 0.15;  // only the output's rows are of odd length, 16-bit
-  double aligned_batched = 1;    // a batch of such products, over one
+  // Batches of such products run without tensor cores, at this share of the rate that these have;
+  // zero: as one does.
+  double plain_batches = 0;
   double grouped_portable = 1;   // PyTorch's own grouped kernel over the library's, 16-bit
   // tf32 with one or both operands the other way round, over the forward layout. Hopper's tensor
   // cores load 32-bit operands only along k, so the library transposes on the way; Ampere's take
@@ -64,7 +66,8 @@ void fields(T& m, V&& visit) {
   visit("aligned_partly", m.aligned_partly, kShare, "rows of 4 or 8 bytes' alignment, of the rate");
   visit("aligned_element", m.aligned_element, kShare, "operand rows of odd length, of the rate");
   visit("aligned_output", m.aligned_output, kShare, "only output rows of odd length, of the rate");
-  visit("aligned_batched", m.aligned_batched, kShare, "a batch of misaligned products, over one");
+  visit("plain_batches", m.plain_batches, kShare,
+        "a batch of misaligned products, over fp32 without tensor cores; zero: as one does");
   visit("grouped_portable", m.grouped_portable, kShare, "PyTorch's grouped over the library's");
   visit("transposed_one", m.transposed_one, kShare, "tf32, one operand transposed, of the rate");
   visit("transposed_both", m.transposed_both, kShare, "tf32, both operands transposed");

@@ -11,10 +11,12 @@ constexpr std::array<std::string_view, 3> enum_names(Recompute) {
   return {"none", "selective", "full"};
 }
 
-enum class Schedule { kOneFOneB, kInterleaved, kZeroBubble, kGpipe };
-constexpr std::array<std::string_view, 4> enum_names(Schedule) {
-  return {"1f1b", "interleaved", "zero-bubble", "gpipe"};
+enum class Schedule { kOneFOneB, kInterleaved, kZeroBubble, kGpipe, kDualPipe, kDualPipeV };
+constexpr std::array<std::string_view, 6> enum_names(Schedule) {
+  return {"1f1b", "interleaved", "zero-bubble", "gpipe", "dualpipe", "dualpipe-v"};
 }
+// Every rank holds a stage and its mirror image, the first beside the last.
+constexpr bool folded(Schedule s) { return s == Schedule::kDualPipe || s == Schedule::kDualPipeV; }
 
 enum class ContextKind { kRing, kAllToAll };
 constexpr std::array<std::string_view, 2> enum_names(ContextKind) { return {"ring", "all-to-all"}; }

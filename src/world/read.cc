@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "world/describe.h"
 #include "world/inputs.h"
+#include "world/model_size.h"
 #include "world/rules.h"
 
 namespace assay {
@@ -378,7 +379,12 @@ bool Reader::read_model_file(const Value& value, Model& into, const std::string&
     problems_.insert(problems_.end(), model.error().begin(), model.error().end());
     return true;
   }
-  for (Diagnostic& d : left_out_of_config(*text, file)) problems_.push_back(std::move(d));
+  for (Diagnostic& d : left_out_of_config(*text, file)) {
+    if (d.help.starts_with("compare the parameters"))
+      d.help += fmt::format("; it comes to {:.4g} B, {:.4g} B of them active",
+                            parameters(*model) / 1e9, active_parameters(*model) / 1e9);
+    problems_.push_back(std::move(d));
+  }
   const Provenance outer = provenance;
   provenance.source = sanitize(file, kLongestString);
   read_struct(to_value(*model, value.at), into, path);

@@ -11,6 +11,7 @@
 #include "config/scalar.h"
 #include "world/model_size.h"
 #include "world/names.h"
+#include "world/usual_fabric.h"
 
 namespace assay {
 namespace {
@@ -81,18 +82,21 @@ const Cluster* usual_cluster(const Cluster& c, const Catalog& catalog) {
 
 // What stands between nodes where nobody said: why that, in words.
 std::string fill_fabric(Cluster& c, const Catalog& catalog) {
-  if (const Cluster* usual = usual_cluster(c, catalog)) {
+  if (wired_as_torus(c.accelerator)) {
+    c.fabric = torus_of(catalog, c.accelerator);
+    return "the chips' own links";
+  }
+  const FabricKind kind = usual_fabric_kind(c.accelerator, c.node);
+  const Cluster* usual = usual_cluster(c, catalog);
+  const bool same_node = usual != nullptr && usual->node.name == c.node.name;
+  const bool rack = usual != nullptr && usual->fabric.scaleup_domain > 0;
+  if (usual != nullptr && (same_node || rack || usual->fabric.kind == kind)) {
     c.fabric = usual->fabric;
+    if (rack && !same_node) c.fabric.kind = kind;
     return fmt::format("as in {}", usual->name);
   }
-  c.fabric = Fabric{};
-  const std::string vendor = normalised(c.accelerator.vendor);
-  const bool torus =
-      c.accelerator.wiring == Wiring::kTorus2d || c.accelerator.wiring == Wiring::kTorus3d;
-  if (vendor == "google" && torus) c.fabric.kind = FabricKind::kTorus;
-  if (vendor == "aws") c.fabric.kind = FabricKind::kEfa;
-  c.fabric.name = enum_names(FabricKind{})[static_cast<size_t>(c.fabric.kind)];
-  return "usual, non-blocking";
+  c.fabric = fabric_of_kind(catalog, kind, c.node.nic_bandwidth, c.node.nics);
+  return "usual for such ports";
 }
 
 // A fabric of one node, around several: the node was named and its number changed.
@@ -114,21 +118,45 @@ void rewire(Cluster& c, const Catalog& catalog, Assumptions& assume) {
              "without rails a leaf takes all ports of a node");
 }
 
-void complete_fabric(Cluster& c, const Catalog& catalog, Assumptions& assume) {
-  const bool one_node = c.accelerators() <= c.node.accelerators;
-  if (!assume.stated("cluster.fabric.kind") ? !one_node : joins_nothing(c)) {
-    const std::string why = fill_fabric(c, catalog);
-    assume.add("cluster.fabric", c.fabric.name, why);
+// Of a node that is described by hand, what its accelerator's usual node says.
+void complete_node(Cluster& c, const Catalog& catalog, Assumptions& assume) {
+  const Node* usual = usual_node(c.accelerator.name, catalog);
+  if (!c.node.name.empty() || usual == nullptr) return;
+  const double part =
+      static_cast<double>(c.node.accelerators) / static_cast<double>(usual->accelerators);
+  const std::string why =
+      fmt::format("as {}", usual->name) + (part == 1 ? "" : ", for as many accelerators");
+  if (!assume.stated("cluster.node.host_power") && usual->host_power.v > 0) {
+    c.node.host_power = usual->host_power * part;
+    assume.add("cluster.node.host_power", format_quantity(c.node.host_power.v, Dimension::kWatts),
+               why);
   }
-  if (c.fabric.degraded_links > 0 && !assume.stated("cluster.fabric.degraded_speed")) {
-    c.fabric.degraded_speed = kSlowLinkSpeed;
-    assume.add("cluster.fabric.degraded_speed", fmt::format("{}", kSlowLinkSpeed),
-               "a link that lost half of its lanes");
+  if (!assume.stated("cluster.node.host_memory") && usual->host_memory.v > 0) {
+    c.node.host_memory = usual->host_memory * part;
+    assume.add("cluster.node.host_memory", format_quantity(c.node.host_memory.v, Dimension::kBytes),
+               why);
   }
-  rewire(c, catalog, assume);
+  if (usual->nics == 0 || usual->nic_bandwidth.v == 0 ||
+      assume.stated("cluster.node.nic_bandwidth"))
+    return;
+  c.node.nic_bandwidth = usual->nic_bandwidth;
+  assume.add("cluster.node.nic_bandwidth",
+             format_quantity(c.node.nic_bandwidth.v, Dimension::kBandwidth), why);
+  if (assume.stated("cluster.node.nics")) return;
+  c.node.nics = std::max<int64_t>(1, std::llround(static_cast<double>(usual->nics) * part));
+  assume.add("cluster.node.nics", fmt::format("{}", c.node.nics), why);
 }
 
 }  // namespace
+
+bool connect_nodes(Cluster& c, const Catalog& catalog, Assumptions& assume) {
+  complete_node(c, catalog, assume);
+  const bool one_node = c.accelerators() <= c.node.accelerators;
+  if (assume.stated("cluster.fabric.kind") ? !joins_nothing(c) : one_node) return false;
+  const std::string why = fill_fabric(c, catalog);
+  assume.add("cluster.fabric", c.fabric.name, why);
+  return true;
+}
 
 void Assumptions::add(const std::string& path, std::string value, std::string why) {
   origins_[path] = Origin{'a', why, "", 0};
@@ -206,7 +234,12 @@ void complete_cluster(Cluster& c, const Catalog& catalog, Assumptions& assume) {
   if (!assume.stated("cluster.pue")) {
     assume.add("cluster.pue", fmt::format("{}", c.pue), "a modern air-cooled hall");
   }
-  complete_fabric(c, catalog, assume);
+  if (c.fabric.degraded_links > 0 && !assume.stated("cluster.fabric.degraded_speed")) {
+    c.fabric.degraded_speed = kSlowLinkSpeed;
+    assume.add("cluster.fabric.degraded_speed", fmt::format("{}", kSlowLinkSpeed),
+               "a link that lost half of its lanes");
+  }
+  rewire(c, catalog, assume);
 }
 
 bool grow_cluster(Cluster& c, int64_t accelerators, const Catalog& catalog) {

@@ -39,7 +39,10 @@ void fit_batch(Workload&, const std::vector<int64_t>& accelerators, std::vector<
 // Warnings where a Hugging Face config.json describes more, or other, than the model that is read.
 Diagnostics left_out_of_config(const std::string& text, const std::string& file);
 
-// Fills price, facility and fabric.
+// Fills in what a node lacks that was described by hand, and what joins nodes where nobody said;
+// true if it put a fabric there. What is stated of the fabric is for the caller to lay over it.
+bool connect_nodes(Cluster&, const Catalog&, Assumptions&);
+// Fills price and facility, and what follows from the fabric.
 void complete_cluster(Cluster&, const Catalog&, Assumptions&);
 
 // Imagines enough of the same nodes for so many accelerators. A single node has no fabric: it gets

@@ -95,6 +95,7 @@ struct Stack {
   double unpack_bytes = 18;  // per weight stored below 16 bits, before every matmul of every pass
 
   bool launch_blocking = false;  // the host waits for each kernel (CUDA_LAUNCH_BLOCKING=1)
+  bool pads_matmuls = false;     // rows of odd length are padded to what loads fast (XLA)
 
   // Selective recompute: the shares of a layer's forward that run again.
   double selective_matmul = 0;
@@ -102,6 +103,7 @@ struct Stack {
   double selective_memory = 0;
   double selective_kept = 0;       // tensors of model width kept per layer; zero: by those shares
   bool selective_experts = false;  // all the experts' matmuls run again, whatever the others do
+  bool selective_latent = false;   // heads of latent attention are made of the latents again
 
   // Kernels between the matmuls of a layer, each of which takes the device a moment to begin, and
   // the share that the graph compiler leaves.
@@ -142,6 +144,7 @@ struct Stack {
   double contention = 0.1;         // computation lost per second of hidden transfer
   double gradient_comm_bytes = 4;  // per parameter on the wire
   double weight_comm_bytes = 2;
+  double weight_comm_narrow = 0;  // the same of layers multiplied in 8 bits; zero: likewise
   // zero 3: weights of a layer that one collective gathers at most, but never less than a matrix;
   // 0: all of them.
   double gather_bucket = 0;
@@ -153,6 +156,7 @@ struct Stack {
   // Sequence parallel: keeps its part of a layer's input and gathers it once more for the weights'
   // gradient, under the input's own.
   bool gathers_again = false;
+  bool gathers_narrow = false;  // what narrow matmuls read travels as they read it
   // Sequence parallel: times that the whole tensor is read and written around the exchanges of one
   // region, by copies and sums of gradients; and the share left by the graph compiler.
   double tensor_copies_forward = 0;
@@ -298,12 +302,15 @@ void exchange_fields(T& s, V&& visit) {
   visit("contention", s.contention, kFraction, "compute lost per second of hidden transfer");
   visit("gradient_comm_bytes", s.gradient_comm_bytes, kNotNegative, "per parameter on the wire");
   visit("weight_comm_bytes", s.weight_comm_bytes, kNotNegative, "per parameter on the wire");
+  visit("weight_comm_narrow", s.weight_comm_narrow, kNotNegative,
+        "of layers multiplied in 8 bits; 0: likewise");
   visit("gather_bucket", s.gather_bucket, kNotNegative, "parameters that one collective gathers");
   visit("gather_copy", s.gather_copy, kNotNegative, "bytes copied per parameter gathered");
   visit("scatter_copy", s.scatter_copy, kNotNegative, "bytes copied per gradient reduced");
   visit("bucket_copy", s.bucket_copy, kNotNegative, "DDP: bytes copied per byte of gradient sent");
   visit("scatter_gradients", s.scatter_gradients, kAny, "zero 1, 2 reduce-scatter gradients");
   visit("pair_tree", s.pair_tree, kAny, "all-reduce between two nodes may be a tree");
+  visit("gathers_narrow", s.gathers_narrow, kAny, "inputs of narrow matmuls travel quantised");
   visit("gathers_again", s.gathers_again, kAny, "inputs kept in parts, gathered again backward");
   visit("tensor_copies_forward", s.tensor_copies_forward, kNotNegative,
         "copies around a tensor-parallel region, forward");
@@ -387,6 +394,7 @@ void fields(T& s, V&& visit) {
   visit("adapter_traffic", s.adapter_traffic, kPositive, "over PyTorch's operators in 16 bits");
   visit("adapter_casts", s.adapter_casts, kNotNegative, "bytes per element of an adapter's input");
   visit("unpack_bytes", s.unpack_bytes, kNotNegative, "to unpack a weight below 16 bits");
+  visit("pads_matmuls", s.pads_matmuls, kAny, "rows are padded to a length that loads fast");
   visit("launch_blocking", s.launch_blocking, kAny, "the host waits for every kernel it starts");
   visit("selective_matmul", s.selective_matmul, kFraction, "matmuls run again by selective");
   visit("selective_attention", s.selective_attention, kFraction, "attention run again by it");
@@ -395,6 +403,7 @@ void fields(T& s, V&& visit) {
   visit("selective_kept", s.selective_kept, kNotNegative,
         "tensors of model width that selective keeps per layer; 0: by those shares");
   visit("selective_experts", s.selective_experts, kAny, "it runs all experts' matmuls again");
+  visit("selective_latent", s.selective_latent, kAny, "it makes latent attention's heads again");
   host_fields(s, visit);
   visit("offload_threads", s.offload_threads, Limits{1, 1024},
         "host threads per rank that step an offloaded optimizer");
