@@ -49,7 +49,8 @@ std::optional<double> power_cap(const std::string& words) {
 
 // Load of the busiest expert rank over the mean where tokens go where the router sends them and
 // none is dropped. Four pairs of the same plan with and without forced balance (Qwen3-235B over 8
-// expert ranks, Megatron-MoE-ModelZoo; the step is 9 to 25 % longer) ask for 1.89 to 1.98.
+// expert ranks, Megatron-MoE-ModelZoo; the step is 9 to 25 % longer) ask for 1.89 to 1.98; sources
+// over 2 to 64 ranks ask for no other (docs/models/step.md).
 constexpr double kNaturalRoutingSkew = 1.9;
 
 // Experts that drop what exceeds their capacity are padded up to it: so much work is done,
