@@ -167,7 +167,8 @@ Inputs data_inputs(const Subject& u, bool gradients) {
   const int gathers = gathers_each_microbatch(st, u.p, u.l);
   const bool sharded = gathers > 0;
   const Group& group = sharded ? u.l.shard_group : u.l.data;
-  const double bytes = gradients ? st.gradient_comm_bytes : st.weight_comm_bytes;
+  const double layer_bytes = gathered_bytes(u.s, u.p);
+  const double bytes = gradients ? st.gradient_comm_bytes : layer_bytes;
   const bool whole = gradients && !sharded && (u.p.zero == 0 || !st.scatter_gradients);
   const Collective kind = !gradients ? Collective::kAllGather
                           : whole    ? Collective::kAllReduce
@@ -189,7 +190,13 @@ Inputs data_inputs(const Subject& u, bool gradients) {
     }
   }
   inputs.push_back(given("bytes per parameter", bytes, "",
-                         gradients ? "stack.gradient_comm_bytes" : "stack.weight_comm_bytes"));
+                         gradients                             ? "stack.gradient_comm_bytes"
+                         : layer_bytes != st.weight_comm_bytes ? "stack.weight_comm_narrow"
+                                                               : "stack.weight_comm_bytes"));
+  if (!sharded && u.p.vpp > 1) {
+    inputs.push_back(count_of("passes that they have", std::llround(passes_ahead(u.p, u.l)),
+                              "plan.vpp"));
+  }
   inputs.push_back(gradients
                        ? share_of("hidden under computation",
                                   u.p.overlap_grad ? st.overlap_grad : 0, "stack.overlap_grad")
@@ -222,7 +229,7 @@ Inputs pipeline_inputs(const Subject& u, Account a) {
   if (a == Account::kStageImbalance) {
     const Stages split = stages_of(u.s.workload.model, u.p);
     inputs.push_back(count_of("layers", split.layers, "workload.model.layers"));
-    inputs.push_back(count_of("layers of the last stage", stage_layers(split, u.l.pp - 1),
+    inputs.push_back(count_of("layers of the last stage", stage_layers(split, split.pp - 1),
                               split.last > 0 ? "plan.last_layers" : ""));
     inputs.push_back(count_of("vocabulary", u.s.workload.model.vocab, "workload.model.vocab"));
   }

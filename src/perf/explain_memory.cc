@@ -33,8 +33,11 @@ std::vector<MemoryTerm> memory_terms(const Subject& u) {
                        split ? fmt::format(" over {} ranks", u.l.shard) : "");
   };
   const int64_t weights_from = p.whole_weights.v > 0 ? 2 : 3;
+  const Stages split = stages_of(u.s.workload.model, u.p);
   const std::string saved = fmt::format(
-      "of micro-batch {}, {} in flight at most, for the backward pass", u.p.micro_batch, u.l.pp);
+      "of micro-batch {}, {} in flight at most, for the backward pass", u.p.micro_batch,
+      split.folded ? fmt::format("of {} stages {}", split.pp, split.pp + 1)
+                   : std::to_string(u.l.pp));
   const char* copies = u.s.stack.saved_quantised
                            ? "8 bits, and their transposes"
                            : "16 bits, kept by autocast for the backward pass";
@@ -100,8 +103,9 @@ Derivation memory_figure(const Subject& u) {
   Derivation d = leaf(
       "memory", m.reserved.v, "B",
       fmt::format("allocated x fragmentation + outside the allocator, of {:.1f} GiB usable; worst "
-                  "rank, stage {} of {}, {}",
-                  m.capacity / kGiB, m.stage + 1, u.l.pp,
+                  "rank, {} {} of {}, {}",
+                  m.capacity / kGiB, folded(u.p.schedule) ? "pair of stages" : "stage", m.stage + 1,
+                  u.l.pp,
                   kMoments[static_cast<size_t>(m.parts.moment)]),
       'c', "docs/models/memory.md");
   const Stack& st = u.s.stack;

@@ -195,7 +195,7 @@ Verdict experts_among_ranks(const Setting& s, const Plan& p) {
 
 // Copies of the weights are sharded alike: each over as many of the ranks that share them.
 Verdict copies_divided(const Setting& s, const Plan& p) {
-  const int64_t ranks = replicas(s, p) * p.cp, group = p.sharding_group;
+  const int64_t ranks = replicas(s, p) * p.cp * pipeline_ends(p), group = p.sharding_group;
   if (group <= 0 || ranks % group == 0) return std::nullopt;
   int64_t below = std::min(group, ranks), above = group;
   while (ranks % below != 0) --below;

@@ -232,7 +232,7 @@ double latent_projections(const Rank& r, LayerCost& c, const HeadSizes& z) {
     save_latents(r, c, q_rank);
     parameters += h * q_rank + q_rank * z.q / tp;
   } else {
-    linear(r, c, r.tokens, z.q / tp, h, 1, prec, Linear::kAdapted);
+    heads(z.q / tp, h);
     parameters += h * z.q / tp;
   }
   linear(r, c, r.own, kv_rank + rope, h, 1, prec);

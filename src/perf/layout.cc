@@ -112,6 +112,10 @@ int gathers_each_microbatch(const Stack& st, const Plan& p, const Layout& l) {
   return freed && !adds_up_whole(st, p, l) ? 1 : 0;
 }
 
+double passes_ahead(const Plan& p, const Layout& l) {
+  return p.vpp > 1 ? 1 + real(l.pp) * (1 - 1 / real(p.vpp)) : 1;
+}
+
 bool experts_whole(const Stack& st, const Layout& l) {
   return st.experts_whole > 0 && l.ep >= st.experts_whole;
 }
@@ -127,7 +131,7 @@ Layout make_layout(const Setting& s, const Plan& p) {
   l.tp = p.tp;
   // A pipeline fed from both ends is two folded ones, each of half its ranks: they share weights,
   // as data-parallel copies do.
-  l.ends = p.pp > 1 && p.schedule == Schedule::kDualPipe ? 2 : 1;
+  l.ends = pipeline_ends(p);
   l.pp = p.pp / l.ends;
   l.vpp = p.pp > 1 && folded(p.schedule) ? 2 : p.vpp;
   l.cp = p.cp;
@@ -137,16 +141,25 @@ Layout make_layout(const Setting& s, const Plan& p) {
   l.micro_batch = p.micro_batch;
   l.microbatches = std::max<int64_t>(1, s.workload.global_batch / (l.dp * l.ends * p.micro_batch));
   const int64_t data = l.dp * l.ends * l.cp;
+  // The other holders of a stage's weights sit where the pipeline's other half does.
+  const auto spread = [&](int64_t ranks, int64_t stride) {
+    const bool both = l.ends == 2 && ranks * stride > l.tp * l.cp * l.dp;
+    Group g = strided(both ? ranks / 2 : ranks, stride, at);
+    if (!both) return g;
+    if (g.per_domain == g.ranks && n <= domain) g.per_domain *= 2;
+    g.ranks *= 2;
+    return g;
+  };
   l.shard = p.zero == 0 ? 1 : (p.sharding_group > 0 ? std::min(p.sharding_group, data) : data);
   l.tensor = strided(l.tp, 1, at);
   l.context = strided(l.cp, l.tp, at);
   l.expert = strided(l.ep, l.etp, at);
   l.expert_tensor = strided(l.etp, 1, at);
-  l.data = strided(data, l.tp, at);
-  l.data_expert = strided(std::max<int64_t>(1, data * l.tp / (l.ep * l.etp)), l.ep * l.etp, at);
+  l.data = spread(data, l.tp);
+  l.data_expert = spread(std::max<int64_t>(1, data * l.tp / (l.ep * l.etp)), l.ep * l.etp);
   if (s.workload.model.kind == ModelKind::kDlrm) l.data_expert = Group{};  // tables have one copy
-  l.shard_group = strided(l.shard, l.tp, at);
-  l.replica_group = strided(data / std::max<int64_t>(1, l.shard), l.tp * l.shard, at);
+  l.shard_group = spread(l.shard, l.tp);
+  l.replica_group = spread(data / std::max<int64_t>(1, l.shard), l.tp * l.shard);
   const int64_t apart = l.ep * l.etp;
   // Of the ranks that share one copy of the rest, those that hold the same experts. XLA's axis of
   // sharding stands beside that of experts.
@@ -154,8 +167,8 @@ Layout make_layout(const Setting& s, const Plan& p) {
   const int64_t inside = beside ? l.shard : std::max<int64_t>(1, l.shard * l.tp / apart);
   const bool whole = p.zero == 0 || experts_whole(s.stack, l);
   const int64_t share = whole ? 1 : std::min(inside, l.data_expert.ranks);
-  l.shard_expert = strided(share, apart, at);
-  l.replica_expert = strided(l.data_expert.ranks / share, apart * share, at);
+  l.shard_expert = spread(share, apart);
+  l.replica_expert = spread(l.data_expert.ranks / share, apart * share);
   l.pipeline = neighbours(p.pp, l.tp * l.cp * l.dp, domain, node);
   return l;
 }

@@ -40,6 +40,10 @@ double load_skew(const Setting&, const Plan&, const Layout&);
 // Whether experts stand outside what is sharded: their ranks hold them whole.
 bool experts_whole(const Stack&, const Layout&);
 
+// Passes over one micro-batch under which the weights of a chunk have time to arrive, where they
+// are gathered once a step: those of the chunks before it, a round of micro-batches each.
+double passes_ahead(const Plan&, const Layout&);
+
 // How often a micro-batch gathers the weights of a layer that are sharded: before both passes under
 // zero 3; once under FSDP's zero 2, which frees them after the backward pass; else never, as they
 // stay, or are gathered once a step.

@@ -289,10 +289,10 @@ Bytes host_memory(const Setting& s, const Plan& p, Bytes parked) {
   const double ranks = real(s.accelerators);
   const double replicas = ranks / real(p.tp * p.pp * p.cp);
   const double nodes = std::max(1.0, ranks / real(s.cluster.node.accelerators));
-  const double states = p.zero >= 1 ? 1 : replicas;
-  // Weights that are not sharded cannot be kept there; every sharding group keeps a copy.
-  const double group = real(p.sharding_group);
-  const double copies = group > 0 ? std::max(1.0, replicas * real(p.cp) / group) : 1;
+  // Ranks that hold the same weights, and how many copies of what they share there are.
+  const double holders = replicas * real(p.cp * pipeline_ends(p));
+  const double group = p.sharding_group > 0 ? std::min(real(p.sharding_group), holders) : holders;
+  const double copies = holders / group, states = p.zero >= 1 ? copies : holders;
   Plan here = p;
   here.offload_parameters = 0;
   const double weight = state_bytes(held, here).weight * p.offload_parameters * copies;

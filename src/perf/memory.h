@@ -55,9 +55,9 @@ double optimizer_state(const Workload&, double adam);
 
 MemoryUse memory_use(const Setting&, const Plan&, const Layout&, const MicrobatchCost&);
 
-// What is taken of one node's memory: the states of an optimizer on the host, one copy of them
-// among all ranks where they are sharded, else one a replica; and the activations that each rank
-// has `parked`; and weights, of every group that shards a copy. REQUIRES: degrees that divide.
+// What is taken of one node's memory: an optimizer's states and weights, one copy for every group
+// that shards them, or for every rank where nothing does; and the activations that each rank has
+// `parked`. REQUIRES: degrees that divide.
 Bytes host_memory(const Setting&, const Plan&, Bytes parked = Bytes(0));
 // Whether the node has so much; where its memory is not stated, it does.
 bool host_holds(const Setting&, const Plan&, Bytes parked = Bytes(0));

@@ -53,10 +53,10 @@ bool never_ran(const Model& m) {
 }
 
 bool outside(const Setting& s, const Layout& l) {
-  return l.ranks > kRanksSeen || l.tp > kTensorSeen || l.pp > kPipelineSeen || l.ep > kExpertSeen ||
-         l.cp > kContextSeen || l.micro_batch > kMicroBatchSeen || l.vpp > kChunksSeen ||
-         s.workload.seq > kSequenceSeen || s.workload.model.kind != ModelKind::kTransformer ||
-         never_ran(s.workload.model);
+  return l.ranks > kRanksSeen || l.tp > kTensorSeen || l.pp * l.ends > kPipelineSeen ||
+         l.ep > kExpertSeen || l.cp > kContextSeen || l.micro_batch > kMicroBatchSeen ||
+         l.vpp > kChunksSeen || s.workload.seq > kSequenceSeen ||
+         s.workload.model.kind != ModelKind::kTransformer || never_ran(s.workload.model);
 }
 
 }  // namespace

@@ -407,12 +407,6 @@ ParkedWait parked_wait(const Setting& s, const MicrobatchCost& c, const Pipeline
   return {std::max(0.0, copy - t.forward), std::max(0.0, copy - t.backward)};
 }
 
-// Passes over one micro-batch under which a chunk's weights have time to arrive: those of the
-// chunks before it, a round of micro-batches each.
-double passes_ahead(const Plan& p, const Layout& l) {
-  return p.vpp > 1 ? 1 + real(l.pp) * (1 - 1 / real(p.vpp)) : 1;
-}
-
 // Gradients are added up in memory by every micro-batch; where each one reduces them, only what a
 // rank keeps.
 Seconds accumulate_time(const Setting& s, const Plan& p, const Layout& l,

@@ -128,9 +128,16 @@ std::vector<Bundle> differences(const Side& a, const Side& b) {
     if (whole) fresh.before = bundle_text(path, a, b), fresh.after = bundle_text(path, b, a);
     bundles.push_back(std::move(fresh));
   }
-  // A larger cluster of which the job uses the same number is no difference.
-  std::erase_if(bundles,
-                [](const Bundle& x) { return x.path == "cluster.nodes" && x.before == x.after; });
+  // A larger cluster of which the job uses the same number is no difference, nor is what would join
+  // more than one node.
+  const auto alone = [](const Side& s) {
+    return accelerators_used(s.setting) <= s.setting.cluster.node.accelerators;
+  };
+  const bool one_node = alone(a) && alone(b);
+  std::erase_if(bundles, [&](const Bundle& x) {
+    return (x.path == "cluster.nodes" && x.before == x.after) ||
+           (one_node && x.path.starts_with("cluster.fabric"));
+  });
   return bundles;
 }
 

@@ -446,7 +446,9 @@ void try_workload_fixes(FixList& fixes, const Setting& s) {
   }
 }
 
+// More accelerators are tried up to so many times as many, and up to the size of the largest runs.
 constexpr int kDoublings = 8;
+constexpr int64_t kLargestRuns = 16384;
 
 // Where only a part of the cluster is used, the number of accelerators is asked for by itself.
 std::string more_command(const Setting& now, const Cluster& grown, int64_t gpus) {
@@ -458,7 +460,7 @@ std::string more_command(const Setting& now, const Cluster& grown, int64_t gpus)
 
 void try_more_nodes(FixList& fixes, const Setting& s, const Catalog& known) {
   int64_t gpus = accelerators_used(s);
-  for (int i = 0; i < kDoublings; ++i) {
+  for (int i = 0; i < kDoublings || gpus < kLargestRuns; ++i) {
     gpus *= 2;
     Attempt more = fixes.start(fmt::format("{} GPUs", count(gpus)), "");
     if (!grow_cluster(more.setting.cluster, gpus, known)) return;

@@ -442,8 +442,13 @@ std::string best_of(const std::vector<const Side*>& sides, bool all, bool same_r
       fmt::format("{} is the fastest {}({})", fastest.name, all ? "" : "that fits ",
                   same_run ? duration(fastest.run.time_s.value)
                            : scaled(fastest.prediction.tokens_per_s) + " tokens per s");
-  if (!same_run && cheapest) {
-    text += fmt::format("; {} is the cheapest by the token", cheapest->name);
+  if (!same_run) {
+    const bool alike = cheapest && std::all_of(sides.begin(), sides.end(), [&](const Side* s) {
+      return !s->run.price_known || dollars_per_token(*s) < 1.005 * dollars_per_token(*cheapest);
+    });
+    if (cheapest && !alike)
+      text += fmt::format("; {} is the cheapest by the token{}", cheapest->name,
+                          priced ? "" : ", of those with a price");
   } else if (cheapest == &fastest) {
     text += priced ? " and the cheapest" : " and the cheapest with a price";
   } else if (cheapest) {

@@ -53,6 +53,13 @@ const Accelerator* contained(const Catalog& catalog, const std::string& text) {
   return best;
 }
 
+// `GH200` holds a Hopper, `GB200` a B200.
+bool superchip(const Accelerator& whole, const Accelerator& chip) {
+  const std::string& name = whole.name;
+  return name.size() > 3 && name[0] == 'g' && name[1] == chip.name[0] && is_digit(name[2]) &&
+         whole.vendor == chip.vendor;
+}
+
 // Whether a list names different accelerators: `A100, V100`, but not `A100-SXM4, 80 GB, NVLink`.
 bool names_several(const Catalog& catalog, const std::string& text) {
   const Accelerator* first = nullptr;
@@ -64,7 +71,7 @@ bool names_several(const Catalog& catalog, const std::string& text) {
   for (const std::string& part : split_any(list, ",;+/&(")) {
     const Accelerator* named = contained(catalog, part);
     // The chip of a superchip is named beside it: `GH200: Grace CPU and H100`.
-    const bool whole = first && named && (first->name[0] == 'g' || named->name[0] == 'g');
+    const bool whole = first && named && (superchip(*first, *named) || superchip(*named, *first));
     // And a chip beside its cores: `trn1.32xlarge/trn1n.32xlarge NeuronCore-v2`.
     const bool core =
         first && named && named->vendor == "AWS" && named->architecture == first->architecture;

@@ -115,7 +115,7 @@ void read_overlaps(const std::string& words, Remarks& out) {
               "overlapping gradient reduce scatter and param all gather",
               "dp communication fully overlapped", "parameter all gather overlapped"});
   out.overlap_expert = claims_any(
-      words, {"a2a overlap", "overlap a2a", "ep overlap", "dualpipe",
+      words, {"a2a overlap", "overlap a2a", "ep overlap", "dualpipe", "dualpipev",
               "overlap moe expert parallel comm", "all to all overlap", "all to all overlapped",
               "overlap of all to all", "overlap of the ep all to all", "ep communication overlap",
               "expert parallel communication overlap", "overlapped expert communication",
@@ -280,13 +280,13 @@ void read_offloads(const std::string& words, Remarks& out) {
 void read_schedule(const std::string& words, Remarks& out) {
   const std::optional<bool> interleaved = claims_any(
       words, {"interleaved 1f1b", "interleaved1f1b", "interleaved schedule", "interleaved"});
-  if (affirms(words, {"zero bubble", "zbv", "zb h1", "zb h2", "zbvzerobubble",
-                      "interleavedzerobubble"})) {
-    out.schedule = Schedule::kZeroBubble;
-  } else if (affirms(words, {"dualpipev", "dualpipe v"})) {
+  if (affirms(words, {"dualpipev", "dualpipe v"})) {
     out.schedule = Schedule::kDualPipeV;
   } else if (affirms(words, {"dualpipe"})) {
     out.schedule = Schedule::kDualPipe;
+  } else if (affirms(words, {"zero bubble", "zbv", "zb h1", "zb h2", "zbvzerobubble",
+                             "interleavedzerobubble"})) {
+    out.schedule = Schedule::kZeroBubble;
   } else if (affirms(words, {"gpipe"})) {
     out.schedule = Schedule::kGpipe;
   } else if (affirms(words, {"interleaved 1f1b", "interleaved1f1b"})) {

@@ -8,10 +8,9 @@
 
 #include "base/units.h"
 #include "world/cluster.h"
+#include "world/usual_fabric.h"
 
 namespace assay {
-
-inline constexpr double kGbit = 1e9 / 8;  // bytes per second of one Gb/s
 
 struct LinkCell {
   std::optional<FabricKind> kind;    // the transport that is named

@@ -148,6 +148,10 @@ bool counts_tokens(std::string_view cell) {
 
 std::optional<double> batch_in_tokens(std::string_view cell, std::optional<int64_t> seq,
                                       std::optional<int64_t> accelerators) {
+  static constexpr std::array<std::string_view, 5> kEach = {"gpu", "device", "rank", "accelerator",
+                                                            "chip"};
+  static constexpr std::array<std::string_view, 6> kShares = {"node",   "replica", "host",
+                                                              "server", "worker",  "dp"};
   if (!seq || !counts_tokens(cell)) return {};
   size_t end = 0;
   const std::string_view text = trimmed_cell(cell);
@@ -169,14 +173,20 @@ std::optional<double> batch_in_tokens(std::string_view cell, std::optional<int64
   };
   const bool thousands = counted_in("k", "thousand"), millions = counted_in("m", "million");
   auto length = static_cast<double>(*seq);
-  // Every accelerator reads so many, where the cell says that.
+  // Every accelerator reads so many, where the cell says that; a node's or a replica's share is no
+  // batch.
   for (size_t i = 0; i + 1 < all.size(); ++i) {
-    const bool per = all[i] == "per" || all[i] == "tok" || all[i].ends_with("tokens");
-    const std::string_view whose = all[i + 1];
-    if (!per || (whose != "gpu" && whose != "device" && whose != "rank" && whose != "accelerator"))
-      continue;
-    if (!accelerators) return {};
-    length /= static_cast<double>(*accelerators);
+    const std::string_view word = all[i], whose = all[i + 1];
+    const bool tokens =
+        word.ends_with("tok") || word.ends_with("token") || word.ends_with("tokens");
+    if (word != "per" && !tokens) continue;
+    if (whose == "per") continue;
+    if (among(kEach, whose)) {
+      if (!accelerators) return {};
+      length /= static_cast<double>(*accelerators);
+    } else if (word == "per" ? whose != "step" && whose != "batch" : among(kShares, whose)) {
+      return {};
+    }
   }
   // Powers of two where they come out even, as a batch of them does.
   const double binary = *number * (millions ? 1048576.0 : thousands ? 1024.0 : 1.0) / length;

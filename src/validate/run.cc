@@ -297,8 +297,9 @@ std::string Run::free_text() const {
 }
 
 bool Run::ran_out_of_memory() const {
-  const std::string words = plain_words(check + " ; " + time_text);
-  return says_any(words, {"oom", "out of memory", "cuda oom"});
+  const bool no_time = time_text.find_first_of("0123456789") == std::string::npos;
+  return says_any(plain_words(check), {"oom", "out of memory"}) ||
+         (no_time && affirms(clause_words(time_text), {"oom", "out of memory", "cuda oom"}));
 }
 
 namespace {

@@ -137,6 +137,9 @@ TEST(Runs, BatchesInTokens) {
   EXPECT_EQ(read("512k tok").global_batch, 128);
   EXPECT_EQ(read("64k tokens per GPU").global_batch, 1024);
   EXPECT_EQ(read("16k tokens/gpu").global_batch, 256);
+  EXPECT_EQ(read("512 ktok/gpu").global_batch, 8192);
+  for (const char* share : {"64k tokens per node", "64k tokens/replica", "2M tokens per worker"})
+    EXPECT_EQ(read(share).unreadable.size(), 1U) << share;
   EXPECT_EQ(read("32 per node").global_batch, std::nullopt);
   EXPECT_EQ(read("32 per node").unreadable.size(), 1U);
 }
@@ -156,7 +159,11 @@ TEST(Runs, ATimeThatIsAFailureForMemory) {
   const TrainingRun run = runs_of("id,step_time_s\na,OOM\n")[0];
   EXPECT_TRUE(run.ran_out_of_memory());
   EXPECT_TRUE(run.ignored.empty());
-  EXPECT_FALSE(runs_of("id,step_time_s\na,3.2\n")[0].ran_out_of_memory());
+  for (const char* time : {"3.2", "5.0 (OOM with micro-batch 2)", "8.1 (no OOM)"}) {
+    const TrainingRun timed = runs_of(std::string("id,step_time_s\na,") + time + "\n")[0];
+    EXPECT_FALSE(timed.ran_out_of_memory()) << time;
+    EXPECT_TRUE(timed.measured_s()) << time;
+  }
 }
 
 // Columns of shapes that no row fills are as good as none: models are known by their names.

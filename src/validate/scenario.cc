@@ -88,15 +88,23 @@ void apply_precision(const Run& run, Scenario& s) {
   hold_words(s.setting.stack, s.plan.precision);
 }
 
-// `EP8`, `ep=8`, `expert parallelism 8` in notes.
-std::optional<int64_t> experts_spread(const std::string& words) {
+// `EP8`, `ep=8`, `expert parallelism 8` in notes; not `no EP8`.
+std::optional<int64_t> experts_spread(const std::string& text) {
   constexpr double kMost = 4096;
-  for (const std::string& word : split_any(words, " ")) {
-    const std::optional<double> n =
-        word.starts_with("ep") ? cell_number(word.substr(2)) : std::nullopt;
-    if (n && *n >= 1 && *n <= kMost && std::floor(*n) == *n) return static_cast<int64_t>(*n);
+  for (const std::string& clause : clauses_of(clause_words(text))) {
+    const std::vector<std::string> all = split_any(clause, " |");
+    if (std::any_of(all.begin(), all.end(),
+                    [](const std::string& w) { return w == "no" || w == "without" || w == "not"; }))
+      continue;
+    for (const std::string& word : all) {
+      const std::optional<double> n =
+          word.starts_with("ep") ? cell_number(word.substr(2)) : std::nullopt;
+      if (n && *n >= 1 && *n <= kMost && std::floor(*n) == *n) return static_cast<int64_t>(*n);
+    }
+    if (const auto n = count_after(clause, {"ep", "expert parallel", "expert parallelism"}, kMost))
+      return n;
   }
-  return count_after(words, {"ep", "expert parallel", "expert parallelism"}, kMost);
+  return {};
 }
 
 // Ranks that hold one copy of the weights together; zero: all of them.
@@ -269,7 +277,7 @@ tl::expected<void, Refusal> apply_degrees(const Run& run, Scenario& s) {
   if (experts == 0) p.ep = 1;
   // A library that carries tokens to experts is named: they are spread as far as they go.
   const int64_t ranks = n / p.pp;
-  const std::optional<int64_t> noted = experts_spread(plain_words(run.free_text()));
+  const std::optional<int64_t> noted = experts_spread(run.free_text());
   if (experts > 0 && !run.ep && noted && experts % *noted == 0 && ranks % *noted == 0) {
     p.ep = *noted;
     s.assumed.push_back(fmt::format("ep {} by the notes", p.ep));

@@ -219,7 +219,8 @@ TEST(Scenario, ListsThatNameOneAccelerator) {
     r.gpu = gpu;
     EXPECT_TRUE(choose_accelerator(r, catalog())) << gpu;
   }
-  for (const char* gpu : {"A100, V100", "RTX-3090x8,Titan-RTXx2", "hetero:H100"}) {
+  for (const char* gpu : {"A100, V100", "RTX-3090x8,Titan-RTXx2", "hetero:H100", "H100, Gaudi2",
+                          "H100 and GB200", "H100 (A100 for eval)"}) {
     r.gpu = gpu;
     EXPECT_FALSE(choose_accelerator(r, catalog())) << gpu;
   }

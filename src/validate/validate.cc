@@ -6,9 +6,9 @@
 #include <cmath>
 #include <map>
 
-#include "validate/text.h"
 #include "perf/memory.h"
 #include "perf/predict.h"
+#include "validate/text.h"
 
 namespace assay {
 namespace {
@@ -103,9 +103,9 @@ void refuse(const Refusal& refusal, RowResult& out) {
 // says less.
 std::optional<double> time_by_rate(const Run& run, const Scenario& s, const Prediction& p) {
   constexpr double kTera = 1e12;
-  const std::string kind = plain_words(run.tflops_kind);
   const bool hardware =
-      says_any(kind, {"hardware", "hfu", "recompute", "recomputed", "recomputation"});
+      affirms(clause_words(run.tflops_kind),
+              {"hardware", "hfu", "recompute", "recomputed", "recomputation", "full recompute"});
   const auto parts = static_cast<double>(s.setting.accelerators);
   if (run.tflops_per_gpu && !hardware)
     return p.model_flops.v / (*run.tflops_per_gpu * kTera * parts);

@@ -66,7 +66,7 @@ void fields(T& m, V&& visit) {
   visit("aligned_partly", m.aligned_partly, kShare, "rows of 4 or 8 bytes' alignment, of the rate");
   visit("aligned_element", m.aligned_element, kShare, "operand rows of odd length, of the rate");
   visit("aligned_output", m.aligned_output, kShare, "only output rows of odd length, of the rate");
-  visit("plain_batches", m.plain_batches, kShare,
+  visit("plain_batches", m.plain_batches, Limits{0, 1},
         "a batch of misaligned products, over fp32 without tensor cores; zero: as one does");
   visit("grouped_portable", m.grouped_portable, kShare, "PyTorch's grouped over the library's");
   visit("transposed_one", m.transposed_one, kShare, "tf32, one operand transposed, of the rate");

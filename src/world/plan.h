@@ -56,6 +56,11 @@ struct Plan {
   double expert_capacity = 0;  // slots of an expert over its mean load, padded; 0: none is dropped
 };
 
+// From how many ends a pipeline is fed; of two, the ranks at either hold the same weights.
+constexpr int64_t pipeline_ends(const Plan& p) {
+  return p.pp > 1 && p.schedule == Schedule::kDualPipe ? 2 : 1;
+}
+
 template <class T, class V>
   requires std::is_same_v<std::remove_const_t<T>, Plan>
 void fields(T& p, V&& visit) {

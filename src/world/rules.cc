@@ -74,7 +74,7 @@ const Cluster* usual_cluster(const Cluster& c, const Catalog& catalog) {
     if (connected(other) && other.node.name == c.node.name) return &other;
   }
   for (const Cluster& other : catalog.clusters) {
-    const bool same = other.node.accelerator == c.node.accelerator;
+    const bool same = other.accelerator.name == c.accelerator.name;
     if (connected(other) && same && other.node.accelerators == c.node.accelerators) return &other;
   }
   return nullptr;
@@ -90,7 +90,9 @@ std::string fill_fabric(Cluster& c, const Catalog& catalog) {
   const Cluster* usual = usual_cluster(c, catalog);
   const bool same_node = usual != nullptr && usual->node.name == c.node.name;
   const bool rack = usual != nullptr && usual->fabric.scaleup_domain > 0;
-  if (usual != nullptr && (same_node || rack || usual->fabric.kind == kind)) {
+  const bool same_ports = usual != nullptr && usual->fabric.kind == kind &&
+                          std::abs(usual->node.nic_bandwidth / c.node.nic_bandwidth - 1) < 0.1;
+  if (same_node || rack || same_ports) {
     c.fabric = usual->fabric;
     if (rack && !same_node) c.fabric.kind = kind;
     return fmt::format("as in {}", usual->name);
@@ -151,10 +153,11 @@ void complete_node(Cluster& c, const Catalog& catalog, Assumptions& assume) {
 
 bool connect_nodes(Cluster& c, const Catalog& catalog, Assumptions& assume) {
   complete_node(c, catalog, assume);
-  const bool one_node = c.accelerators() <= c.node.accelerators;
-  if (assume.stated("cluster.fabric.kind") ? !joins_nothing(c) : one_node) return false;
+  if (assume.stated("cluster.fabric.kind") && !joins_nothing(c)) return false;
   const std::string why = fill_fabric(c, catalog);
-  assume.add("cluster.fabric", c.fabric.name, why);
+  // One node has what it would be joined by: for when more of them are imagined.
+  const bool one_node = c.accelerators() <= c.node.accelerators;
+  if (!one_node) assume.add("cluster.fabric", c.fabric.name, why);
   return true;
 }
 

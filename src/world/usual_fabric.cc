@@ -60,7 +60,7 @@ FabricKind usual_fabric_kind(const Accelerator& a, const Node& node) {
 }
 
 Fabric fabric_of_kind(const Catalog& catalog, FabricKind kind, Bandwidth port, int64_t ports) {
-  const std::string name = fabric_name(kind, port.v / kGbitPerSecond, ports);
+  const std::string name = fabric_name(kind, port.v / kGbit, ports);
   if (const Fabric* f = find_fabric(catalog, name)) return *f;
   Fabric bare;
   bare.name = name;

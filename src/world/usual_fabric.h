@@ -8,9 +8,9 @@
 
 namespace assay {
 
-constexpr double kGbitPerSecond = 1e9 / 8;
+inline constexpr double kGbit = 1e9 / 8;  // bytes per second of one Gb/s
 // What a node's ports together must carry to be worth RDMA: below are those of plain Ethernet.
-constexpr Bandwidth kLeastRdma{60 * kGbitPerSecond};
+constexpr Bandwidth kLeastRdma{60 * kGbit};
 
 FabricKind usual_fabric_kind(const Accelerator&, const Node&);
 
