@@ -241,8 +241,11 @@ double latent_projections(const Rank& r, LayerCost& c, const HeadSizes& z) {
   save_latents(r, c, kv_rank);
   parameters += h * (kv_rank + rope) + kv_rank * z.heads * (nope + z.v_dim) / tp;
   c.parameters += parameters;
-  // Halves with and without position are joined and rotated: two reads and two writes.
-  const double joined = r.tokens * (z.q + z.k) / tp * 4 * r.word;
+  // Halves with and without position are joined and rotated: two reads and two writes. One kernel
+  // turns the positions of queries where they are, another parts keys from values.
+  const double split = 2 * nope + 2 * z.v_dim + rope;
+  const double elements = r.s.stack.fused_latent ? z.heads * (2 * rope + split) : (z.q + z.k) * 4;
+  const double joined = r.tokens * elements / tp * r.word;
   const Seconds earlier = c.forward.memory;
   stream(r, c, joined, joined);
   if (r.s.stack.selective_latent) c.chosen.memory += c.forward.memory - earlier;
