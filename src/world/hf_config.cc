@@ -35,6 +35,7 @@ class ConfigReader : public ConfigValues {
     const std::string& type = this->type();
     defaults_ = type_defaults(type).value_or(TypeDefaults{});
     model_.name = name(type);
+    if (read_vision(*this, model_)) return model_;
     if (!reads_tokens(type)) return model_;
     if (const Undescribed* u = undescribed(type)) {
       problem(place("model_type"), fmt::format("`{}` cannot be described: {}", type, u->why),

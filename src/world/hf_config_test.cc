@@ -259,11 +259,40 @@ TEST(HfConfig, UnknownArchitecturesGetABestEffort) {
   EXPECT_EQ(error(R"({"model_type": "brandnew", "hidden_size": 512, "num_hidden_layers": 4,
                       "num_attention_heads": 8, "intermediate_size": 2048, "vocab_size": 999})"),
             "");
-  EXPECT_EQ(error(R"({"model_type": "vit", "hidden_size": 768, "num_hidden_layers": 12,
+  EXPECT_EQ(error(R"({"model_type": "swin", "hidden_size": 768, "num_hidden_layers": 12,
                       "num_attention_heads": 12, "intermediate_size": 3072, "patch_size": 16})"),
-            "`vit` reads images or sound, not tokens (`patch_size`, and no vocabulary)");
+            "`swin` reads images or sound, not tokens (`patch_size`, and no vocabulary)");
+  EXPECT_EQ(error(R"({"model_type": "wav2vec2", "hidden_size": 768, "num_hidden_layers": 12,
+                      "num_attention_heads": 12, "vocab_size": 32, "conv_dim": [512, 512]})"),
+            "`wav2vec2` reads images or sound, not tokens (`conv_dim`)");
   EXPECT_EQ(error(R"({"model_type": "rwkv8", "hidden_size": 512, "vocab_size": 9})"),
             "`rwkv8` has layers that Assay cannot describe yet (`model_type`)");
+}
+
+// A sequence of patches and what stands beside them; words are classes.
+TEST(HfConfig, EncodersOfImages) {
+  const auto vit = read_hf_config(
+      R"({"model_type": "vit", "hidden_size": 1024, "num_hidden_layers": 24,
+          "num_attention_heads": 16, "intermediate_size": 4096, "image_size": 224,
+          "patch_size": 16})",
+      "config.json");
+  ASSERT_TRUE(vit);
+  const Model& named = *find_model(catalog(), "vit-l-16");
+  EXPECT_EQ(parameters(*vit), parameters(named));
+  EXPECT_EQ(vit->max_positions, named.max_positions);
+  EXPECT_FALSE(vit->causal);
+  const auto dino = read_hf_config(
+      R"({"model_type": "dinov2", "hidden_size": 1536, "num_hidden_layers": 40,
+          "num_attention_heads": 24, "mlp_ratio": 4, "use_swiglu_ffn": true, "image_size": 518,
+          "patch_size": 14})",
+      "config.json");
+  ASSERT_TRUE(dino);
+  EXPECT_EQ(dino->max_positions, 1370);
+  EXPECT_EQ(dino->ffn, 4096);
+  EXPECT_NEAR(parameters(*dino) / 1.137e9, 1, 0.01);  // published: 1,136 M
+  EXPECT_EQ(error(R"({"model_type": "vit", "hidden_size": 768, "num_hidden_layers": 12,
+                      "num_attention_heads": 12, "image_size": 8, "patch_size": 16})"),
+            "patches of 16 do not cut an image of 8");
 }
 
 TEST(HfConfig, EveryMissingFieldIsNamed) {

@@ -75,6 +75,8 @@ constexpr Row kRows[] = {
     {"openai-gpt", false, true, true, true, true},
     {"biogpt", false, true, true, true, false},
     {"ctrl", false, true, true, false, false},
+    {"clip_text_model", false, true, true, true, false},
+    {"siglip_text_model", false, true, false, true, false},
     {"rwkv", false, false, true, false, false},
     {"rwkv5", false, false, true, false, false},
     {"rwkv6", false, false, true, false, false},
@@ -257,11 +259,26 @@ std::optional<TypeDefaults> exactly(std::string_view type) {
   return {};
 }
 
+constexpr ImageReader kImageReaders[] = {{"vit", 1},
+                                         {"vit_msn", 1},
+                                         {"deit", 2},
+                                         {"ijepa", 0},
+                                         {"dinov2", 1},
+                                         {"dinov2_with_registers", 1},
+                                         {"clip_vision_model", 1},
+                                         {"siglip_vision_model", 0}};
+
 }  // namespace
 
 std::optional<TypeDefaults> type_defaults(const std::string& type) {
   const std::optional<TypeDefaults> known = exactly(type);
   return known ? known : exactly(family_of(type));
+}
+
+const ImageReader* image_reader(const std::string& type) {
+  const auto found = std::find_if(std::begin(kImageReaders), std::end(kImageReaders),
+                                  [&](const ImageReader& r) { return r.type == type; });
+  return found == std::end(kImageReaders) ? nullptr : found;
 }
 
 const Undescribed* undescribed(const std::string& type) {

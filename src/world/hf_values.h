@@ -76,6 +76,10 @@ bool is_rwkv(const std::string& type);
 // Layers by a list of their kinds, for configs that state no number.
 int64_t listed_layers(const ConfigValues&);
 
+// hf_vision.cc: an encoder of images, whose tokens are patches and whose words are classes. False:
+// the type is none.
+bool read_vision(ConfigValues&, Model&);
+
 // hf_beside.cc: what stands beside attention and MLP or is shared; a layer that is two (LongCat).
 void read_beside(ConfigValues&, Model&);
 void read_pairs(ConfigValues&, Model&);
