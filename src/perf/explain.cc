@@ -194,8 +194,8 @@ Inputs data_inputs(const Subject& u, bool gradients) {
                          : layer_bytes != st.weight_comm_bytes ? "stack.weight_comm_narrow"
                                                                : "stack.weight_comm_bytes"));
   if (!sharded && u.p.vpp > 1) {
-    inputs.push_back(count_of("passes that they have", std::llround(passes_ahead(u.p, u.l)),
-                              "plan.vpp"));
+    inputs.push_back(
+        count_of("passes that they have", std::llround(passes_ahead(u.p, u.l)), "plan.vpp"));
   }
   inputs.push_back(gradients
                        ? share_of("hidden under computation",
@@ -360,6 +360,30 @@ Inputs memory_bound_inputs(const Subject& u) {
   return inputs;
 }
 
+// What runs again in a layer, at the burst clock, and how often.
+Inputs recompute_inputs(const Subject& u) {
+  const Model& m = u.s.workload.model;
+  Inputs inputs;
+  const auto add = [&](const char* name, const LayerCost& layer, double layers) {
+    const PassCost& again = layer.again;
+    if (layers <= 0 || (again.device() + again.wire()).v <= 0) return;
+    inputs.push_back(
+        leaf(name, (again.device() + again.wire()).v * 1e6, "us",
+             fmt::format("matmuls {:.0f} us, attention {:.0f} us, memory-bound {:.0f} us, "
+                         "traffic {:.0f} us; per micro-batch, {:g} layers",
+                         again.matmul.v * 1e6, again.attention.v * 1e6, again.memory.v * 1e6,
+                         again.wire().v * 1e6, layers),
+             'c', "docs/models/step.md"));
+  };
+  const StageContent all = stage_content(m, {layer_count(m), 1, 0, 0}, 0);
+  add("a layer, run again", u.cost.dense, all.dense_layers);
+  add("a layer with experts, run again", u.cost.moe, all.moe_layers);
+  inputs.push_back(share_of("of the layers", u.p.recompute_layers, "plan.recompute_layers"));
+  inputs.push_back(count_of("micro-batches", u.l.microbatches));
+  inputs.push_back(count_of("stages", u.l.pp));
+  return inputs;
+}
+
 // What an account rests on besides its operations.
 Inputs account_inputs(const Subject& u, Account a) {
   Inputs inputs;
@@ -372,6 +396,8 @@ Inputs account_inputs(const Subject& u, Account a) {
       return kernel_inputs(u, a);
     case Account::kMemoryBound:
       return memory_bound_inputs(u);
+    case Account::kRecompute:
+      return recompute_inputs(u);
     case Account::kOptimizer:
       inputs = memory_inputs(u);
       inputs.push_back(given("state per parameter", st.optimizer_bytes, "B per parameter",

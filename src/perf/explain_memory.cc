@@ -34,10 +34,10 @@ std::vector<MemoryTerm> memory_terms(const Subject& u) {
   };
   const int64_t weights_from = p.whole_weights.v > 0 ? 2 : 3;
   const Stages split = stages_of(u.s.workload.model, u.p);
-  const std::string saved = fmt::format(
-      "of micro-batch {}, {} in flight at most, for the backward pass", u.p.micro_batch,
-      split.folded ? fmt::format("of {} stages {}", split.pp, split.pp + 1)
-                   : std::to_string(u.l.pp));
+  const std::string saved =
+      fmt::format("of micro-batch {}, {} in flight at most, for the backward pass", u.p.micro_batch,
+                  split.folded ? fmt::format("of {} stages {}", split.pp, split.pp + 1)
+                               : std::to_string(u.l.pp));
   const char* copies = u.s.stack.saved_quantised
                            ? "8 bits, and their transposes"
                            : "16 bits, kept by autocast for the backward pass";
@@ -93,6 +93,41 @@ Derivation allocated_figure(const Subject& u) {
   return d;
 }
 
+// What the states of the worst rank are counted from; nothing for what is no state.
+std::vector<Derivation> state_inputs(const Subject& u, const std::string& name) {
+  const Stack& st = u.s.stack;
+  const bool weights = name == "weights", gradients = name == "gradients";
+  if (!weights && !gradients && name != "optimizer") return {};
+  const Model& m = u.s.workload.model;
+  const StageContent stage = stage_content(m, stages_of(m, u.p), u.r.memory.stage);
+  const StageParameters q = stage_parameters(u.cost, stage, m);
+  const double ends = end_parameters(m, u.cost, stage);
+  std::vector<Derivation> inputs{leaf("parameters of a rank's layers", q.dense - ends, "",
+                                      fmt::format("{:g} layers over {} tensor ranks",
+                                                  stage.dense_layers + stage.moe_layers, u.l.tp),
+                                      's', "docs/models/flops.md")};
+  if (q.expert > 0) {
+    inputs.push_back(leaf("parameters of its experts", q.expert, "",
+                          fmt::format("{:g} layers over {} expert ranks", stage.moe_layers, u.l.ep),
+                          's', "docs/models/flops.md"));
+  }
+  if (ends > 0) {
+    inputs.push_back(
+        leaf("of embedding and head", ends, "", "where its stage has them", 's', "the plan"));
+  }
+  inputs.push_back(given("bytes per parameter",
+                         weights     ? st.weight_bytes
+                         : gradients ? st.gradient_bytes
+                                     : st.optimizer_bytes,
+                         "",
+                         weights     ? "stack.weight_bytes"
+                         : gradients ? "stack.gradient_bytes"
+                                     : "stack.optimizer_bytes"));
+  if (u.p.zero >= (weights ? 3 : gradients ? 2 : 1))
+    inputs.push_back(count_of("ranks that share them", u.l.shard));
+  return inputs;
+}
+
 }  // namespace
 
 // What the screen shows is reserved memory: fit is judged on that.
@@ -105,8 +140,7 @@ Derivation memory_figure(const Subject& u) {
       fmt::format("allocated x fragmentation + outside the allocator, of {:.1f} GiB usable; worst "
                   "rank, {} {} of {}, {}",
                   m.capacity / kGiB, folded(u.p.schedule) ? "pair of stages" : "stage", m.stage + 1,
-                  u.l.pp,
-                  kMoments[static_cast<size_t>(m.parts.moment)]),
+                  u.l.pp, kMoments[static_cast<size_t>(m.parts.moment)]),
       'c', "docs/models/memory.md");
   const Stack& st = u.s.stack;
   const bool gathered = u.l.shard > 1 && gathers_each_microbatch(st, u.p, u.l) > 0;
@@ -151,6 +185,7 @@ Derivation memory_part(const Subject& u, const std::string& name) {
     if (t.name != name) continue;
     Derivation d = term_figure(t);
     d.source = "docs/models/memory.md";
+    for (Derivation& input : state_inputs(u, name)) d.inputs.push_back(std::move(input));
     return d;
   }
   return memory_figure(u);  // what is reserved

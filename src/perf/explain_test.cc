@@ -66,6 +66,33 @@ TEST(Explain, TheSlowEndOfExpertsIsDerived) {
   EXPECT_EQ(input(predictor.explain(p, "step_time"), "slow end"), nullptr);
 }
 
+// States are their bytes times the parameters that are told beside them.
+TEST(Explain, StatesComeToTheirParameters) {
+  const Setting s = job("llama-3.1-70b", "h100-128");
+  Plan p = s.stack.defaults;
+  p.tp = 4, p.pp = 4;
+  for (const char* figure : {"weights", "gradients", "optimizer"}) {
+    const Derivation d = Predictor(s).explain(p, figure);
+    const Derivation* ends = input(d, "of embedding and head");
+    const double parameters = input(d, "parameters of a rank's layers")->value +
+                              (ends != nullptr ? ends->value : 0);
+    const Derivation* ranks = input(d, "ranks that share them");
+    const double shared = ranks != nullptr ? ranks->value : 1;
+    EXPECT_NEAR(parameters * input(d, "bytes per parameter")->value / shared / d.value, 1, 1e-9)
+        << figure;
+  }
+}
+
+TEST(Explain, WhatRunsAgainComesToItsAccount) {
+  const Setting s = job("mixtral-8x7b", "h100-128");
+  Plan p = s.stack.defaults;
+  p.ep = 8, p.recompute = Recompute::kFull;
+  const Derivation d = Predictor(s).explain(p, "kernels.recompute");
+  const double layers = 32 * input(d, "micro-batches")->value / input(d, "stages")->value;
+  const double each = input(d, "a layer with experts, run again")->value * 1e-6;
+  EXPECT_NEAR(each * layers / d.value, 1, 1e-9);
+}
+
 // Accounts too small for a line of their own have one together.
 TEST(Explain, AccountsAddUpToTheStep) {
   Setting s = job("mixtral-8x7b", "h100-128");
