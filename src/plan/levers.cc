@@ -223,7 +223,7 @@ void add_searches(LeverList& list, const Setting& s, const Candidate& now,
   std::set<std::string> kept = stated;
   if (!stated.empty()) {
     list.attempts.push_back(
-        {"the best plan", "drop the plan", s, open_plan(s, now.plan), {}, true});
+        {"the best plan", "", s, open_plan(s, now.plan), {}, true});
   }
   const bool search = !fully_stated(s, now.plan, stated);
   Attempt memory{"", "", s, now.plan, kept, search};
@@ -374,7 +374,7 @@ class FixList {
 
 void try_plan_fixes(FixList& fixes, const std::set<std::string>& stated, const Stack& stack) {
   if (!stated.empty()) {
-    Attempt open = fixes.start("another plan", "drop the plan");
+    Attempt open = fixes.start("another plan: leave yours out", "");
     open.stated.clear();
     open.plan = open_plan(open.setting, open.plan);
     open.search = true;

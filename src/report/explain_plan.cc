@@ -134,7 +134,8 @@ Derivation step_of(const Json& result, const char* name) {
 }
 
 Derivation lever_figure(const Json& doc, const Json& lever) {
-  const std::string command = text_at(lever, {"command"});
+  std::string command = text_at(lever, {"command"});
+  if (command.empty()) command = text_at(lever, {"label"});  // what no option does
   Derivation d = figure(text_at(lever, {"label"}), 100 * number(lever, {"step_change"}), "%",
                         "time per token with " + command +
                             " over that without, less 1; where it changes what fits or the batch, "

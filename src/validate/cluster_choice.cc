@@ -197,7 +197,13 @@ Cluster choose_cluster(const Run& run, const Accelerator& accelerator, const Cat
   const int64_t ranks = run.accelerators.value_or(1);
   const int64_t wanted = run.per_node.value_or(0);
   const Node* reference = named_node(run, accelerator, catalog);
-  if (!reference) reference = reference_node(catalog, accelerator, wanted);
+  if (!reference) {
+    reference = reference_node(catalog, accelerator, wanted);
+    // Eight A10G of which no more is said are one node of eight, not two of the usual four.
+    const bool several = reference && !run.per_node && ranks > reference->accelerators;
+    if (several && carries(catalog, accelerator, ranks))
+      reference = reference_node(catalog, accelerator, ranks);
+  }
   if (!reference) reference = kin_node(catalog, accelerator, wanted);
   if (reference) cluster.node = *reference;
   if (!reference) {

@@ -221,5 +221,19 @@ TEST(ClusterChoice, MachinesThatATextNames) {
   EXPECT_EQ(named("tcpx", true), "");
 }
 
+// A cloud sells nodes of four A10G and of eight.
+TEST(Cluster, PartsThatOneNodeHoldsAreOneNode) {
+  TrainingRun run;
+  run.gpu = "A10G";
+  std::vector<std::string> assumed;
+  const auto nodes = [&](int64_t parts) {
+    run.accelerators = parts;
+    return choose_cluster(run, *find_accelerator(catalog(), "a10g"), catalog(), assumed).nodes;
+  };
+  EXPECT_EQ(nodes(4), 1);
+  EXPECT_EQ(nodes(8), 1);
+  EXPECT_EQ(nodes(16), 4);
+}
+
 }  // namespace
 }  // namespace assay
