@@ -212,9 +212,11 @@ Derivation timed(std::string name, Seconds t, std::string equation) {
 }
 
 Inputs pipeline_inputs(const Subject& u, Account a) {
-  Inputs inputs{count_of(folded(u.p.schedule) ? "pairs of stages" : "stages", u.l.pp),
-                count_of("chunks of a stage", u.l.vpp),
-                count_of("micro-batches", u.l.microbatches)};
+  const bool pairs = folded(u.p.schedule);
+  Inputs inputs{count_of(pairs ? "pairs of stages" : "stages", u.l.pp)};
+  if (!pairs) inputs.push_back(count_of("chunks of a stage", u.l.vpp));
+  inputs.push_back(count_of(u.l.ends > 1 ? "micro-batches from each end" : "micro-batches",
+                            u.l.microbatches));
   if (a != Account::kCommPipeline) {
     inputs.push_back(timed("slowest stage", u.step.slowest, "one micro-batch"));
     inputs.push_back(timed("mean stage", u.step.mean, "one micro-batch"));

@@ -90,8 +90,10 @@ std::string fill_fabric(Cluster& c, const Catalog& catalog) {
   const Cluster* usual = usual_cluster(c, catalog);
   const bool same_node = usual != nullptr && usual->node.name == c.node.name;
   const bool rack = usual != nullptr && usual->fabric.scaleup_domain > 0;
-  const bool same_ports = usual != nullptr && usual->fabric.kind == kind &&
-                          std::abs(usual->node.nic_bandwidth / c.node.nic_bandwidth - 1) < 0.1;
+  constexpr double kSameSpeed = 0.1;  // of two ports: far below the step to the next generation
+  const bool same_ports =
+      usual != nullptr && usual->fabric.kind == kind &&
+      std::abs(usual->node.nic_bandwidth / c.node.nic_bandwidth - 1) < kSameSpeed;
   if (same_node || rack || same_ports) {
     c.fabric = usual->fabric;
     if (rack && !same_node) c.fabric.kind = kind;
