@@ -26,16 +26,7 @@ class Parser {
 
   CsvTable parse() {
     if (text_.substr(0, 3) == "\xEF\xBB\xBF") pos_ = counted_ = 3;
-    if (const size_t nul = text_.find('\0'); nul != std::string_view::npos) {
-      const std::string_view before = text_.substr(0, nul);
-      const bool wide = text_.starts_with("\xFF\xFE") || text_.starts_with("\xFE\xFF");
-      const size_t line = before.rfind('\n') + 1;  // npos + 1 is the start of the text
-      problem(static_cast<int>(std::count(before.begin(), before.end(), '\n')) + 1,
-              wide ? "this is UTF-16 text" : "a NUL byte: this is not a text table",
-              wide ? "save it as UTF-8 (Excel: CSV UTF-8)" : "save it as comma-separated text",
-              static_cast<int>(nul - line) + 1);
-      return std::move(table_);
-    }
+    if (is_no_text()) return std::move(table_);
     while (pos_ < text_.size() && !full_) {
       CsvRow row = record();
       // An empty line is no record, wherever it stands.
@@ -55,6 +46,17 @@ class Parser {
   }
 
  private:
+  // Another encoding, or bytes that are no table from the start. One among rows costs its field.
+  bool is_no_text() {
+    const size_t nul = text_.find('\0');
+    const bool wide = text_.starts_with("\xFF\xFE") || text_.starts_with("\xFE\xFF");
+    if (nul == std::string_view::npos || (!wide && text_.find_first_of("\r\n") < nul)) return false;
+    problem(1, wide ? "this is UTF-16 text" : "a NUL byte: this is not a text table",
+            wide ? "save it as UTF-8 (Excel: CSV UTF-8)" : "save it as comma-separated text",
+            static_cast<int>(nul) + 1);
+    return true;
+  }
+
   void problem(int line, std::string message, std::string help, int column = 0) {
     if (table_.problems.size() >= limits_.problems) {
       ++unlisted_;
@@ -151,6 +153,9 @@ class Parser {
       if (row.fields.size() == table_.header.size())
         extra_line_ = line_, extra_column_ = column_here();
       std::string field = pos_ < text_.size() && text_[pos_] == '"' ? quoted_field() : bare_field();
+      if (std::erase(field, '\0') > 0)
+        problem(row.line, "a NUL byte in this field", "remove it; the field is read without it",
+                static_cast<int>(start));
       if (row.fields.size() < limits_.columns) {
         row.fields.push_back(std::move(field));
         row.starts.push_back(start);

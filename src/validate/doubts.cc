@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <map>
 
 #include <fmt/format.h>
@@ -56,6 +57,48 @@ Diagnostics odd_times(const CsvTable& table, const ValidateReport& report) {
   return all;
 }
 
+// Two figures of one time, and a rate that no device has.
+Diagnostics contradictions(const CsvTable& table, const ValidateReport& report) {
+  constexpr double kApart = 1.1;  // rounding explains less
+  Diagnostics all;
+  for (size_t i = 0; i < report.rows.size(); ++i) {
+    const RowResult& r = report.rows[i];
+    if (!r.measured_s || *r.measured_s <= 0) continue;
+    if (r.by_tokens_s &&
+        std::max(*r.by_tokens_s / *r.measured_s, *r.measured_s / *r.by_tokens_s) > kApart) {
+      all.push_back(
+          doubt(table, table.rows[i], "tokens_per_s_per_gpu",
+                fmt::format("a step takes {:.4g} s by its time and {:.4g} s by its tokens "
+                            "per second: the former is taken",
+                            *r.measured_s, *r.by_tokens_s),
+                "a time is one of an optimizer step, a rate one of a single GPU; check "
+                "global_batch (sequences), seq_len and n_gpus"));
+    } else if (r.peak_share && *r.peak_share > 1 && *r.measured_s >= kShortestStep) {
+      all.push_back(doubt(table, table.rows[i], r.time_column,
+                          fmt::format("{:.4g} s come to {:.0f} % of the peak of its GPUs",
+                                      *r.measured_s, 100 * *r.peak_share),
+                          "check global_batch (sequences), seq_len, n_gpus and precision"));
+    }
+  }
+  return all;
+}
+
+// Of all GPUs together, or in another unit.
+Diagnostics odd_peaks(const CsvTable& table, const ValidateReport& report) {
+  constexpr double kMore = 2;  // drivers that swap to the host reach 1.2
+  Diagnostics all;
+  for (size_t i = 0; i < report.rows.size(); ++i) {
+    const RowResult& r = report.rows[i];
+    if (!r.measured_mem_gb || r.device_gb <= 0 || *r.measured_mem_gb <= kMore * r.device_gb)
+      continue;
+    all.push_back(
+        doubt(table, table.rows[i], "peak_mem_gb",
+              fmt::format("{:g} GB on a device of {:.0f} GB", *r.measured_mem_gb, r.device_gb),
+              "write the peak of one device in GB, or with its unit: `22528 MiB`"));
+  }
+  return all;
+}
+
 Diagnostics repeated_ids(const CsvTable& table, const ValidateReport& report) {
   Diagnostics all;
   std::map<std::string, int> first;
@@ -76,13 +119,17 @@ Diagnostics repeated_ids(const CsvTable& table, const ValidateReport& report) {
 Diagnostics doubts(const CsvTable& table, const ValidateReport& report, size_t most) {
   Diagnostics unread = unread_cells(table, report);
   Diagnostics odd = odd_times(table, report);
+  Diagnostics apart = contradictions(table, report);
+  Diagnostics peaks = odd_peaks(table, report);
   Diagnostics repeated = repeated_ids(table, report);
   cut(table, unread, most, "cells cannot be read and are taken as blank");
   cut(table, odd, most, "times that no step takes");
+  cut(table, apart, most, "rows that contradict themselves");
+  cut(table, peaks, most, "peaks that no device holds");
   cut(table, repeated, most, "ids that stand twice");
   Diagnostics all = std::move(unread);
-  all.insert(all.end(), odd.begin(), odd.end());
-  all.insert(all.end(), repeated.begin(), repeated.end());
+  for (const Diagnostics* more : {&odd, &apart, &peaks, &repeated})
+    all.insert(all.end(), more->begin(), more->end());
   return all;
 }
 

@@ -270,14 +270,16 @@ void batch_from_elsewhere(Run& run) {
 
 }  // namespace
 
+std::optional<double> Run::by_tokens_s() const {
+  if (!tokens_per_s_per_gpu || !accelerators || !global_batch || !seq) return {};
+  return static_cast<double>(*global_batch) * static_cast<double>(*seq) /
+         (*tokens_per_s_per_gpu * static_cast<double>(*accelerators));
+}
+
 std::optional<double> Run::measured_s() const {
   if (step_time_norm_s) return step_time_norm_s;
   if (step_time_s) return step_time_s;
-  if (tokens_per_s_per_gpu && accelerators && global_batch && seq) {
-    return static_cast<double>(*global_batch) * static_cast<double>(*seq) /
-           (*tokens_per_s_per_gpu * static_cast<double>(*accelerators));
-  }
-  return {};
+  return by_tokens_s();
 }
 
 std::string_view Run::unusable_for() const {

@@ -54,6 +54,7 @@ struct Run {
 
   // Measured seconds of one step: as normalised, as stated, or from tokens per second.
   std::optional<double> measured_s() const;
+  std::optional<double> by_tokens_s() const;  // from its tokens per second
   // A run counts where its quality is A or B, it was checked, and shape, batch and time are stated.
   // The column that makes a run unusable; empty: none.
   std::string_view unusable_for() const;

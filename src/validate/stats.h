@@ -27,8 +27,11 @@ struct RowResult {
   RunClass kind = RunClass::kDense;
   int64_t accelerators = 0;
   bool usable = false;
-  std::string unusable_for;      // the column to blame
-  std::string_view time_column;  // where its time stands, or should
+  std::optional<double> by_tokens_s;  // what its tokens per second come to, where both are stated
+  std::optional<double> peak_share;   // of the devices' peak that the measured time comes to
+  double device_gb = 0;               // what one device holds
+  std::string unusable_for;           // the column to blame
+  std::string_view time_column;       // where its time stands, or should
   bool extrapolated = false;
   bool failed_for_memory = false;  // the authors saw it run out of memory
   std::optional<bool> fits;        // by predicted reserved memory

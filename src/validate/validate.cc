@@ -127,12 +127,17 @@ void set_times(const Run& run, const Scenario& s, const Prediction& p, RowResult
   Bytes peak = s.counter.reserved ? p.memory.reserved : p.memory.most_allocated;
   if (s.counter.device) peak += kDriverMemory;
   out.predicted_mem_gb = peak / s.counter.unit;
+  out.device_gb = p.memory.capacity / kGB;
   out.fits = p.memory.fits();
+  const auto parts = static_cast<double>(s.setting.accelerators);
   if (!out.measured_s && run.tokens_per_s_per_gpu) {
     const double tokens = static_cast<double>(s.setting.workload.global_batch) *
                           static_cast<double>(s.setting.workload.seq);
-    out.measured_s =
-        tokens / (*run.tokens_per_s_per_gpu * static_cast<double>(s.setting.accelerators));
+    out.measured_s = tokens / (*run.tokens_per_s_per_gpu * parts);
+  }
+  if (out.measured_s && *out.measured_s > 0) {
+    const FlopRate of = assay::peak(s.setting.cluster.accelerator, s.plan.precision);
+    out.peak_share = p.model_flops.v / (*out.measured_s * of.v * parts);
   }
   if (!out.measured_s) out.measured_s = time_by_rate(run, s, p);
   if (!*out.fits) {
@@ -181,6 +186,7 @@ RowResult predict_case(const Case& c) {
   out.source = c.run.source;
   out.line = c.run.line;
   out.measured_s = c.run.measured_s();
+  out.by_tokens_s = c.run.by_tokens_s();
   out.measured_mem_gb = c.run.peak_mem_gb;
   out.usable = c.run.usable();
   out.unusable_for = c.run.unusable_for();

@@ -43,9 +43,9 @@ ValidateReport run_validate(const CsvTable&, const Catalog&,
 ValidateReport run_validate(const std::vector<Case>&,
                             const std::function<void(double)>& progress = {});
 
-// What a reader of the table should know of rows that were read: cells taken as blank, times that
-// no step takes, ids that stand twice. Warnings, in the order of the table, at most `most` of each
-// sort; the others are counted.
+// What a reader of the table should know of rows that were read: cells taken as blank, figures that
+// cannot be or disagree, ids that stand twice. Warnings, in the order of the table, at most `most`
+// of each sort; the others are counted.
 Diagnostics doubts(const CsvTable&, const ValidateReport&, size_t most = 20);
 
 // The screen: one table, the verdict last. Plain ASCII, at most `width` columns (80 or more): a
