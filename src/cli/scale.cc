@@ -42,6 +42,10 @@ Diagnostics grow_fabric(Description& d, const std::vector<int64_t>& sizes) {
   return {};
 }
 
+std::vector<int64_t> wanted_sizes(const Arguments& args, const Cluster& cluster) {
+  return parse_sizes(args.get("gpus", usual_sizes(cluster)));
+}
+
 Arguments without_sizes(Arguments args) {
   std::erase_if(args.options, [](const auto& o) { return o.first == "gpus"; });
   return args;
@@ -51,8 +55,9 @@ InputRefusal check(const Context&, const Arguments& args) {
   UsageErrors wrong;
   if (args.operands.empty())
     wrong.push_back({"scale needs a workload and a cluster", "assay scale -h"});
-  const std::string sizes = args.get("gpus", "16..8192");
-  if (parse_sizes(sizes).empty()) {
+  const std::string sizes = args.get("gpus", "");
+  const bool readable = !args.has("gpus") || !parse_sizes(sizes).empty();
+  if (!readable) {
     wrong.push_back({fmt::format("--gpus: `{}` is not a range of sizes", sanitize(sizes, 40)),
                      "write 16..8192 (doubling) or 16,64,128"});
   }
@@ -60,8 +65,7 @@ InputRefusal check(const Context&, const Arguments& args) {
       without_sizes(args), all_inputs(args), [](Request& r) { r.needs_operations = true; },
       [&](const DescribeAttempt& attempt) {
         Description d = *attempt.readable;
-        const std::vector<int64_t> wanted = parse_sizes(sizes);
-        return wanted.empty() ? Diagnostics() : grow_fabric(d, wanted);
+        return readable ? grow_fabric(d, wanted_sizes(args, d.setting.cluster)) : Diagnostics();
       });
   refusal.usage.insert(refusal.usage.begin(), wrong.begin(), wrong.end());
   return refusal;
@@ -69,9 +73,9 @@ InputRefusal check(const Context&, const Arguments& args) {
 
 int run(const Context& context, const Arguments& args) {
   ScaleOptions options;
-  options.sizes = parse_sizes(args.get("gpus", "16..8192"));
   options.fix_plan = args.has("fix-plan");
-  if (options.sizes.empty() || args.operands.empty()) return refuse(context, check(context, args));
+  const bool readable = !args.has("gpus") || !parse_sizes(args.get("gpus", "")).empty();
+  if (!readable || args.operands.empty()) return refuse(context, check(context, args));
   tl::expected<Description, InputRefusal> description =
       describe_inputs(without_sizes(args), all_inputs(args), "", true);
   if (!description) {
@@ -83,6 +87,7 @@ int run(const Context& context, const Arguments& args) {
   Progress progress(context, "scale");
   options.progress = progress.callback();
   Setting& setting = description->setting;
+  options.sizes = wanted_sizes(args, setting.cluster);
   if (const Diagnostics problems = grow_fabric(*description, options.sizes); !problems.empty())
     return reject(context, problems);
   fit_batch(setting.workload, options.sizes, description->assumed, description->origins);
@@ -114,7 +119,8 @@ Command scale_command() {
       "What runs over weeks make of the best plans (more accelerators fail more often) is "
       "estimated "
       "by closed forms from RUN and SITE, as in `assay plan`.",
-      {{"gpus", 0, "SIZES", "sizes, as 16..8192 (doubling) or 16,64,128", "Default: 16..8192."},
+      {{"gpus", 0, "SIZES", "sizes, as 16..8192 (doubling) or 16,64,128",
+        "Default: 16..8192, in whole nodes."},
        {"tokens", 0, "T", "tokens to train on, e.g. 2T", ""},
        {"site", 0, "S", "where it runs, a catalog name or a file", ""},
        {"run", 0, "R", "how it is operated, a catalog name or a file", ""},

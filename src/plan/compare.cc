@@ -317,12 +317,15 @@ Attribution attribute(const Side& before, const Side& after) {
     const auto runs = [must_fit](const std::optional<Metric>& m) {
       return m && (m->full <= 1 || !must_fit);
     };
-    double mfu = 0, step = 0;
-    int parts = 0;
+    double mfu = 0;
     if (runs(first) && none)
-      mfu += first->mfu - none->mfu, step += first->step_s - none->step_s, ++parts;
-    if (runs(last) && all) mfu += all->mfu - last->mfu, step += all->step_s - last->step_s, ++parts;
-    if (parts > 0) change.mfu = mfu / parts, change.step_s = step / parts;
+      mfu += first->mfu - none->mfu, change.first_s = first->step_s - none->step_s;
+    if (runs(last) && all) mfu += all->mfu - last->mfu, change.last_s = all->step_s - last->step_s;
+    const int parts = (change.first_s ? 1 : 0) + (change.last_s ? 1 : 0);
+    if (parts > 0) {
+      change.mfu = mfu / parts;
+      change.step_s = (change.first_s.value_or(0) + change.last_s.value_or(0)) / parts;
+    }
     whole.changes.push_back(std::move(change));
   }
   sort_by_gain(whole.changes);

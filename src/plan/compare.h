@@ -36,6 +36,7 @@ struct Change : Switched {
   std::optional<double> mfu;  // gain, as a fraction: +0.061
   // Change of the time for the tokens of the first side's step; negative is faster.
   std::optional<double> step_s;
+  std::optional<double> first_s, last_s;  // those whose mean step_s is
   std::vector<Switched> with;  // switched together with it: neither fits without the other
 };
 

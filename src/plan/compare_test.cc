@@ -153,7 +153,11 @@ TEST(Compare, WhatDoesNotFitAloneIsSwitchedTogether) {
   ASSERT_EQ(first.with.size(), 1u);
   EXPECT_EQ(first.with[0].path, "plan");
   double step_s = whole.interaction_step_s;
-  for (const Change& c : whole.changes) step_s += c.step_s.value_or(0);
+  for (const Change& c : whole.changes) {
+    step_s += c.step_s.value_or(0);
+    ASSERT_TRUE(c.first_s && c.last_s) << c.path;
+    EXPECT_NEAR(*c.step_s, (*c.first_s + *c.last_s) / 2, 1e-9);
+  }
   EXPECT_NEAR(step_s, (large.prediction.step - small.prediction.step).v, 1e-9);
 }
 
@@ -177,6 +181,12 @@ TEST(Scale, SizesAsPeopleWriteThem) {
   EXPECT_EQ(parse_sizes("16..128"), (std::vector<int64_t>{16, 32, 64, 128}));
   EXPECT_EQ(parse_sizes("16..100"), (std::vector<int64_t>{16, 32, 64, 100}));
   EXPECT_EQ(parse_sizes("64,16"), (std::vector<int64_t>{16, 64}));
+  Cluster cluster;
+  for (const auto& [per_node, sizes] : std::map<int64_t, std::string>{
+           {1, "16..8192"}, {6, "18..9216"}, {8, "16..8192"}, {72, "72..9216"}}) {
+    cluster.node.accelerators = per_node;
+    EXPECT_EQ(usual_sizes(cluster), sizes);
+  }
   EXPECT_EQ(parse_sizes("8"), (std::vector<int64_t>{8}));
   for (const char* bad : {"", "..", "0..8", "8..4", "x", "8,", "16..1e9", "-4", "16..99999999"}) {
     EXPECT_TRUE(parse_sizes(bad).empty()) << bad;

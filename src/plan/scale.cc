@@ -144,6 +144,15 @@ const ScalePoint* first_fitting(const std::vector<ScalePoint>& points) {
   return nullptr;
 }
 
+std::string usual_sizes(const Cluster& cluster) {
+  constexpr int64_t kLeast = 16, kMost = 10000;
+  const int64_t node = std::max<int64_t>(1, cluster.node.accelerators);
+  const int64_t least = (kLeast + node - 1) / node * node;
+  int64_t most = least;
+  while (2 * most <= kMost) most *= 2;
+  return fmt::format("{}..{}", least, most);
+}
+
 std::vector<int64_t> parse_sizes(const std::string& text) {
   std::vector<int64_t> sizes;
   const size_t dots = text.find("..");

@@ -62,4 +62,7 @@ const ScalePoint* first_fitting(const std::vector<ScalePoint>&);
 // `16..8192` (doubling, the end included), `16,64,128` or `64`; empty when it is none of them.
 std::vector<int64_t> parse_sizes(const std::string& text);
 
+// Where nobody says: 16..8192, or the like in whole nodes where a node has six.
+std::string usual_sizes(const Cluster&);
+
 }  // namespace assay

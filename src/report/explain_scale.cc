@@ -290,7 +290,12 @@ std::optional<DocumentFigure> change_figure(const Json& changes, const std::stri
                                       values(c), together),
                           'c', "docs/internals/life-of-a-plan.md");
     if (at(c, {"step_s"}).is_null()) d.equation += "; it cannot be switched alone";
-    d.inputs = {figure("MFU", 100 * number(c, {"mfu"}), "points", "by the same switching")};
+    const auto part = [&](const char* key, const char* name, const char* among) {
+      if (!at(c, {key}).is_null()) d.inputs.push_back(figure(name, number(c, {key}), "s", among));
+    };
+    part("first_s", "switched first", "all else as before");
+    part("last_s", "switched last", "all else as after");
+    d.inputs.push_back(figure("MFU", 100 * number(c, {"mfu"}), "points", "by the same switching"));
     return DocumentFigure{std::move(d), ""};
   }
   return std::nullopt;

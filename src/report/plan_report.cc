@@ -7,6 +7,7 @@
 
 #include "perf/memory.h"
 #include "perf/range.h"
+#include "plan/scale.h"
 #include "plan/space.h"
 #include "report/measured.h"
 #include "report/result_json.h"
@@ -385,7 +386,10 @@ std::string next_commands(const PlanResult& r, const Stamp& stamp, int width) {
   }
   const std::string result = stamp.saved.empty() ? job + stamp.gpus : stamp.saved;
   return command_lines(fmt::format("Next:  assay explain {} mfu", result), width, 9) + "\n" +
-         command_lines(fmt::format("       assay scale {} --gpus 16..8192", job), width, 9) + "\n";
+         command_lines(fmt::format("       assay scale {} --gpus {}", job,
+                                   usual_sizes(r.description.setting.cluster)),
+                       width, 9) +
+         "\n";
 }
 
 std::string found_text(const PlanResult& r, const Style& style, const Stamp& stamp,

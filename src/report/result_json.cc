@@ -137,6 +137,8 @@ Json change_json(const Change& c) {
   j["after"] = c.after;
   j["mfu"] = c.mfu ? Json(*c.mfu) : Json(nullptr);
   j["step_s"] = c.step_s ? Json(*c.step_s) : Json(nullptr);
+  j["first_s"] = c.first_s ? Json(*c.first_s) : Json(nullptr);
+  j["last_s"] = c.last_s ? Json(*c.last_s) : Json(nullptr);
   j["mark"] = std::string(1, kPredicted);
   Json with = Json::array();
   for (const Switched& s : c.with)
