@@ -172,7 +172,7 @@ Verdict stated_replicas(const Setting& s, const Plan& p) {
 
 Verdict experts_among_ranks(const Setting& s, const Plan& p) {
   if (s.workload.model.experts == 0) return std::nullopt;
-  const int64_t etp = p.etp > 0 ? p.etp : 1;
+  const int64_t etp = p.ep > 1 || p.etp > 0 ? expert_tensor(s, p) : 1;
   const int64_t ranks = replicas(s, p) * p.cp * p.tp;
   if (s.workload.model.expert_ffn % etp != 0) {
     return Impossible{"plan.etp",

@@ -120,6 +120,15 @@ bool experts_whole(const Stack& st, const Layout& l) {
   return st.experts_whole > 0 && l.ep >= st.experts_whole;
 }
 
+int64_t expert_tensor(const Setting& s, const Plan& p) {
+  if (p.etp > 0) return p.etp;
+  if (p.ep <= 1 || s.workload.model.experts == 0) return p.tp;
+  if (s.stack.experts_fold) return 1;
+  const int64_t n = s.accelerators > 0 ? s.accelerators : s.cluster.accelerators();
+  const bool divides = n / p.pp % (p.ep * p.tp) == 0 && s.workload.model.expert_ffn % p.tp == 0;
+  return divides ? p.tp : 1;
+}
+
 Layout make_layout(const Setting& s, const Plan& p) {
   Layout l;
   const int64_t n = s.accelerators > 0 ? s.accelerators : s.cluster.accelerators();
@@ -137,7 +146,7 @@ Layout make_layout(const Setting& s, const Plan& p) {
   l.cp = p.cp;
   l.dp = n / (p.tp * p.pp * p.cp);
   l.ep = s.workload.model.experts > 0 ? p.ep : 1;
-  l.etp = p.etp > 0 ? p.etp : (l.ep > 1 ? 1 : p.tp);
+  l.etp = expert_tensor(s, p);
   l.micro_batch = p.micro_batch;
   l.microbatches = std::max<int64_t>(1, s.workload.global_batch / (l.dp * l.ends * p.micro_batch));
   const int64_t data = l.dp * l.ends * l.cp;

@@ -49,6 +49,9 @@ double passes_ahead(const Plan&, const Layout&);
 // stay, or are gathered once a step.
 int gathers_each_microbatch(const Stack&, const Plan&, const Layout&);
 
+// Ranks that share an expert: as stated, else by the stack's rule, where the ranks allow it.
+int64_t expert_tensor(const Setting&, const Plan&);
+
 // REQUIRES: the plan is possible for the setting.
 Layout make_layout(const Setting&, const Plan&);
 

@@ -324,6 +324,15 @@ void read_routing(const std::string& text, const std::string& words, Remarks& ou
 // DeepEP and its kin send a token once to each place that needs it; the all-to-all of Megatron's
 // plain dispatcher carries a copy for each expert (MoEAlltoAllTokenDispatcher: tokens times top k).
 void read_dispatcher(const std::string& words, Remarks& out) {
+  out.expert_tensor = count_after(words,
+                                  {"expert tensor parallel size", "expert tensor parallel",
+                                   "expert tensor", "expert tp", "etp"},
+                                  1e6);
+  if (affirms(words, {"parallel folding"})) {
+    out.experts_fold = true;
+  } else if (says(words, "expert tensor parallel size equal to tp")) {
+    out.experts_fold = false;
+  }
   out.permute_fused =
       claims_any(words, {"permute fusion", "fused permute", "fused permutation", "moe permute"});
   if (affirms(words, {"deepep", "hybridep", "hybrid ep", "uccl", "flex dispatcher"})) {

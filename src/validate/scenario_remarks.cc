@@ -141,6 +141,8 @@ void apply_remarks(const Remarks& r, Scenario& s) {
   set_if(stack.gradients_resident, r.gradients_resident);
   if (r.gradients_resident == false) stack.gradient_bytes = stack.gradient_bytes_fp16 = 0;
   set_if(stack.experts_whole, r.experts_whole);
+  if (p.ep > 1) set_if(p.etp, r.expert_tensor);
+  set_if(stack.experts_fold, r.experts_fold);
   if (!r.expert_dedup.value_or(!plain_dispatch(s))) stack.expert_dedup = false;
   apply_kernels(r, stack);
   if (r.launch_blocking) hide_nothing(stack);

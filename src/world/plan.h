@@ -27,7 +27,7 @@ struct Plan {
   int64_t vpp = 1;  // model chunks per stage; above 1 the schedule is interleaved
   int64_t cp = 1;   // context parallel
   int64_t ep = 1;   // expert parallel, inside tp x cp x dp
-  int64_t etp = 0;  // tensor parallel inside an expert; zero: the stack's rule (tp, or 1 with ep)
+  int64_t etp = 0;  // tensor parallel inside an expert; zero: the stack's rule (experts_fold)
   int64_t dp = 0;   // data parallel; zero: what is left of the accelerators
   int64_t micro_batch = 1;
   bool sequence_parallel = true;  // only with tp > 1

@@ -163,6 +163,7 @@ struct Stack {
   double tensor_copies_backward = 0;
   double tensor_copies_compiled = 1;
   bool fused_latent = false;  // one kernel each turns queries and keys of latent attention
+  bool experts_fold = true;   // beside expert ranks, tensor ranks hold whole experts
   bool expert_dedup = false;  // a token travels once to each rank or node, not to each expert
   // Copies (a read and a write) of the routed tokens on their way to the experts and back: around
   // an exchange, where every expert is at hand, and backward over forward. As plain PyTorch takes
@@ -318,6 +319,7 @@ void exchange_fields(T& s, V&& visit) {
   visit("tensor_copies_backward", s.tensor_copies_backward, kNotNegative, "the same backward");
   visit("tensor_copies_compiled", s.tensor_copies_compiled, kFraction, "share left when compiled");
   visit("fused_latent", s.fused_latent, kAny, "latent queries and keys turned by one kernel each");
+  visit("experts_fold", s.experts_fold, kAny, "with ep, tensor ranks hold whole experts (etp 1)");
   visit("expert_dedup", s.expert_dedup, kAny, "a token travels once to each rank or node");
   visit("permute_passes", s.permute_passes, kNotNegative, "copies of routed tokens per exchange");
   visit("permute_local", s.permute_local, kNotNegative, "the same where experts are not spread");
