@@ -21,6 +21,12 @@ void reduce_gradients_in(double bytes, Stack& stack) {
   stack.gradient_comm_bytes = bytes;
 }
 
+// Plain PyTorch adds gradients up as they are held: two read, one written.
+void hold_gradients_in(double bytes, Stack& stack) {
+  if (stack.accumulate_bytes == 3 * stack.gradient_bytes) stack.accumulate_bytes = 3 * bytes;
+  stack.gradient_bytes = stack.gradient_bytes_fp16 = bytes;
+}
+
 // Tensors of model width that a layer saves where its two norms are one kernel each.
 constexpr double kFusedNorms = 4;
 
@@ -121,8 +127,7 @@ void apply_remarks(const Remarks& r, Scenario& s) {
     set_if(stack.unpack_bytes, r.unpack_bytes);
   }
   if (r.gradient_comm_bytes) reduce_gradients_in(*r.gradient_comm_bytes, stack);
-  set_if(stack.gradient_bytes, r.gradient_bytes);
-  set_if(stack.gradient_bytes_fp16, r.gradient_bytes);
+  if (r.gradient_bytes) hold_gradients_in(*r.gradient_bytes, stack);
   set_if(s.setting.workload.optimizer, r.optimizer);
   if (r.moment_bytes) {
     constexpr double kAdam = 8;  // bytes of both moments in 32 bits

@@ -327,8 +327,9 @@ const Stack* as_run(const Stack* stack, const Run& run, const std::string& words
                     const Accelerator& accelerator, bool hybrid, const Catalog& catalog) {
   if (!stack) return nullptr;
   // Autocast keeps the weights in 32 bits.
-  const std::string cells = plain_words(run.precision + " ; " + run.notes);
-  const bool mixed = says_any(cells, {"autocast", "amp", "fp32 weights", "mixed"});
+  const std::string cells = clause_words(run.precision + " ; " + run.notes);
+  const std::optional<bool> cast = claims_any(cells, {"autocast", "amp", "fp32 weights", "mixed"});
+  const bool mixed = cast.value_or(false);
   // The longest name is that of an engine or a library, and the front end is named beside it.
   const bool engine = stack->name == "pytorch-eager" || stack->name == "pytorch-fsdp";
   if (engine || stack->name == "transformers" || stack->name == "trl") {
@@ -340,7 +341,7 @@ const Stack* as_run(const Stack* stack, const Run& run, const std::string& words
     // beside frozen ones are few.
     const std::string written = clause_words(run.precision);
     const bool scaled =
-        affirms(written, {"fp16", "float16"}) && !affirms(written, {"bf16"}) &&
+        affirms(written, {"fp16", "float16"}) && !affirms(written, {"bf16"}) && cast != false &&
         read_task(told_task(run.task, run.framework, run.precision), run.model_name) != Task::kLora;
     // TRL has PEFT hold what bitsandbytes does not quantise in 32 bits, and runs it under autocast.
     const bool upcast = front && front->name == "trl" && says_any(cells, {"bitsandbytes", "bnb"});

@@ -87,6 +87,7 @@ struct Stack {
   double optimizer_traffic =
       1.2;                      // bytes moved by the optimizer over reading and writing its state
   double accumulate_bytes = 6;  // moved per parameter and micro-batch to add up gradients
+  double cast_bytes = 0;        // the same to cast weights and their gradients, where kept whole
 
   // LoRA (src/perf/rank.cc).
   bool adapters_apart = false;  // query, key, value, gate and up each have one, not their product
@@ -394,6 +395,8 @@ void fields(T& s, V&& visit) {
   visit("casts_tuned", s.casts_tuned, kAny, "quantised by the vendor's kernels for the device");
   visit("optimizer_traffic", s.optimizer_traffic, kPositive, "over reading and writing the state");
   visit("accumulate_bytes", s.accumulate_bytes, kNotNegative, "to add up gradients, per parameter");
+  visit("cast_bytes", s.cast_bytes, kNotNegative,
+        "to cast weights and gradients where weights are not gathered, per parameter");
   visit("adapters_apart", s.adapters_apart, kAny, "an adapter each for q, k, v, gate and up");
   visit("adapter_traffic", s.adapter_traffic, kPositive, "over PyTorch's operators in 16 bits");
   visit("adapter_casts", s.adapter_casts, kNotNegative, "bytes per element of an adapter's input");
