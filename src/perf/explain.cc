@@ -262,6 +262,7 @@ Inputs host_inputs(const Subject& u, Account a) {
   const Stack& st = u.s.stack;
   if (a == Account::kSync) {
     return {given("work per step", st.step_overhead.v, "s", "stack.step_overhead"),
+            given("and per layer", st.step_layer.v, "s", "stack.step_layer"),
             share_of("lost around the step by hand", st.hand_loss, "stack.hand_loss")};
   }
   if (a == Account::kStraggler) {

@@ -573,8 +573,9 @@ MicrobatchCost plain_cost(const Setting& s, const Plan& p, const Layout& l, cons
   c.head.forward = c.head.forward * heads;
   c.head.backward = c.head.backward * heads;
   c.embedding = embedding_cost(r);
-  // With tensor parallel every rank sends its share and the receivers gather it inside the node.
-  c.boundary = Bytes(r.tokens / real(l.tp) * real(m.hidden) *
+  // Every tensor rank sends its share and the receivers gather it inside the node, or all of it.
+  const bool whole = s.stack.boundary_whole && !p.sequence_parallel;
+  c.boundary = Bytes(r.tokens / (whole ? 1 : real(l.tp)) * real(m.hidden) *
                      std::max(1.0, real(m.residual_streams)) * r.word);
   return c;
 }

@@ -107,9 +107,11 @@ double scatter_time(Bytes b, const Group& shard, const Group& copies, const Link
 
 // Gradients reduced and weights gathered once a step (zero 0 to 2). Under zero 2 a rank keeps only
 // its part of the gradients, so every micro-batch reduces them, unless they are added up whole.
-// `ends`: parameters of embedding and head among them.
+// `ends`: parameters of embedding and head among them. `edge`: those whose gradients exist when
+// backward is over, and that forward begins with: the embedding.
 Traffic replicated_traffic(const Setting& s, const Plan& p, const Layout& l, const Links& links,
-                           const StageParameters& q, double ends, double forward, double backward) {
+                           const StageParameters& q, double ends, double edge, double forward,
+                           double backward) {
   Traffic t;
   const Stack& st = s.stack;
   if (s.workload.task == Task::kLora) return t;
@@ -133,8 +135,12 @@ Traffic replicated_traffic(const Setting& s, const Plan& p, const Layout& l, con
             gather(q.expert * layer_bytes, l.shard_expert);
   }
   const double times = p.zero == 2 ? reductions(st, p, l) : 1;
-  const double grad_shown = exposed(grad, backward, p.overlap_grad ? st.overlap_grad : 0);
-  const double param_shown = exposed(param, forward, p.overlap_param ? st.overlap_param : 0);
+  const double last = edge / std::max(1.0, q.dense + q.expert);
+  const auto shown = [last](double wire, double window, double share) {
+    return std::max(wire * last, exposed(wire, window, share));
+  };
+  const double grad_shown = shown(grad, backward, p.overlap_grad ? st.overlap_grad : 0);
+  const double param_shown = shown(param, forward, p.overlap_param ? st.overlap_param : 0);
   if (!split && l.data.ranks > 1) {
     const Bandwidth memory = streaming(s);
     const double sent = q.dense + (l.data_expert.ranks > 1 ? q.expert : 0);
@@ -206,9 +212,13 @@ Traffic sharded_traffic(const Setting& s, const Plan& p, const Layout& l, const 
   const double again = (gather - ends) * (passes - 1);
   const double g_bwd = exposed(again, backward, g_share);
   const double left = std::max(0.0, backward - (again - g_bwd));
-  const double r_bwd = exposed(scatter, left, r_share);
+  // The embedding's gradients exist when backward is over.
+  const double last = content.first ? scatters(shared ? c.head.parameters : c.embedding.parameters,
+                                               l.shard_group, l.replica_group)
+                                    : 0;
+  const double r_bwd = std::max(last, exposed(scatter, left, r_share));
   const double shown = g_fwd + g_bwd;
-  t.parameter = m * (shown + (gather + again - shown) * st.contention) + first;
+  t.parameter = m * (shown + (gather + again - shown) * st.contention + first);
   t.gradient = reductions(st, p, l) * (r_bwd + (scatter - r_bwd) * st.contention);
   const Bandwidth memory = streaming(s);
   const double gathered = all * passes - all_ends * (passes - 1);
@@ -427,6 +437,12 @@ Seconds accumulate_time(const Setting& s, const Plan& p, const Layout& l,
 
 }  // namespace
 
+Seconds step_host(const Setting& s, const Layout& l) {
+  const bool trains = s.workload.task != Task::kLora;
+  const double layers = trains ? real(s.workload.model.layers) / real(l.pp) : 0;
+  return (s.stack.step_overhead + s.stack.step_layer * layers) / s.cluster.node.host_speed;
+}
+
 Step assemble_step(const Setting& s, const Plan& p, const Layout& l, const Links& links,
                    const MicrobatchCost& c) {
   Step out;
@@ -468,16 +484,20 @@ Step assemble_step(const Setting& s, const Plan& p, const Layout& l, const Links
   const double forward = t.forward + parked.forward, backward = t.backward + parked.backward;
   const double ahead = passes_ahead(p, l);
   const Model& model = s.workload.model;
+  const double edge = !t.large_content.first ? 0
+                      : model.tied_embeddings && t.large_content.last
+                          ? c.head.parameters
+                          : c.embedding.parameters;
   const Traffic traffic =
       gathers_each_microbatch(st, p, l) > 0
           ? sharded_traffic(s, p, l, links, c, t.large_content, forward, backward)
-          : replicated_traffic(s, p, l, links, q, end_parameters(model, c, t.large_content),
+          : replicated_traffic(s, p, l, links, q, end_parameters(model, c, t.large_content), edge,
                                forward * ahead, backward * ahead);
   g[Account::kMemoryBound] += Seconds(traffic.copies);
   g[Account::kCommGrad] += Seconds(traffic.gradient) + tied_gradients(s, p, l, links, c);
   g[Account::kCommParam] += Seconds(traffic.parameter);
   g[Account::kOptimizer] += Seconds(optimizer_time(s, p, l, q, t.large_content));
-  g[Account::kSync] += st.step_overhead / s.cluster.node.host_speed;
+  g[Account::kSync] += step_host(s, l);
   if (st.hand_loss > 0) g[Account::kSync] += g.paid() * (st.hand_loss / (1 - st.hand_loss));
   if (s.cluster.storage_bandwidth.v > 0) {
     g[Account::kStorage] += Seconds(storage_wait(s, g.paid().v));

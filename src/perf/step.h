@@ -20,6 +20,9 @@ struct Step {
   Seconds forward, weights;
 };
 
+// The host's work around an optimizer step.
+Seconds step_host(const Setting&, const Layout&);
+
 Step assemble_step(const Setting&, const Plan&, const Layout&, const Links&, const MicrobatchCost&);
 
 }  // namespace assay

@@ -131,6 +131,7 @@ struct Stack {
   Seconds checkpoint_host{0};      // wrapping a layer to run it again, both passes
   Seconds selective_host{0};       // more, where a policy is asked operator by operator
   Seconds step_overhead{0};        // per optimizer step: logging, gradient norm, synchronisation
+  Seconds step_layer{0};           // the same per layer: clipping and optimizer walk its tensors
   double hand_loss = 0;            // share of the step lost around it in runs set up by hand
   double offload_threads = 1;      // host threads per rank that step an offloaded optimizer
 
@@ -165,6 +166,8 @@ struct Stack {
   double tensor_copies_compiled = 1;
   bool fused_latent = false;  // one kernel each turns queries and keys of latent attention
   bool experts_fold = true;   // beside expert ranks, tensor ranks hold whole experts
+  bool boundary_whole = false;  // stages send whole inputs from every tensor rank, unless split by
+                                // sequence parallel
   bool expert_dedup = false;  // a token travels once to each rank or node, not to each expert
   // Copies (a read and a write) of the routed tokens on their way to the experts and back: around
   // an exchange, where every expert is at hand, and backward over forward. As plain PyTorch takes
@@ -321,6 +324,8 @@ void exchange_fields(T& s, V&& visit) {
   visit("tensor_copies_compiled", s.tensor_copies_compiled, kFraction, "share left when compiled");
   visit("fused_latent", s.fused_latent, kAny, "latent queries and keys turned by one kernel each");
   visit("experts_fold", s.experts_fold, kAny, "with ep, tensor ranks hold whole experts (etp 1)");
+  visit("boundary_whole", s.boundary_whole, kAny,
+        "without sequence parallel every tensor rank sends a stage's whole output");
   visit("expert_dedup", s.expert_dedup, kAny, "a token travels once to each rank or node");
   visit("permute_passes", s.permute_passes, kNotNegative, "copies of routed tokens per exchange");
   visit("permute_local", s.permute_local, kNotNegative, "the same where experts are not spread");
@@ -353,6 +358,7 @@ void host_fields(T& s, V&& visit) {
   visit("selective_host", s.selective_host, kNotNegative,
         "more where operators are chosen to run again");
   visit("step_overhead", s.step_overhead, kNotNegative, "host time per optimizer step");
+  visit("step_layer", s.step_layer, kNotNegative, "the same per layer: its tensors one by one");
   visit("hand_loss", s.hand_loss, Limits{0, 0.5}, "lost around the step when run by hand");
 }
 
