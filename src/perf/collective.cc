@@ -13,6 +13,7 @@
 #include "perf/collective.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 
@@ -85,6 +86,11 @@ constexpr double kTreeSwitchCost = 1.06;
 // other.
 constexpr double kTreePasses = 2;
 
+// Chips in a cube of a TPU's torus, 4 along each side. A slice in three dimensions is cut from them
+// and optical switches join their faces, so it is a torus itself (TPU v4 and later); a smaller one,
+// and one in two dimensions, has only the links of its place.
+constexpr int64_t kTorusCube = 64;
+
 // How the accelerators' links serve a group of `ranks` in one domain.
 struct ScaleUp {
   double ring;    // bandwidth of one member in a ring or tree
@@ -94,27 +100,65 @@ struct ScaleUp {
   double hops = 0;  // in sequence for one turn of a torus; zero: a ring through every rank
 };
 
-// A torus of `axes` axes: the group fills whole axes from the first on; an axis offers two links,
-// one per direction, and a group shorter than the axis has no wrap-around and so only half of that.
-// All-to-all: the mean distance along a ring of length L is L/4 hops, so each axis carries L/4
-// times the message on its two links. Both directions at once reach the farthest rank of an axis in
-// L/2 hops.
-void torus(ScaleUp& s, const Links& links, int64_t ranks, int axes, double total) {
+// A slice of a torus, as near to a cube as its number of accelerators allows: its prime factors,
+// largest first, each to the axis that is shortest (8 in a plane: 2 x 4; 32: 4 x 8).
+struct Slice {
+  std::array<double, 3> length{1, 1, 1};  // shortest first
+  double side = 1;                        // of the whole torus
+  bool cubes = false;                     // optical switches close every axis
+};
+
+Slice slice_of(const Links& links, int axes) {
   const double domain = real(links.scaleup_domain);
-  const double side = axes == 1 ? domain : axes == 2 ? std::sqrt(domain) : std::cbrt(domain);
-  const double axis = std::max(2.0, std::round(side));
-  double length = 1;
+  Slice s;
+  s.side = std::max(2.0, std::round(std::pow(domain, 1.0 / axes)));
+  const int64_t ranks = links.slice > 0 ? links.slice : links.scaleup_domain;
+  s.cubes = axes == 3 && ranks >= kTorusCube;
+  if (ranks >= links.scaleup_domain) {
+    std::fill_n(s.length.begin(), axes, s.side);
+    return s;
+  }
+  std::array<int64_t, 64> factors{};
+  int count = 0;
+  int64_t left = ranks;
+  for (int64_t f = 2; f * f <= left; ++f)
+    for (; left % f == 0; left /= f) factors[static_cast<size_t>(count++)] = f;
+  if (left > 1) factors[static_cast<size_t>(count++)] = left;
+  while (count-- > 0) {
+    *std::min_element(s.length.begin(), s.length.begin() + axes) *=
+        real(factors[static_cast<size_t>(count)]);
+  }
+  std::sort(s.length.begin(), s.length.begin() + axes);
+  return s;
+}
+
+// The group fills the slice's axes, the shortest first, or the one that it fills exactly. An axis
+// offers two links, one per direction; where it is shorter than the torus, and no optical switch
+// closes it, or the group shorter than the axis, it has no wrap-around and half of that.
+// All-to-all: the mean distance along a ring of length L is L/4 hops, so each axis carries L/4
+// times the message on its two links. Both directions at once reach the farthest rank of a closed
+// axis in L/2 hops.
+void torus(ScaleUp& s, const Links& links, int64_t ranks, int axes, double total) {
+  Slice slice = slice_of(links, axes);
+  const auto end = slice.length.begin() + axes;
+  const auto exact = std::find(slice.length.begin(), end, real(ranks));
+  if (exact != end) std::rotate(slice.length.begin(), exact, exact + 1);
+  double length = 1, closed = 0, slowest = 0;
   int used = 0;
   while (used < axes && length < real(ranks)) {
+    const double axis = slice.length[static_cast<size_t>(used++)];
+    if (axis <= 1) continue;
+    const double left = std::ceil(real(ranks) / length);
+    const bool wraps = left >= axis && (slice.cubes || axis >= slice.side);
+    const double ring = std::min(axis, left);
+    closed += wraps ? 1 : 0.5;
+    slowest = std::max(slowest, std::max(1.0, ring / 4) / (wraps ? 1 : 0.5));
+    s.hops += wraps ? ring / 2 : ring - 1;
     length *= axis;
-    ++used;
   }
-  const double wrap = real(ranks) < axis ? 0.5 : 1;
-  s.ring = total * used / axes * wrap;
+  s.ring = total * closed / axes;
   s.pair = total / (2 * axes);
-  const double ring_length = std::min(axis, real(ranks));
-  s.direct = total / axes * wrap / std::max(1.0, ring_length / 4);
-  s.hops = used * (wrap < 1 ? ring_length - 1 : ring_length / 2);
+  s.direct = total / axes / slowest;
 }
 
 ScaleUp scale_up(const Links& links, int64_t ranks) {

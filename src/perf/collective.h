@@ -31,6 +31,7 @@ struct Links {
   Bandwidth scaleup;  // nominal, one direction, one accelerator
   Wiring wiring = Wiring::kSwitch;
   int64_t scaleup_domain = 8;
+  int64_t slice = 0;  // accelerators of the job, where it has a part of a torus; zero: all of it
   int64_t node_accelerators = 8;
   Bandwidth node_nics;  // nominal, one direction, all NICs of one node; zero: kFloorNics is used
   Bandwidth nic;        // nominal, one NIC; zero: node_nics / node_accelerators

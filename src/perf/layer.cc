@@ -111,6 +111,24 @@ bool repeats_heads(const Stack& st, const HeadSizes& z) {
   return st.expand_kv && z.kv_heads < z.heads;
 }
 
+// Every rank gets all keys and values before its attention, again before its backward pass, and
+// returns their gradients. What is hidden is the first pass's gather, under the rank's own block.
+void context_gather(const Rank& r, LayerCost& c, double width) {
+  const Bytes all(r.tokens * real(r.l.cp) * width * r.word);
+  const Seconds gather = collective_time(Collective::kAllGather, all, r.l.context, r.links);
+  const Seconds scatter = collective_time(Collective::kReduceScatter, all, r.l.context, r.links);
+  const Seconds own = c.forward.attention * (r.s.stack.overlap_context / real(r.l.cp));
+  const Seconds forward = std::max(Seconds(0), gather - own);
+  const Seconds backward = gather + scatter;
+  c.forward.context += forward;
+  c.backward.context += backward;
+  c.working += all;
+  if (r.record) {
+    note(r, "context", fmt::format("all-gather of {:.3g} MB over {} ranks", all.v / 1e6, r.l.cp),
+         forward, backward);
+  }
+}
+
 // Keys and values travel round a ring beside the attention of the block that has arrived, or all
 // four tensors are exchanged before and after it.
 void context_exchange(const Rank& r, LayerCost& c, const HeadSizes& z, double tp) {
@@ -144,6 +162,10 @@ void context_exchange(const Rank& r, LayerCost& c, const HeadSizes& z, double tp
     // Each block is a smaller kernel: causal load balancing splits every sequence in 2 cp pieces.
     c.forward.launches += 4 * steps * r.launches;
     c.backward.launches += 8 * steps * r.launches;
+    return;
+  }
+  if (r.p.context == ContextKind::kAllGather) {
+    context_gather(r, c, width);
     return;
   }
   // Each rank gets whole heads: fewer than one for each are repeated before they travel.

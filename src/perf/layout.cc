@@ -48,16 +48,11 @@ Group neighbours(int64_t stages, int64_t stage, int64_t domain, int64_t node) {
 
 }  // namespace
 
-constexpr int64_t kTorusCube = 64;  // chips in a cube of a TPU's torus, 4 along each side
-
 Links links_of(const Setting& s) {
   Links links = resolve_links(s.cluster, s.scaleup_params, s.fabric_params);
   links.pair_tree = s.stack.pair_tree;
-  // A slice of a torus in three dimensions is cut from cubes whose faces optical switches join, so
-  // it is a torus itself (TPU v4 and later). In two dimensions it only has the links of its place.
   const int64_t job = s.accelerators > 0 ? s.accelerators : s.cluster.accelerators();
-  if (links.wiring == Wiring::kTorus3d && job >= kTorusCube)
-    links.scaleup_domain = std::min(links.scaleup_domain, job);
+  links.slice = std::min(links.scaleup_domain, job);
   return links;
 }
 

@@ -137,8 +137,9 @@ std::string layout(const Plan& p, int64_t dp, const std::string& gap) {
   std::vector<std::string> items{fmt::format("TP {}", p.tp)};
   if (p.pp > 1 || p.zero < 3) items.push_back(pipeline);
   if (p.cp > 1) {
-    const bool all = p.context == ContextKind::kAllToAll;
-    items.push_back(fmt::format("CP {}{}", p.cp, all ? " (all-to-all)" : ""));
+    const std::string_view kind = enum_names(p.context)[static_cast<size_t>(p.context)];
+    const bool ring = p.context == ContextKind::kRing;
+    items.push_back(fmt::format("CP {}{}", p.cp, ring ? "" : fmt::format(" ({})", kind)));
   }
   if (p.ep > 1) items.push_back(fmt::format("EP {}", p.ep));
   if (p.ep > 1 && p.etp > 0 && p.etp != p.tp) items.push_back(fmt::format("ETP {}", p.etp));

@@ -296,6 +296,12 @@ void read_schedule(const std::string& words, Remarks& out) {
   }
   if (affirms(words, {"ulysses", "cp comm type a2a", "cp a2a"})) {
     out.context = ContextKind::kAllToAll;
+  } else if (affirms(words, {"cp comm type all gather", "cp all gather", "all gather of k and v",
+                             "all gather context parallelism", "allgather cp"})) {
+    out.context = ContextKind::kAllGather;
+  } else if (affirms(words, {"ring attention", "context parallelism by ring", "cp p2p", "ring cp",
+                             "ring context parallelism", "context ring"})) {
+    out.context = ContextKind::kRing;
   }
 }
 

@@ -18,8 +18,10 @@ constexpr std::array<std::string_view, 6> enum_names(Schedule) {
 // Every rank holds a stage and its mirror image, the first beside the last.
 constexpr bool folded(Schedule s) { return s == Schedule::kDualPipe || s == Schedule::kDualPipeV; }
 
-enum class ContextKind { kRing, kAllToAll };
-constexpr std::array<std::string_view, 2> enum_names(ContextKind) { return {"ring", "all-to-all"}; }
+enum class ContextKind { kRing, kAllToAll, kAllGather };
+constexpr std::array<std::string_view, 3> enum_names(ContextKind) {
+  return {"ring", "all-to-all", "all-gather"};
+}
 
 struct Plan {
   int64_t tp = 1;   // tensor parallel
