@@ -129,6 +129,7 @@ struct Remarks {
   std::optional<double> unpack_bytes;       // moved to unpack one of them, by what packed it
   std::optional<bool> gradients_resident;   // false: the optimizer steps inside the backward pass
   std::optional<int64_t> expert_tensor;     // ranks that share an expert
+  bool experts_in_turn = false;             // one expert after another
   std::optional<bool> experts_fold;         // the same by a rule: one, or the tensor ranks
   std::optional<int64_t> experts_whole;     // replicated on every rank that holds them
   bool fused_norms = false;                 // a norm saves its input and its result only

@@ -334,6 +334,8 @@ void read_dispatcher(const std::string& words, Remarks& out) {
                                   {"expert tensor parallel size", "expert tensor parallel",
                                    "expert tensor", "expert tp", "etp"},
                                   1e6);
+  out.experts_in_turn = affirms(words, {"sequential experts", "sequentialmlp", "loop experts",
+                                        "experts in a loop", "expert loop", "experts one by one"});
   if (affirms(words, {"parallel folding"})) {
     out.experts_fold = true;
   } else if (says(words, "expert tensor parallel size equal to tp")) {

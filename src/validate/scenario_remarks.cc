@@ -149,6 +149,11 @@ void apply_remarks(const Remarks& r, Scenario& s) {
   if (p.ep > 1) set_if(p.etp, r.expert_tensor);
   set_if(stack.experts_fold, r.experts_fold);
   if (!r.expert_dedup.value_or(!plain_dispatch(s))) stack.expert_dedup = false;
+  if (r.experts_in_turn) {
+    stack.experts_apart = 0.95, stack.experts_portable = false, stack.expert_copies = 0;
+    if (stack.sharding != Sharding::k3d)  // test/data/h200_expert_loop.csv
+      stack.launches_expert = std::max(stack.launches_expert, 40.0);
+  }
   apply_kernels(r, stack);
   if (r.launch_blocking) hide_nothing(stack);
   if (r.fused_gelu) s.setting.workload.model.tanh_gelu = false;

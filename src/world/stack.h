@@ -88,6 +88,7 @@ struct Stack {
       1.2;                      // bytes moved by the optimizer over reading and writing its state
   double accumulate_bytes = 6;  // moved per parameter and micro-batch to add up gradients
   double cast_bytes = 0;        // the same to cast weights and their gradients, where kept whole
+  double expert_copies = 0;     // the same of experts' weights, to lay them out for their kernel
 
   // LoRA (src/perf/rank.cc).
   bool adapters_apart = false;  // query, key, value, gate and up each have one, not their product
@@ -401,6 +402,8 @@ void fields(T& s, V&& visit) {
   visit("casts_tuned", s.casts_tuned, kAny, "quantised by the vendor's kernels for the device");
   visit("optimizer_traffic", s.optimizer_traffic, kPositive, "over reading and writing the state");
   visit("accumulate_bytes", s.accumulate_bytes, kNotNegative, "to add up gradients, per parameter");
+  visit("expert_copies", s.expert_copies, kNotNegative,
+        "to lay out experts' weights and gradients for their kernel, per parameter");
   visit("cast_bytes", s.cast_bytes, kNotNegative,
         "to cast weights and gradients where weights are not gathered, per parameter");
   visit("adapters_apart", s.adapters_apart, kAny, "an adapter each for q, k, v, gate and up");
