@@ -106,7 +106,7 @@ int explain_plan(const Context& context, const Arguments& args, const Asked& ask
   const std::vector<std::string> inputs(args.operands.begin(), args.operands.end() - 1);
   const bool document = of_document(asked.figure);
   tl::expected<Description, InputRefusal> description =
-      describe_inputs(args, inputs, asked.which, document);
+      describe_inputs(args, inputs, asked.which, true);
   if (!description) return refuse(context, description.error());
   Progress progress(context, "explain");
   StudyOptions options;

@@ -303,6 +303,25 @@ TEST(Collective, TorusReachesEveryRankAlongItsAxes) {
   EXPECT_NEAR(busbw(Collective::kAllGather, {8, 8, 1}, l) / all, 1.0 / 6, 0.02);
 }
 
+// Slices of a pod of 16 x 16: an axis wraps only where it is 16 long. Of cubes of 64 chips all do.
+TEST(Collective, ASliceHasTheLinksOfItsShape) {
+  Links l = h100_links();
+  l.scaleup = Bandwidth(180e9);
+  l.scaleup_params = entry("ici");
+  const auto rate = [&l](Wiring wiring, int64_t domain, int64_t slice, int64_t ranks) {
+    l.wiring = wiring, l.scaleup_domain = domain, l.slice = slice;
+    return busbw(Collective::kAllGather, {ranks, ranks, 1}, l);
+  };
+  const double pod = rate(Wiring::kTorus2d, 256, 256, 256);
+  EXPECT_NEAR(rate(Wiring::kTorus2d, 256, 64, 64) / pod, 0.5, 0.02) << "8 x 8";
+  EXPECT_NEAR(rate(Wiring::kTorus2d, 256, 128, 128) / pod, 0.75, 0.02) << "8 x 16";
+  EXPECT_NEAR(rate(Wiring::kTorus2d, 256, 128, 16) / pod, 0.5, 0.02) << "the axis that wraps";
+  EXPECT_NEAR(rate(Wiring::kTorus2d, 256, 8, 8) / pod, 0.5, 0.02) << "2 x 4";
+  const double cube = rate(Wiring::kTorus3d, 8960, 64, 64);
+  EXPECT_NEAR(rate(Wiring::kTorus3d, 8960, 128, 128) / cube, 1, 0.02);
+  EXPECT_NEAR(rate(Wiring::kTorus3d, 8960, 32, 32) / cube, 0.5, 0.02) << "2 x 4 x 4";
+}
+
 TEST(Collective, OversubscriptionHurtsOnlyBeyondTheLeaf) {
   Links l = h100_links();
   Links thin = l;

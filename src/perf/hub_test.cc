@@ -45,34 +45,61 @@ Setting experts_of(const MeasuredRow& c) {
   return s;
 }
 
-void show(const std::string& name, const Prediction& p, const MeasuredRow& c) {
-  const auto ms = [&](Account a) { return p.ledger[a].v * 1e3; };
-  printf("%-24s %+5.1f %% step %6.1f of %6.1f: matmul+attn %6.1f of %6.1f, other %6.1f of %6.1f (mem %5.1f opt %5.1f) clocks %5.1f host %5.1f of %5.1f mem %.1f of %s\n", name.c_str(),
-    100 * (p.step.v * 1e3 / c.number("step_ms") - 1), p.step.v * 1e3, c.number("step_ms"),
-    ms(Account::kUseful) + ms(Account::kMatmul) + ms(Account::kAttention), c.number("matmul_ms") + c.number("attention_ms"),
-    ms(Account::kMemoryBound) + ms(Account::kOptimizer), c.number("other_ms"), ms(Account::kMemoryBound), ms(Account::kOptimizer),
-    ms(Account::kPowerCap), ms(Account::kLaunch) + ms(Account::kSync), c.number("step_ms") - c.number("matmul_ms") - c.number("attention_ms") - c.number("other_ms"),
-    p.memory.allocated / kGiB, c.text("peak_alloc_gib").c_str());
+double step_error(const Setting& s, const Plan& p, const MeasuredRow& c) {
+  return Predictor(s).predict(p).step.v * 1e3 / c.number("step_ms") - 1;
 }
 
+// In PyTorch's grouped kernel. GPT-OSS runs attention with sinks written out, whose many passes
+// over the scores nobody counts: 31 % too fast. One after another with weights in one tensor
+// (`eager` of the table) is no default: each expert's gradient then fills a tensor for all of them.
 TEST(Hub, Experts) {
   const auto table = read_csv(std::string(ASSAY_ROOT) + "/test/data/h200_hub_experts.csv");
   ASSERT_TRUE(table);
+  int seen = 0;
   for (const CsvRow& row : table->rows) {
     const MeasuredRow c{*table, row};
-    Setting s = experts_of(c);
+    if (c.text("experts_by") == "eager") continue;
+    const Setting s = experts_of(c);
     Plan p = s.stack.defaults;
     p.micro_batch = s.workload.global_batch;
     p.recompute = c.whole("recompute") == 1 ? Recompute::kFull : Recompute::kNone;
-    if (c.text("experts_by") == "eager") continue;
-    p.flash_attention = c.text("family") != "gpt_oss";
-    show(c.text("family") + " x" + c.text("micro_batch") + (c.whole("recompute") ? " again" : ""), Predictor(s).predict(p), c);
+    const bool sinks = c.text("family") == "gpt_oss";
+    p.flash_attention = !sinks;
+    const std::string name = c.text("family") + " x" + c.text("micro_batch");
+    EXPECT_LE(std::abs(step_error(s, p, c)), sinks ? 0.33 : 0.09) << name;
+    const double gib = Predictor(s).memory(p).allocated / kGiB;
+    EXPECT_NEAR(gib / c.number("peak_alloc_gib"), 1, sinks ? 0.75 : 0.03) << name;
+    ++seen;
   }
+  EXPECT_EQ(seen, 8);
 }
 
+// One expert after another, each a module of its own, as releases before 5 had them: what the host
+// takes, where it is the host that takes time.
+TEST(Hub, ExpertsInTurnWaitForTheHost) {
+  const auto table = read_csv(std::string(ASSAY_ROOT) + "/test/data/h200_expert_loop.csv");
+  ASSERT_TRUE(table);
+  const Stack& stack = *find_stack(catalog(), "transformers-2024");
+  const double each = (stack.launch * stack.launches_expert).v * 1e3;
+  int seen = 0;
+  for (const CsvRow& row : table->rows) {
+    const MeasuredRow c{*table, row};
+    if (c.number("device_ms") > 0.6 * (c.number("forward_ms") + c.number("backward_ms"))) continue;
+    const double experts = c.number("experts");
+    EXPECT_NEAR(c.number("forward_ms") / (each * experts), 1, 0.7);
+    EXPECT_NEAR(c.number("backward_ms") / (2 * each * experts), 1, 0.45);
+    ++seen;
+  }
+  EXPECT_EQ(seen, 6);
+}
+
+// Fused attention, and scores written out: these move too much, as those of language models have a
+// mask and dropout, and casts too little.
 TEST(Hub, Vision) {
   const auto table = read_csv(std::string(ASSAY_ROOT) + "/test/data/h200_vision.csv");
   ASSERT_TRUE(table);
+  double sum = 0;
+  int seen = 0;
   for (const CsvRow& row : table->rows) {
     const MeasuredRow c{*table, row};
     Setting s;
@@ -90,8 +117,13 @@ TEST(Hub, Vision) {
     p.precision = autocast ? Precision::kFp16 : Precision::kBf16;
     p.micro_batch = s.workload.global_batch;
     p.flash_attention = c.text("attention") == "fused";
-    show(c.text("attention") + (autocast ? " amp " : " bf16 ") + c.text("hidden") + "x" + c.text("tokens"), Predictor(s).predict(p), c);
+    const double error = step_error(s, p, c);
+    EXPECT_LE(std::abs(error), p.flash_attention ? 0.22 : 0.3) << c.text("hidden");
+    sum += std::abs(error);
+    ++seen;
   }
+  EXPECT_EQ(seen, 32);
+  EXPECT_LE(sum / seen, 0.11);
 }
 
 }  // namespace

@@ -95,6 +95,17 @@ struct Moved {
 };
 Moved moved_between(const Setting&, bool compiled);
 
+struct HeadSizes {
+  double q, k, v;  // widths of the projected tensors, all heads
+  double heads, kv_heads, qk_dim, v_dim;
+};
+
+// Some software repeats keys and values to all heads, where several share them.
+bool repeats_heads(const Stack&, const HeadSizes&);
+// Keys and values travel round a ring beside the attention of the block that has arrived, or all
+// ranks gather them, or all four tensors are exchanged before and after it.
+void context_exchange(const Rank&, LayerCost&, const HeadSizes&, double tp);
+
 // experts.cc: router, experts and the exchange of tokens.
 void expert_mlp(const Rank& r, LayerCost& c);
 

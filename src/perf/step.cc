@@ -418,8 +418,8 @@ ParkedWait parked_wait(const Setting& s, const MicrobatchCost& c, const Pipeline
 }
 
 // Gradients are added up in memory by every micro-batch; where each one reduces them, only what a
-// rank keeps. Autocast casts weights that it finds in 32 bits, and their gradients back; kernels for
-// all experts at once may want their weights laid out otherwise.
+// rank keeps. Autocast casts weights that it finds in 32 bits, and their gradients back; kernels
+// for all experts at once may want their weights laid out otherwise.
 Seconds accumulate_time(const Setting& s, const Plan& p, const Layout& l,
                         const StageParameters& q) {
   if (s.workload.task == Task::kLora) return Seconds(0);
@@ -430,8 +430,7 @@ Seconds accumulate_time(const Setting& s, const Plan& p, const Layout& l,
   const bool parts = p.zero >= 2 && !adds_up_whole(s.stack, p, l);
   const double added =
       parts ? q.dense / real(l.shard) + experts / real(l.shard_expert.ranks) : q.dense + experts;
-  const bool narrow = p.precision != Precision::kFp32 && p.precision != Precision::kTf32;
-  const bool casts = narrow && gathers_each_microbatch(s.stack, p, l) == 0;
+  const bool casts = !single_precision(p.precision) && gathers_each_microbatch(s.stack, p, l) == 0;
   const double cast = casts ? (q.dense + experts) * s.stack.cast_bytes * m : 0;
   const double laid_out = experts * s.stack.expert_copies * m;
   return Bytes(added * s.stack.accumulate_bytes * adds + cast + laid_out) / streaming(s);

@@ -83,6 +83,16 @@ class LeverList {
 void add_precision(LeverList& list, const Setting& s, const Plan& p) {
   const Accelerator& a = s.cluster.accelerator;
   const bool sixteen = p.precision == Precision::kBf16 || p.precision == Precision::kFp16;
+  if (single_precision(p.precision)) {
+    const bool brain = supports(a, Precision::kBf16);
+    if (brain || supports(a, Precision::kFp16)) {
+      const Precision half = brain ? Precision::kBf16 : Precision::kFp16;
+      list.plan(brain ? "BF16 matrix math" : "FP16 matrix math",
+                brain ? "--set plan.precision=bf16" : "--set plan.precision=fp16",
+                [half](Plan& q) { q.precision = half; });
+    }
+    return;
+  }
   if (sixteen && supports(a, Precision::kFp8)) {
     list.plan("FP8 matrix math", "--set plan.precision=fp8",
               [](Plan& q) { q.precision = Precision::kFp8; });

@@ -165,5 +165,26 @@ TEST(Advice, OffersNoAcceleratorWithoutTheFormat) {
   EXPECT_EQ(with_command(r.fixes, "v100"), nullptr);
 }
 
+// Mixed precision that somebody forgot is what moves most.
+TEST(Levers, WideMatmulsHaveANarrowLever) {
+  for (const char* precision : {"fp32", "tf32"}) {
+    const auto d =
+        described({{"llama-3.1-8b", "h100-64"}, {std::string("plan.precision=") + precision}});
+    ASSERT_TRUE(d);
+    const PlanResult r = study(*d, catalog(), {});
+    ASSERT_FALSE(r.levers.empty());
+    EXPECT_EQ(r.levers.front().label, "BF16 matrix math");
+  }
+}
+
+TEST(Levers, KernelsThatAnArchitectureInheritsAreAssumed) {
+  for (const auto& [name, assumed] : std::map<std::string, bool>{
+           {"vr200-288gb", true}, {"ascend-910b", true}, {"h100-sxm5-80gb", false}}) {
+    const auto d = described({{"llama-3.1-8b", "h100-8"}, {"cluster.node.accelerator=" + name}});
+    ASSERT_TRUE(d) << render(d.error());
+    EXPECT_EQ(study(*d, catalog(), {}).kernels_assumed, assumed) << name;
+  }
+}
+
 }  // namespace
 }  // namespace assay

@@ -124,8 +124,11 @@ PlanResult study(Description description, const Catalog& known, const StudyOptio
   r.description = std::move(description);
   Setting& setting = r.description.setting;
   setting.accelerators = accelerators_used(setting);
-  const Origin* kernels = origin_of(r.description, known, "kernels.matmul.efficiency");
-  r.kernels_assumed = kernels != nullptr && kernels->mark == 'a';
+  // An entry may inherit measured matmuls from another architecture's; its spread is its own.
+  for (const char* path : {"kernels.matmul.efficiency", "kernels.spread"}) {
+    const Origin* kernels = origin_of(r.description, known, path);
+    r.kernels_assumed = r.kernels_assumed || kernels == nullptr || kernels->mark == 'a';
+  }
   Predictor predictor(setting);
   r.searched = !fully_stated(setting, r.description.plan, r.description.plan_keys);
   if (r.searched) {

@@ -69,6 +69,8 @@ bool names_several(const Catalog& catalog, const std::string& text) {
       list.replace(at, word.size(), ", ");
   }
   for (const std::string& part : split_any(list, ",;+/&(")) {
+    // A machine is named after what it holds: `A100-SXM4-40GB (DGX-A100)`.
+    if (first && says_any(plain_words(part), {"dgx", "hgx"})) continue;
     const Accelerator* named = contained(catalog, part);
     // The chip of a superchip is named beside it: `GH200: Grace CPU and H100`.
     const bool whole = first && named && (superchip(*first, *named) || superchip(*named, *first));

@@ -43,6 +43,7 @@ struct RecomputeCell {
   std::optional<bool> early_stop;
   std::optional<RecomputeParts> parts;  // only where the text names them
   double offload_activations = 0;
+  bool unreadable = false;  // it says nothing of recomputation
   bool guessed = false;  // the text says something else than how much, taken for whole layers
 };
 RecomputeCell read_recompute(const std::string& cell);

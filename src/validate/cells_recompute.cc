@@ -140,7 +140,9 @@ std::optional<double> share_of_layers(const std::string& written) {
     if (!some || at >= all.size()) continue;
     const std::optional<double> whole = cell_number(all[at]);
     const bool olmo = all[i] == "in" && *some == 1;
-    if ((olmo || layers(at + 1)) && whole && *some <= *whole && *whole > 0) return *some / *whole;
+    const bool alone = i == 1 && at + 1 == all.size();  // `10 of 32`
+    if ((olmo || alone || layers(at + 1)) && whole && *some <= *whole && *whole > 0)
+      return *some / *whole;
   }
   return {};
 }
@@ -273,8 +275,13 @@ RecomputeCell read_recompute(const std::string& cell) {
   } else {
     // Everything else that people write here (`yes`, `block`, `uniform`, a remat policy that keeps
     // little) recomputes whole layers.
-    out.kind = Recompute::kFull;
     out.guessed = !whole && !says(words, "block");
+    const std::string letters = squeezed(cell);
+    const auto has = [&](const char* part) { return letters.find(part) != std::string::npos; };
+    out.unreadable = out.guessed && !out.fraction && !has("sav") && !has("ckpt") &&
+                     !has("checkpoint") && !has("recomp") && !has("remat") && !has("custom") &&
+                     !has("auto") && !has("ac") && !has("policy");
+    if (!out.unreadable) out.kind = Recompute::kFull;
   }
   if (out.kind == Recompute::kFull && !counted) out.layer_count = layers_named(words);
   return out;

@@ -164,6 +164,14 @@ void read_numbers(const CsvTable& table, const CsvRow& row, Run& run) {
   }
 }
 
+// What the cell says of recomputation, if anything; the stack's default is taken where it does not.
+void note_no_recompute(const CsvTable& table, const CsvRow& row, Run& run) {
+  const std::string_view cell = trimmed_cell(table.cell(row, "recompute"));
+  if (!read_recompute(std::string(cell)).unreadable) return;
+  note_unreadable("recompute", cell, "write none, selective, full or a share of the layers", run);
+  run.recompute.clear();
+}
+
 // A step that was measured as no number is no blank cell: the run went wrong, or its log was read
 // wrongly. Where another column tells the time, nobody misses it.
 void note_no_number(const CsvTable& table, const CsvRow& row, Run& run) {
@@ -350,6 +358,7 @@ std::vector<Run> read_runs(const CsvTable& table) {
     batch_from_tokens(run);
     batch_from_elsewhere(run);
     note_no_number(table, row, run);
+    note_no_recompute(table, row, run);
     if (table.column("step_time_norm_s") < 0) run.step_time_norm_s = run.measured_s();
     read_flags(table, row, run);
     if (row.fields.size() < 2) {

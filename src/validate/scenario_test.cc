@@ -214,8 +214,8 @@ TEST(Scenario, AcceleratorsByAnyName) {
 
 TEST(Scenario, ListsThatNameOneAccelerator) {
   TrainingRun r = base();
-  for (const char* gpu :
-       {"NVIDIA A100-SXM4, 80 GB, NVLink", "GB200 (NVL72, per GPU)", "8x H100, IB"}) {
+  for (const char* gpu : {"A100-SXM4-40GB (DGX-A100)", "NVIDIA A100-SXM4, 80 GB, NVLink",
+                          "GB200 (NVL72, per GPU)", "8x H100, IB"}) {
     r.gpu = gpu;
     EXPECT_TRUE(choose_accelerator(r, catalog())) << gpu;
   }

@@ -360,6 +360,11 @@ const Stack* as_run(const Stack* stack, const Run& run, const std::string& words
     if (!single && !(replicated && mixed)) return nullptr;  // a loop for one device, or its copies
     return mixed ? named(catalog, "pytorch-autocast") : stack;
   }
+  // Code like torchtitan's that replicates its model under autocast has none of FSDP2's mixed
+  // precision.
+  const bool titan = stack->name == "pytorch-fsdp2" || stack->name == "torchtitan";
+  if (titan && mixed && says(plain_words(run.zero), "ddp") && !says_any(words, {"fsdp", "fsdp2"}))
+    return named(catalog, "pytorch-autocast");
   // torchtitan did not run its loss in parts before.
   if (stack->name == "torchtitan" && !dated_from(run.date, "2026-05"))
     stack = named(catalog, "pytorch-fsdp2");

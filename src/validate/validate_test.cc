@@ -284,6 +284,17 @@ TEST(Validate, RowsThatContradictThemselvesAreTold) {
   EXPECT_EQ(all[0].at.line, 3);
   EXPECT_NE(all[1].message.find("1 s come to 3"), std::string::npos) << all[1].message;
   EXPECT_EQ(all[1].at.line, 4);
+  const CsvTable unread = parse_csv(
+      "id,model_name,gpu,n_gpus,seq_len,parallel_tp,pp,micro_batch,global_batch,recompute,step_"
+      "time_s\n"
+      "a,llama-3.1-8b,h100,8,4096,1,1,1,128,banana,9\nb,llama-3.1-8b,h100,8,4096,1,1,1,128,10 of "
+      "32,9\nc,llama-3.1-70b,h100,8,4096,1,1,4,128,none,850 ms\n",
+      "t.csv");
+  const ValidateReport report = run_validate(unread, catalog());
+  ASSERT_EQ(report.rows[0].ignored.size(), 1u) << "no recomputation";
+  EXPECT_TRUE(report.rows[1].ignored.empty());
+  EXPECT_GT(*report.rows[1].predicted_s, *report.rows[0].predicted_s);
+  EXPECT_EQ(report.rows[2].status, RunStatus::kIncomplete) << "a time stands there: it ran";
   const CsvTable peaks =
       parse_csv(kOwnHead.substr(0, kOwnHead.size() - 1) + ",peak_mem_gb\na" + kOwnRow +
                     "9,60000\nb" + kOwnRow + "9,60\nc" + kOwnRow + "9,60000 MiB\n",

@@ -61,7 +61,6 @@ class Describer {
   void size_cluster(int64_t gpus, bool nodes_stated, const Mark& at);
   std::string take_name(const Value& section, const std::string& otherwise);
   void move_warnings();
-  void doubt_price(const Cluster&, const Value& stated);
 
   Inputs& inputs_;
   const Catalog& catalog_;
@@ -194,28 +193,12 @@ void Describer::read_cluster(int64_t gpus) {
     reader_.read_struct(fabric->value, c.fabric, "cluster.fabric");
   complete_cluster(c, catalog_, assume);
   check_cluster(c, value, problems_);
-  doubt_price(c, value);
+  for (Diagnostic& d : doubts_of_cluster(c, catalog_, value))
+    result_.warnings.push_back(std::move(d));
   const int64_t used = result_.setting.accelerators;
   if (workload_known_)
     fit_batch(result_.setting.workload, {used > 0 ? used : c.accelerators()}, result_.assumed,
               result_.origins);
-}
-
-// A node's price where one accelerator's belongs.
-void Describer::doubt_price(const Cluster& c, const Value& stated) {
-  constexpr double kFar = 5;
-  const Entry* price = stated.is_map() ? stated.find("price") : nullptr;
-  const double usual = c.accelerator.price.v;
-  if (price == nullptr || usual <= 0 || c.price.v < kFar * usual || c.node.accelerators < 2) return;
-  Diagnostic d = problem_at(
-      price->value.at,
-      fmt::format("cluster.price is of one accelerator, and usual is {}",
-                  format_quantity(usual, Dimension::kDollarRate)),
-      fmt::format("if it is a node's, write {}",
-                  format_quantity(c.price.v / static_cast<double>(c.node.accelerators),
-                                  Dimension::kDollarRate)));
-  d.severity = Severity::kWarning;
-  result_.warnings.push_back(std::move(d));
 }
 
 void Describer::read_site() {
@@ -299,6 +282,8 @@ void Describer::read_operations() {
     Assumptions(result_.assumed, result_.origins).add("run", "usual", "good practice of 2026");
   }
   if (inputs_.run.given) reader_.read_struct(value, run, "run");
+  // Whoever counts spares does not want the usual share of nodes besides.
+  if (value.is_map() && value.find("spares") && !value.find("spare_share")) run.spare_share = 0;
   result_.operations_name = take_name(value, run.name);
   result_.has_operations = inputs_.run.given;
   check_operations(run, value, problems_);

@@ -122,9 +122,30 @@ void rewire(Cluster& c, const Catalog& catalog, Assumptions& assume) {
              "without rails a leaf takes all ports of a node");
 }
 
+// A node that was changed does not draw what the one it was copied from does: a nameplate (and what
+// it draws at rest) that its accelerators leave far behind, or do not reach, is not its own.
+void forget_nameplate(Cluster& c, Assumptions& assume) {
+  constexpr double kLeast = 0.55, kMost = 1.01;  // of the catalog: 0.57 to 1
+  const std::string path = "cluster.node.nameplate";
+  const bool by_hand = assume.stated(path) && !assume.file(path).starts_with("catalog/");
+  if (c.node.nameplate.v <= 0 || by_hand) return;
+  const Watts all = c.node.host_power + c.accelerator.tdp * real(c.node.accelerators);
+  const double share = all / c.node.nameplate;
+  if (share >= kLeast && share <= kMost) return;
+  c.node.nameplate = c.node.idle_power = Watts(0);
+  assume.add(path, "not known", "the node it is taken from has other accelerators");
+}
+
 // Of a node that is described by hand, what its accelerator's usual node says.
 void complete_node(Cluster& c, const Catalog& catalog, Assumptions& assume) {
+  forget_nameplate(c, assume);
   const Node* usual = usual_node(c.accelerator.name, catalog);
+  if (c.node.name.empty() && usual == nullptr && !assume.stated("cluster.node.host_power")) {
+    constexpr double kHost = 0.43;  // of the accelerators' power: median of the catalog's nodes
+    c.node.host_power = c.accelerator.tdp * (kHost * real(c.node.accelerators));
+    assume.add("cluster.node.host_power", format_quantity(c.node.host_power.v, Dimension::kWatts),
+               "0.43 of its accelerators' power, as nodes have");
+  }
   if (!c.node.name.empty() || usual == nullptr) return;
   const double part =
       static_cast<double>(c.node.accelerators) / static_cast<double>(usual->accelerators);
@@ -410,6 +431,78 @@ void check_cluster(const Cluster& c, const Value& stated, Diagnostics& problems)
       {"fabric.scaleup_domain", "node.accelerators"},
       fmt::format("a scale-up domain of {} does not fit nodes of {}", domain, per_node),
       fmt::format("write a multiple of {} as `fabric.scaleup_domain`, or leave it out", per_node));
+}
+
+namespace {
+
+Diagnostic doubtful(const Mark& at, std::string message, std::string help) {
+  Diagnostic d = problem_at(at, std::move(message), std::move(help));
+  d.severity = Severity::kWarning;
+  return d;
+}
+
+// A node's price where one accelerator's belongs.
+void doubt_price(const Cluster& c, const Value& stated, Diagnostics& all) {
+  constexpr double kFar = 5;
+  const Entry* price = stated.is_map() ? stated.find("price") : nullptr;
+  const double usual = c.accelerator.price.v;
+  if (price == nullptr || usual <= 0 || c.price.v < kFar * usual || c.node.accelerators < 2) return;
+  all.push_back(doubtful(
+      price->value.at,
+      fmt::format("cluster.price is of one accelerator, and usual is {}",
+                  format_quantity(usual, Dimension::kDollarRate)),
+      fmt::format("if it is a node's, write {}",
+                  format_quantity(c.price.v / real(c.node.accelerators), Dimension::kDollarRate))));
+}
+
+// Bits taken for bytes: no port is as fast.
+void doubt_port(const Cluster& c, const Value& stated, Diagnostics& all) {
+  constexpr Bandwidth kFastest{1600e9 / 8};
+  const Value* port = find_path(stated, "node.nic_bandwidth");
+  if (port == nullptr || c.node.nic_bandwidth <= kFastest) return;
+  all.push_back(
+      doubtful(port->at, "no port carries as much: B are bytes, b bits",
+               fmt::format("if it is {:.0f} Gb/s, write so", c.node.nic_bandwidth.v / 1e9)));
+}
+
+// The accelerator's own figures over the catalog's: twice the peak is the data sheet's with
+// sparsity, ten times anything another unit.
+void doubt_accelerator(const Cluster& c, const Catalog& catalog, const Value& stated,
+                       Diagnostics& all) {
+  constexpr double kSparse = 1.7, kUnit = 8;
+  const Accelerator* known = find_accelerator(catalog, c.accelerator.name);
+  if (known == nullptr) return;
+  const auto compare = [&](const char* key, double now, double usual, Dimension d, bool peak) {
+    const Value* value = find_path(stated, fmt::format("accelerator.{}", key));
+    if (value == nullptr || usual <= 0 || now <= 0) return;
+    const double ratio = now / usual;
+    const bool sparse = peak && ratio > kSparse && ratio < 2.5;
+    if (!sparse && ratio < kUnit && ratio > 1 / kUnit) return;
+    all.push_back(doubtful(
+        value->at, fmt::format("{} has {} by the catalog", known->name, format_quantity(usual, d)),
+        sparse ? "peaks are dense: data sheets print twice as much, with sparsity"
+               : "check the unit"));
+  };
+  const Accelerator& a = c.accelerator;
+  compare("bf16", a.bf16.v, known->bf16.v, Dimension::kFlopRate, true);
+  compare("fp16", a.fp16.v, known->fp16.v, Dimension::kFlopRate, true);
+  compare("fp8", a.fp8.v, known->fp8.v, Dimension::kFlopRate, true);
+  compare("tf32", a.tf32.v, known->tf32.v, Dimension::kFlopRate, true);
+  compare("memory", a.memory.v, known->memory.v, Dimension::kBytes, false);
+  compare("memory_bandwidth", a.memory_bandwidth.v, known->memory_bandwidth.v,
+          Dimension::kBandwidth, false);
+  compare("scaleup_bandwidth", a.scaleup_bandwidth.v, known->scaleup_bandwidth.v,
+          Dimension::kBandwidth, false);
+}
+
+}  // namespace
+
+Diagnostics doubts_of_cluster(const Cluster& c, const Catalog& catalog, const Value& stated) {
+  Diagnostics all;
+  doubt_price(c, stated, all);
+  doubt_port(c, stated, all);
+  doubt_accelerator(c, catalog, stated, all);
+  return all;
 }
 
 }  // namespace assay

@@ -73,6 +73,8 @@ const Node* usual_node(const std::string& accelerator, const Catalog&);
 void check_model(const Model&, const std::string& path, const Value& stated, Diagnostics&);
 void check_workload(const Workload&, const Mark& at, Diagnostics&);
 void check_cluster(const Cluster&, const Value& stated, Diagnostics&);
+// Warnings of figures that are likely in another unit, or of something else.
+Diagnostics doubts_of_cluster(const Cluster&, const Catalog&, const Value& stated);
 
 // Where a model's fields are stated, for texts that call them otherwise: a config.json.
 struct ModelPlaces {

@@ -93,5 +93,48 @@ TEST(UsualFabric, ANodesPriceIsDoubted) {
   EXPECT_NE(d->warnings[0].help.find("$2.75/h"), std::string::npos) << d->warnings[0].help;
 }
 
+// A DGX H100's 10.2 kW are not those of 16 GPUs in its place, nor of others.
+TEST(UsualFabric, AChangedNodeHasNoNameplate) {
+  const auto nameplate = [](const std::string& set) {
+    Request r;
+    r.inputs = {"llama-3.1-8b", "h100-64"};
+    if (!set.empty()) r.sets = {set};
+    const Described d = describe(r, catalog());
+    EXPECT_TRUE(d) << error(d);
+    return d ? d->setting.cluster.node.nameplate.v : -1;
+  };
+  EXPECT_GT(nameplate(""), 0);
+  EXPECT_EQ(nameplate("cluster.node.accelerators=16"), 0);
+  EXPECT_EQ(nameplate("cluster.node.accelerator=gb300-288gb"), 0);
+  EXPECT_EQ(nameplate("cluster.node.nameplate=2 kW"), 2000) << "stated by hand";
+}
+
+TEST(UsualFabric, ANodeThatNobodySellsHasAHost) {
+  const TemporaryYaml file(
+      "workload: {model: llama-3.2-1b}\n"
+      "cluster: {node: {accelerator: h100-nvl-94gb, accelerators: 8}, nodes: 1}\n");
+  const Described d = of({file.path()});
+  ASSERT_TRUE(d) << error(d);
+  EXPECT_NEAR(d->setting.cluster.node.host_power.v, 0.43 * 8 * 400, 1);
+  EXPECT_TRUE(assumes(*d, "cluster.node.host_power"));
+}
+
+TEST(UsualFabric, UnitsAreDoubted) {
+  const auto doubt = [](const std::string& set) {
+    Request r;
+    r.inputs = {"llama-3.1-8b", "h100-64"};
+    r.sets = {set};
+    const Described d = describe(r, catalog());
+    EXPECT_TRUE(d) << error(d);
+    return d && d->warnings.size() == 1 ? d->warnings[0].message + "; " + d->warnings[0].help : "";
+  };
+  EXPECT_NE(doubt("cluster.node.nic_bandwidth=400 GB/s").find("400 Gb/s"), std::string::npos);
+  EXPECT_NE(doubt("cluster.accelerator.bf16=1979 TFLOPS").find("sparsity"), std::string::npos);
+  EXPECT_NE(doubt("cluster.accelerator.memory_bandwidth=3.35 GB/s").find("unit"),
+            std::string::npos);
+  EXPECT_EQ(doubt("cluster.node.nic_bandwidth=800 Gb/s"), "");
+  EXPECT_EQ(doubt("cluster.accelerator.bf16=1200 TFLOPS"), "");
+}
+
 }  // namespace
 }  // namespace assay
