@@ -92,6 +92,24 @@ void apply_routing(const Remarks& r, Scenario& s) {
                                 : "experts loaded as trained routers leave them");
 }
 
+namespace {
+
+// Where experts are, how tokens reach them and what runs them.
+void apply_experts(const Remarks& r, Scenario& s) {
+  Stack& stack = s.setting.stack;
+  set_if(stack.experts_whole, r.experts_whole);
+  if (s.plan.ep > 1) set_if(s.plan.etp, r.expert_tensor);
+  set_if(stack.experts_fold, r.experts_fold);
+  if (!r.expert_dedup.value_or(!plain_dispatch(s))) stack.expert_dedup = false;
+  if (r.experts_in_turn) {
+    stack.experts_apart = 0.95, stack.experts_portable = false, stack.expert_copies = 0;
+    if (stack.sharding != Sharding::k3d)  // test/data/h200_expert_loop.csv
+      stack.launches_expert = std::max(stack.launches_expert, 40.0);
+  }
+}
+
+}  // namespace
+
 void apply_remarks(const Remarks& r, Scenario& s) {
   Plan& p = s.plan;
   Stack& stack = s.setting.stack;
@@ -145,15 +163,7 @@ void apply_remarks(const Remarks& r, Scenario& s) {
   set_if(stack.weight_comm_bytes, r.weight_comm_bytes);
   set_if(stack.gradients_resident, r.gradients_resident);
   if (r.gradients_resident == false) stack.gradient_bytes = stack.gradient_bytes_fp16 = 0;
-  set_if(stack.experts_whole, r.experts_whole);
-  if (p.ep > 1) set_if(p.etp, r.expert_tensor);
-  set_if(stack.experts_fold, r.experts_fold);
-  if (!r.expert_dedup.value_or(!plain_dispatch(s))) stack.expert_dedup = false;
-  if (r.experts_in_turn) {
-    stack.experts_apart = 0.95, stack.experts_portable = false, stack.expert_copies = 0;
-    if (stack.sharding != Sharding::k3d)  // test/data/h200_expert_loop.csv
-      stack.launches_expert = std::max(stack.launches_expert, 40.0);
-  }
+  apply_experts(r, s);
   apply_kernels(r, stack);
   if (r.launch_blocking) hide_nothing(stack);
   if (r.fused_gelu) s.setting.workload.model.tanh_gelu = false;

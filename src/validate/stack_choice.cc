@@ -322,6 +322,26 @@ bool has_recipe(const Run& run) {
          model.find(" mistral") == std::string::npos;
 }
 
+// Of NVIDIA's frameworks: whose recipes, of which release.
+const Stack* megatron_as_run(const Stack* stack, const Run& run, const std::string& words,
+                             const Accelerator& accelerator, bool hybrid, const Catalog& catalog) {
+  // NeMo is often named beside the Megatron that it runs on; Megatron-LM in NeMo's container is not
+  // NeMo.
+  if (stack->name == "megatron-lm" && says(words, "nemo") && !says(words, "megatron lm")) {
+    return named(catalog, "megatron-core");
+  }
+  if (stack->name == "megatron-core") {
+    if (later_nemo(run, words, accelerator, hybrid)) return named(catalog, "megatron-core-r26");
+    if (!has_recipe(run)) return named(catalog, "megatron-core-plain");
+  }
+  // Megatron-Core by its own name is started by Megatron-LM's scripts, not by NeMo's recipes.
+  if (stack->name == "megatron-core" && says_any(words, {"megatron core", "mcore"}) &&
+      !says_any(words, {"nemo", "nvidia", "bridge"})) {
+    return named(catalog, "megatron-core-plain");
+  }
+  return stack;
+}
+
 // The stack that a name means, as a run describes it.
 const Stack* as_run(const Stack* stack, const Run& run, const std::string& words, bool single,
                     const Accelerator& accelerator, bool hybrid, const Catalog& catalog) {
@@ -380,21 +400,7 @@ const Stack* as_run(const Stack* stack, const Run& run, const std::string& words
   if (stack->name == "pytorch-fsdp2" && !says_any(words, {"torchtitan", "nemo rl"})) {
     return named(catalog, "pytorch-fsdp2-plain");
   }
-  // NeMo is often named beside the Megatron that it runs on; Megatron-LM in NeMo's container is not
-  // NeMo.
-  if (stack->name == "megatron-lm" && says(words, "nemo") && !says(words, "megatron lm")) {
-    return named(catalog, "megatron-core");
-  }
-  if (stack->name == "megatron-core") {
-    if (later_nemo(run, words, accelerator, hybrid)) return named(catalog, "megatron-core-r26");
-    if (!has_recipe(run)) return named(catalog, "megatron-core-plain");
-  }
-  // Megatron-Core by its own name is started by Megatron-LM's scripts, not by NeMo's recipes.
-  if (stack->name == "megatron-core" && says_any(words, {"megatron core", "mcore"}) &&
-      !says_any(words, {"nemo", "nvidia", "bridge"})) {
-    return named(catalog, "megatron-core-plain");
-  }
-  return stack;
+  return megatron_as_run(stack, run, words, accelerator, hybrid, catalog);
 }
 
 }  // namespace

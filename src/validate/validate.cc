@@ -144,9 +144,10 @@ void set_times(const Run& run, const Scenario& s, const Prediction& p, RowResult
     out.reason = fmt::format("needs {:.1f} GB of {:.1f} GB", p.memory.reserved / kGB,
                              p.memory.capacity / kGB);
     // A time that stands there and cannot be read is one of a run that ran.
-    const bool timed = std::any_of(out.ignored.begin(), out.ignored.end(), [](const IgnoredCell& c) {
-      return c.column.starts_with("step_time") || c.column.starts_with("tokens_per_s");
-    });
+    const bool timed =
+        std::any_of(out.ignored.begin(), out.ignored.end(), [](const IgnoredCell& c) {
+          return c.column.starts_with("step_time") || c.column.starts_with("tokens_per_s");
+        });
     if (!out.measured_s) out.status = timed ? RunStatus::kIncomplete : RunStatus::kOom;
     if (!out.measured_s && timed) out.reason += ", and its time cannot be read";
   }
