@@ -523,6 +523,7 @@ tl::expected<Scenario, Refusal> to_scenario(const Run& written, const Catalog& c
   apply_remarks(remarks, s);
   s.counter = choose_counter(run);
   fit_sharding(run, stack.unknown, s);
+  fit_state(run, s);
   fit_recompute(run, s);
   s.kind = class_of(s);
   tell_unread(run, s);

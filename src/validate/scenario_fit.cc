@@ -72,4 +72,31 @@ void fit_sharding(const Run& run, bool unknown, Scenario& s) {
                            : "ZeRO-3: without it the run does not fit");
 }
 
+// Likewise for state: where whole copies of 32-bit weights with their optimizer are far more than
+// there is, however much is recomputed, and 16-bit ones are not, the model was held in 16 bits.
+void fit_state(const Run& run, Scenario& s) {
+  Stack& stack = s.setting.stack;
+  const bool whole = stack.sharding == Sharding::kFsdp && s.plan.zero == 0 &&
+                     s.plan.offload_optimizer == 0 && s.plan.offload_parameters == 0;
+  if (!whole || stack.weight_bytes != 4 || stack.cast_bytes > 0 ||
+      single_precision(s.plan.precision) || s.setting.workload.task == Task::kLora)
+    return;
+  if (!run.measured_s() || run.ran_out_of_memory() || !run.micro_batch) return;
+  Plan plan = s.plan;
+  if (!s.recompute_stated) plan.recompute = Recompute::kFull;
+  const auto far = [&](const Setting& setting) {
+    Predictor predictor(setting);
+    if (predictor.impossible(plan)) return true;
+    const MemoryUse use = predictor.memory(plan);
+    return use.reserved.v > kFar * use.capacity.v;
+  };
+  if (!far(s.setting)) return;
+  Setting narrow = s.setting;
+  narrow.stack.weight_bytes = narrow.stack.gradient_bytes = 2;
+  narrow.stack.optimizer_bytes = 4, narrow.stack.accumulate_bytes = 6;
+  if (far(narrow)) return;
+  s.setting.stack = narrow.stack;
+  s.assumed.push_back("weights and state in 16 bits: without that the run does not fit");
+}
+
 }  // namespace assay

@@ -7,7 +7,8 @@ namespace assay {
 
 // `unknown`: nothing says how the framework shards. REQUIRES: all else of the scenario is set.
 void fit_sharding(const Run&, bool unknown, Scenario&);
-// REQUIRES: fit_sharding was called.
+// REQUIRES, for these two: fit_sharding was called.
+void fit_state(const Run&, Scenario&);
 void fit_recompute(const Run&, Scenario&);
 
 }  // namespace assay
