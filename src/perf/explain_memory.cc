@@ -28,9 +28,13 @@ std::vector<MemoryTerm> memory_terms(const Subject& u) {
   const StateBytes each = state_bytes(u.s, u.p);
   // From which stage of sharding on that state is split, and among how many.
   const auto held = [&](double bytes, int64_t from) {
-    const bool split = u.p.zero >= from && u.l.shard > 1;
-    return fmt::format("{:.3g} bytes per parameter{}", bytes,
-                       split ? fmt::format(" over {} ranks", u.l.shard) : "");
+    std::string how = fmt::format("{:.3g} bytes per parameter", bytes);
+    if (u.p.zero < from || u.l.shard <= 1) return how;
+    how += fmt::format(" over {} ranks", u.l.shard);
+    const int64_t experts = u.l.shard_expert.ranks;
+    if (u.s.workload.model.experts > 0 && experts != u.l.shard)
+      how += fmt::format(", of experts over {}", experts);
+    return how;
   };
   const int64_t weights_from = p.whole_weights.v > 0 ? 2 : 3;
   const Stages split = stages_of(u.s.workload.model, u.p);
@@ -93,6 +97,19 @@ Derivation allocated_figure(const Subject& u) {
   return d;
 }
 
+// What of a state's bytes per parameter is not here: one optimizer keeps less, frozen weights are
+// narrow, some are on the host.
+void add_state_bytes(const Subject& u, double stack, double held, const char* path,
+                     std::vector<Derivation>& inputs) {
+  inputs.push_back(given("bytes per parameter", stack, "", path));
+  if (std::abs(held - stack) <= 1e-9 * stack) return;
+  const bool frozen = u.s.workload.task == Task::kLora;
+  inputs.push_back(leaf("of them, held here", held, "",
+                        frozen ? "frozen weights, less what is on the host"
+                               : "less what Muon does without and what is on the host",
+                        's', "docs/models/memory.md"));
+}
+
 // What the states of the worst rank are counted from; nothing for what is no state.
 std::vector<Derivation> state_inputs(const Subject& u, const std::string& name) {
   const Stack& st = u.s.stack;
@@ -115,16 +132,17 @@ std::vector<Derivation> state_inputs(const Subject& u, const std::string& name) 
     inputs.push_back(
         leaf("of embedding and head", ends, "", "where its stage has them", 's', "the plan"));
   }
-  inputs.push_back(given("bytes per parameter",
-                         weights     ? st.weight_bytes
-                         : gradients ? st.gradient_bytes
-                                     : st.optimizer_bytes,
-                         "",
-                         weights     ? "stack.weight_bytes"
-                         : gradients ? "stack.gradient_bytes"
-                                     : "stack.optimizer_bytes"));
-  if (u.p.zero >= (weights ? 3 : gradients ? 2 : 1))
+  const StateBytes held = state_bytes(u.s, u.p);
+  if (weights) add_state_bytes(u, st.weight_bytes, held.weight, "stack.weight_bytes", inputs);
+  if (gradients)
+    add_state_bytes(u, st.gradient_bytes, held.gradient, "stack.gradient_bytes", inputs);
+  if (!weights && !gradients)
+    add_state_bytes(u, st.optimizer_bytes, held.optimizer, "stack.optimizer_bytes", inputs);
+  if (u.p.zero >= (weights ? 3 : gradients ? 2 : 1)) {
     inputs.push_back(count_of("ranks that share them", u.l.shard));
+    if (q.expert > 0)
+      inputs.push_back(count_of("ranks that share an expert", u.l.shard_expert.ranks));
+  }
   return inputs;
 }
 

@@ -84,6 +84,22 @@ TEST(Explain, StatesComeToTheirParameters) {
   }
 }
 
+// Experts are shared by fewer ranks than the rest.
+TEST(Explain, StatesOfExpertsHaveRanksOfTheirOwn) {
+  const Setting s = job("mixtral-8x7b", "h100-128");
+  Plan p = s.stack.defaults;
+  p.tp = 1, p.pp = 2, p.ep = 4, p.etp = 1, p.micro_batch = 1, p.zero = 1;
+  const Derivation d = Predictor(s).explain(p, "optimizer");
+  EXPECT_NE(d.equation.find("over 64 ranks, of experts over 16"), std::string::npos) << d.equation;
+  const double dense =
+      input(d, "parameters of a rank's layers")->value + input(d, "of embedding and head")->value;
+  const double each = input(d, "bytes per parameter")->value;
+  const double sum = each * (dense / input(d, "ranks that share them")->value +
+                             input(d, "parameters of its experts")->value /
+                                 input(d, "ranks that share an expert")->value);
+  EXPECT_NEAR(sum / d.value, 1, 1e-9);
+}
+
 TEST(Explain, WhatRunsAgainComesToItsAccount) {
   const Setting s = job("mixtral-8x7b", "h100-128");
   Plan p = s.stack.defaults;
