@@ -100,6 +100,45 @@ TEST(Explain, StatesOfExpertsHaveRanksOfTheirOwn) {
   EXPECT_NEAR(sum / d.value, 1, 1e-9);
 }
 
+// Bytes of a figure, counted from the innermost inputs that are told: factors, and beside them
+// what is added.
+double counted(const Derivation& d) {
+  if (d.inputs.empty()) return d.unit == "%" ? d.value / 100 : d.value;
+  const bool shared = d.name == "optimizer's scratch" || d.name.starts_with("by ");
+  double sum = 0, product = 1, times = 1;
+  bool factors = false;
+  for (const Derivation& i : d.inputs) {
+    if (i.name == "times") {
+      times = i.value;
+    } else if (i.unit == "B" && !shared) {
+      sum += counted(i);
+    } else {
+      product *= counted(i);
+      factors = true;
+    }
+  }
+  return (sum + (factors ? product : 0)) * times;
+}
+
+TEST(Explain, WhatIsNoStateIsCountedToo) {
+  for (const char* stack :
+       {"megatron-core", "pytorch-fsdp2", "pytorch-autocast", "deepspeed-zero", "pytorch-eager"}) {
+    for (const char* model : {"llama-3.1-8b", "mixtral-8x7b", "llama-3.2-1b"}) {
+      Setting s = job(model, "h100-128");
+      s.stack = *find_stack(catalog(), stack);
+      for (const int64_t zero : {1, 2, 3}) {
+        Plan p = s.stack.defaults;
+        p.zero = zero, p.micro_batch = 1, p.pp = zero == 1 ? 4 : 1;
+        for (const char* figure : {"activations", "buffers", "framework"}) {
+          const Derivation d = Predictor(s).explain(p, figure);
+          EXPECT_EQ(d.inputs.empty(), d.value == 0) << figure << " " << stack;
+          EXPECT_NEAR(counted(d), d.value, 1e-6 * d.value) << figure << " " << stack << model;
+        }
+      }
+    }
+  }
+}
+
 TEST(Explain, WhatRunsAgainComesToItsAccount) {
   const Setting s = job("mixtral-8x7b", "h100-128");
   Plan p = s.stack.defaults;
