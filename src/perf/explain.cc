@@ -216,7 +216,8 @@ Inputs kernel_inputs(const Subject& u, Account a) {
       inputs.push_back(
           timed("once a step", rest, "gradients added up, copies of gathered weights"));
   }
-  inputs.push_back(count_of("layers", layer_count(m), "workload.model.layers"));
+  if (layer_count(m) > 0)
+    inputs.push_back(count_of("layers", layer_count(m), "workload.model.layers"));
   if (m.experts > 0) inputs.push_back(count_of("of them with experts", moe_layers(m)));
   if (m.mixer.layers > 0) {
     inputs.push_back(count_of("with attention", attention_layers(m)));
