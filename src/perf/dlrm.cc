@@ -2,7 +2,16 @@
 // to all, joined with the dense features by pairwise products, then a chain of small matmuls.
 // Gathers of single rows reach a fifth of the streaming rate (test/data/h200_elementwise.csv,
 // embedding_gather_128).
+//
+// The pairwise products of a sample are one matmul of its few vectors by themselves, so a batch has
+// thousands of small ones with little arithmetic each: memory bounds them, not tiles of tensor
+// cores. One more than the tables is rarely a multiple of 8 vectors, and the kernels for such rows
+// take three times as long as their operands and results take through memory; 96 batches on one
+// H200, from 27 to 97 vectors, are told to within a fifth in the median (test/data/h200_pairs.csv,
+// dlrm_test.cc). Where they are a multiple of 8, this is two or three times too slow.
 #include <algorithm>
+
+#include <fmt/format.h>
 
 #include "perf/rank.h"
 
@@ -10,6 +19,31 @@ namespace assay {
 namespace {
 
 constexpr double kGatherShare = 0.2;
+constexpr double kPairPasses = 3;
+
+// Products of every sample's vectors by themselves: two operands and a result. Backward multiplies
+// the gradient by either operand.
+void pairwise_products(const Rank& r, LayerCost& c, double vectors, double dim) {
+  const double operand = r.tokens * vectors * dim, result = r.tokens * vectors * vectors;
+  const double bytes = r.word * kPairPasses;
+  const Seconds forward = Bytes((2 * operand + result) * bytes) / streaming(r.s);
+  const Seconds backward = 2 * forward;
+  c.forward.matmul += forward;
+  c.backward.matmul += backward;
+  c.forward.launches += r.launches;
+  c.backward.launches += 2 * r.launches;
+  // What counts of them is each pair once (model_size.cc).
+  const Flops flops(r.tokens * dim * vectors * (vectors - 1));
+  const Seconds ideal = flops / peak(r.s.cluster.accelerator, r.p.precision);
+  c.forward.matmul_peak += ideal;
+  c.backward.matmul_peak += 2 * ideal;
+  if (r.record) {
+    note(r, "matmul",
+         fmt::format("{} of {} x {} x {} pairs", whole(r.tokens), whole(vectors), whole(vectors),
+                     whole(dim)),
+         forward, backward);
+  }
+}
 
 void mlp_chain(const Rank& r, LayerCost& c, const std::vector<int64_t>& widths, double input) {
   for (int64_t w : widths) {
@@ -45,10 +79,7 @@ MicrobatchCost dlrm_cost(const Rank& r) {
   c.embedding.expert_parameters = tables * real(m.rows_per_table) * dim / real(r.l.ranks);
   mlp_chain(r, c.head, m.bottom_mlp, 0);
   const double features = tables + 1;
-  const MatmulShape pairs{whole(features), whole(features), whole(dim), whole(r.tokens)};
-  const Seconds product = matmul_time(pairs, r.s.cluster.accelerator, r.s.kernels.matmul);
-  c.head.forward.matmul += product;
-  c.head.backward.matmul += 2 * product;
+  pairwise_products(r, c.head, features, dim);
   mlp_chain(r, c.head, m.top_mlp, features * (features - 1) / 2 + dim);
   c.head.working = Bytes(r.tokens * (features * features + 4096) * r.word);
   return c;

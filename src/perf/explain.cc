@@ -79,8 +79,6 @@ const char* op_kind(Account a) {
   return "";
 }
 
-using Inputs = std::vector<Derivation>;
-
 Inputs memory_inputs(const Subject& u) {
   return {given("memory bandwidth", u.s.cluster.accelerator.memory_bandwidth.v, "B/s",
                 "cluster.accelerator.memory_bandwidth"),
@@ -118,99 +116,6 @@ Inputs clock_inputs(const Subject& u) {
           given("cooling supply", u.s.cluster.inlet_c, "C", "cluster.inlet_c")};
 }
 
-// The links that a group's traffic passes.
-void add_links(const Subject& u, const Group& g, Inputs& inputs) {
-  if (g.per_domain > 1) {
-    inputs.push_back(given("scale-up link", u.s.cluster.accelerator.scaleup_bandwidth.v, "B/s",
-                           "cluster.accelerator.scaleup_bandwidth"));
-    inputs.push_back(share_of("of it, large messages", u.links.scaleup_params.bus_efficiency,
-                              "scaleup_params.bus_efficiency"));
-  }
-  if (g.ranks > g.per_domain) {
-    inputs.push_back(count_of("NICs of a node", u.s.cluster.node.nics, "cluster.node.nics"));
-    inputs.push_back(given("each NIC", u.links.nic.v, "B/s", "cluster.node.nic_bandwidth"));
-    inputs.push_back(share_of("of it, large messages", u.links.fabric_params.bus_efficiency,
-                              "fabric_params.bus_efficiency"));
-    if (u.links.oversubscription > 1)
-      inputs.push_back(given("oversubscription", u.links.oversubscription, "",
-                             "cluster.fabric.oversubscription"));
-    if (u.links.slowest_link < 1) {
-      inputs.push_back(share_of("slow links, of all", u.s.cluster.fabric.degraded_links,
-                                "cluster.fabric.degraded_links"));
-      inputs.push_back(share_of("their speed, of nominal", u.links.slowest_link,
-                                "cluster.fabric.degraded_speed"));
-    }
-  }
-}
-
-Derivation wire_figure(const Subject& u, Collective kind, double parameters, double bytes,
-                       const Group& g, const char* what) {
-  const Bytes size(parameters * bytes);
-  std::string how = fmt::format("{} of {:.3g} GB over {} ranks, {} of them in a scale-up domain",
-                                what, size.v / 1e9, g.ranks, g.per_domain);
-  if (g.ranks > g.per_domain && u.links.slowest_link < 1)
-    how += fmt::format("; a ring goes at the {:.3g} % of its slowest link",
-                       100 * u.links.slowest_link);
-  return leaf("on the wire", collective_time(kind, size, g, u.links).v, "s", std::move(how), 'c',
-              "docs/models/collectives.md");
-}
-
-// Traffic of gradients or weights between data-parallel ranks: what there is and what hides it.
-Inputs data_inputs(const Subject& u, bool gradients) {
-  const Stack& st = u.s.stack;
-  const Model& m = u.s.workload.model;
-  StageParameters most;
-  for (int64_t i = 0; i < u.l.pp; ++i) {
-    const StageParameters q = stage_parameters(u.cost, stage_content(m, stages_of(m, u.p), i), m);
-    if (q.dense + q.expert > most.dense + most.expert) most = q;
-  }
-  const int gathers = gathers_each_microbatch(st, u.p, u.l);
-  const bool sharded = gathers > 0;
-  const Group& group = sharded ? u.l.shard_group : u.l.data;
-  const double layer_bytes = gathered_bytes(u.s, u.p);
-  const double bytes = gradients ? st.gradient_comm_bytes : layer_bytes;
-  const bool whole = gradients && !sharded && (u.p.zero == 0 || !st.scatter_gradients);
-  const Collective kind = !gradients ? Collective::kAllGather
-                          : whole    ? Collective::kAllReduce
-                                     : Collective::kReduceScatter;
-  Inputs inputs{wire_figure(u, kind, most.dense, bytes, group,
-                            !gradients ? "all-gather"
-                            : whole    ? "all-reduce"
-                                       : "reduce-scatter")};
-  if (most.expert > 0) {
-    inputs.push_back(wire_figure(u, kind, most.expert, bytes,
-                                 sharded ? u.l.shard_expert : u.l.data_expert, "experts"));
-  }
-  const bool every = gradients ? u.p.zero >= 2 && !adds_up_whole(st, u.p, u.l) : sharded;
-  for (Derivation& wire : inputs) {
-    if (every && gradients) wire.equation += ", in every micro-batch";
-    if (every && !gradients) {
-      wire.equation += gathers > 1 ? ", in both passes of every micro-batch"
-                                   : ", in the forward pass of every micro-batch";
-    }
-  }
-  inputs.push_back(given("bytes per parameter", bytes, "",
-                         gradients                             ? "stack.gradient_comm_bytes"
-                         : layer_bytes != st.weight_comm_bytes ? "stack.weight_comm_narrow"
-                                                               : "stack.weight_comm_bytes"));
-  if (!sharded && u.p.vpp > 1) {
-    inputs.push_back(
-        count_of("passes that they have", std::llround(passes_ahead(u.p, u.l)), "plan.vpp"));
-  }
-  inputs.push_back(gradients
-                       ? share_of("hidden under computation",
-                                  u.p.overlap_grad ? st.overlap_grad : 0, "stack.overlap_grad")
-                       : share_of("hidden under computation",
-                                  u.p.overlap_param ? st.overlap_param : 0, "stack.overlap_param"));
-  inputs.push_back(share_of("cost of what is hidden", st.contention, "stack.contention"));
-  add_links(u, group, inputs);
-  return inputs;
-}
-
-Derivation timed(std::string name, Seconds t, std::string equation) {
-  return leaf(std::move(name), t.v, "s", std::move(equation), 'c', "docs/models/step.md");
-}
-
 Inputs pipeline_inputs(const Subject& u, Account a) {
   const bool pairs = folded(u.p.schedule);
   Inputs inputs{count_of(pairs ? "pairs of stages" : "stages", u.l.pp)};
@@ -239,7 +144,7 @@ Inputs pipeline_inputs(const Subject& u, Account a) {
     inputs.push_back(leaf("sent between stages", u.cost.boundary.v, "B", "per micro-batch and hop",
                           'c', "docs/models/pipeline.md"));
     inputs.push_back(share_of("hidden", u.s.stack.overlap_pipeline, "stack.overlap_pipeline"));
-    add_links(u, u.l.pipeline, inputs);
+    add_links(u, {&u.l.pipeline, 1}, inputs);
   }
   return inputs;
 }
@@ -311,7 +216,8 @@ Inputs kernel_inputs(const Subject& u, Account a) {
       inputs.push_back(
           timed("once a step", rest, "gradients added up, copies of gathered weights"));
   }
-  inputs.push_back(count_of("layers", layer_count(m), "workload.model.layers"));
+  if (layer_count(m) > 0)
+    inputs.push_back(count_of("layers", layer_count(m), "workload.model.layers"));
   if (m.experts > 0) inputs.push_back(count_of("of them with experts", moe_layers(m)));
   if (m.mixer.layers > 0) {
     inputs.push_back(count_of("with attention", attention_layers(m)));
@@ -343,6 +249,14 @@ const char* account_equation(const Subject& u, Account a) {
       return "(slowest - mean) x micro-batches";
     case Account::kExpertImbalance:
       return "time of routed work x (load of the busiest rank - 1)";
+    case Account::kCommGrad:
+      return "times a step x (what shows + (on the wire - what shows) x cost of what is hidden)";
+    case Account::kCommParam:
+      return u.step.parameters.first > 0
+                 ? "times a step x (what shows + (on the wire - what shows) x cost of what is "
+                   "hidden + first layer)"
+                 : "times a step x (what shows + (on the wire - what shows) x cost of what is "
+                   "hidden)";
     default:
       return "";
   }
@@ -424,20 +338,20 @@ Inputs account_inputs(const Subject& u, Account a) {
           share_of("hidden forward",
                    u.p.overlap_tp && u.l.tensor.ranks == u.l.tensor.per_domain ? st.overlap_tp : 0,
                    "stack.overlap_tp"));
-      add_links(u, u.l.tensor, inputs);
+      add_links(u, {&u.l.tensor, 1}, inputs);
       return inputs;
     case Account::kCommContext:
       inputs = {share_of("hidden", st.overlap_context, "stack.overlap_context")};
-      add_links(u, u.l.context, inputs);
+      add_links(u, {&u.l.context, 1}, inputs);
       return inputs;
     case Account::kCommExpert:
       inputs = {
           share_of("hidden", u.p.overlap_expert ? st.overlap_expert : 0, "stack.overlap_expert")};
-      add_links(u, u.l.expert, inputs);
+      add_links(u, {&u.l.expert, 1}, inputs);
       return inputs;
     case Account::kCommGrad:
     case Account::kCommParam:
-      return data_inputs(u, a == Account::kCommGrad);
+      return exchange_inputs(u, a == Account::kCommGrad);
     case Account::kExpertImbalance:
       return imbalance_inputs(u);
     case Account::kBubble:
@@ -564,9 +478,9 @@ std::vector<std::string> Predictor::figures() {
 Derivation Predictor::explain(const Plan& p, const std::string& figure) {
   const Prediction r = predict(p);
   const Setting& s = setting_for(p);
-  Subject u{s, p, make_layout(s, p), r, links(), {}, {}, {}};
+  Subject u{s, p, make_layout(s, p), r, links(), {}, {}, {}, {}};
   u.cost = microbatch_cost(u.s, p, u.l, links(), &u.ops);
-  u.step = assemble_step(u.s, p, u.l, links(), u.cost);
+  u.step = assemble_step(u.s, p, u.l, links(), u.cost, &u.wires);
   if (figure == "mfu") return mfu_figure(u);
   if (figure == "tflops") return tflops_figure(u);
   if (figure == "step_time") return step_figure(u);

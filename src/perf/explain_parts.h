@@ -1,6 +1,7 @@
 // What the explanations of figures are built from.
 #pragma once
 
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -34,6 +35,12 @@ inline Derivation share_of(std::string name, double share, std::string path) {
   return given(std::move(name), 100 * share, "%", std::move(path));
 }
 
+inline Derivation timed(std::string name, Seconds t, std::string equation) {
+  return leaf(std::move(name), t.v, "s", std::move(equation), 'c', "docs/models/step.md");
+}
+
+using Inputs = std::vector<Derivation>;
+
 struct Subject {
   const Setting& s;
   const Plan& p;
@@ -43,7 +50,14 @@ struct Subject {
   std::vector<OpRecord> ops;
   MicrobatchCost cost;
   Step step;
+  std::vector<WireRecord> wires;
 };
+
+// The links that the groups' traffic passes.
+void add_links(const Subject&, std::span<const Group>, Inputs&);
+// Traffic of gradients or weights between data-parallel ranks, as the step sent it: what there is
+// and what hides it.
+Inputs exchange_inputs(const Subject&, bool gradients);
 
 // Reserved memory of the worst rank, as screens show it, and what of it is left.
 Derivation memory_figure(const Subject&);

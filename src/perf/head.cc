@@ -30,6 +30,17 @@ double asked_positions(const Rank& r) {
 
 }  // namespace
 
+Logits held_logits(const Rank& r) {
+  const Model& m = r.s.workload.model;
+  const Stack& st = r.s.stack;
+  const double asked = asked_positions(r);
+  const double eager =
+      !m.causal && st.logits_bytes_masked > 0 ? st.logits_bytes_masked : st.logits_bytes;
+  const double each = r.p.compiled ? std::min(eager, st.logits_bytes_compiled) : eager;
+  const double chunks = real(st.loss_chunks);
+  return {(st.logits_whole ? asked * real(m.vocab) : asked * own_vocab(r)) / chunks, each};
+}
+
 LayerCost head_cost(const Rank& r) {
   const Model& m = r.s.workload.model;
   LayerCost c;
@@ -44,14 +55,9 @@ LayerCost head_cost(const Rank& r) {
   c.forward.memory += Bytes(logits * half) / streaming(r.s);  // larger than any cache
   c.backward.memory += Bytes(logits * half) / streaming(r.s);
   stream(r, c, r.own * h * 2 * r.word, r.own * h * 4 * r.word);
-  const Stack& st = r.s.stack;
-  const double eager =
-      !m.causal && st.logits_bytes_masked > 0 ? st.logits_bytes_masked : st.logits_bytes;
-  const double each = r.p.compiled ? std::min(eager, st.logits_bytes_compiled) : eager;
-  const double chunks = real(st.loss_chunks);
-  const double held = (st.logits_whole ? asked * real(m.vocab) : logits) / chunks;
-  c.working = Bytes(held * each + r.tokens * h * r.word);
-  c.kept = Bytes(held * std::min(each, r.word));
+  const Logits held = held_logits(r);
+  c.working = Bytes(held.count * held.each + r.tokens * h * r.word);
+  c.kept = Bytes(held.count * std::min(held.each, r.word));
   c.parameters = e * v + embedding_projection(m);
   c.forward.launches = kHeadLaunches * r.launches;
   c.backward.launches = kHeadLaunches * r.launches;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <span>
 #include <string>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -285,6 +286,34 @@ Verdict offload_of_shards(const Setting&, const Plan& p) {
       "set plan.zero to 3, or plan.offload_parameters to 0"};
 }
 
+// Degrees that a recommendation model has no use for.
+struct Degree {
+  const char* path;
+  int64_t Plan::*of;
+};
+constexpr Degree kLayerDegrees[] = {{"plan.tp", &Plan::tp},
+                                    {"plan.pp", &Plan::pp},
+                                    {"plan.vpp", &Plan::vpp},
+                                    {"plan.cp", &Plan::cp},
+                                    {"plan.ep", &Plan::ep}};
+
+// Takes them out of the plan, so that other rules judge the rest.
+std::vector<Impossible> layers_of_dlrm(const Setting& s, Plan& p) {
+  std::vector<Impossible> all;
+  if (s.workload.model.kind != ModelKind::kDlrm) return all;
+  if (p.vpp > 1) p.schedule = Schedule{};  // which chunks imply
+  for (const Degree& degree : kLayerDegrees) {
+    const int64_t n = std::exchange(p.*degree.of, 1);
+    if (n == 1) continue;
+    all.push_back({degree.path,
+                   fmt::format("{} is {}, and a recommendation model has no layers to spread: its "
+                               "tables lie on all ranks, its MLPs on each",
+                               std::string(degree.path).substr(5), n),
+                   fmt::format("set {} to 1, or leave it out", degree.path)});
+  }
+  return all;
+}
+
 constexpr Rule kRankRules[] = {experts_among_ranks, copies_divided, batch_divided, whole_rounds,
                                folded_pipeline};
 constexpr Rule kSizeRules[] = {sequence_divided, sequence_shared, offload_of_shards};
@@ -294,7 +323,9 @@ constexpr Rule kModelRules[] = {heads_divided,        mixer_heads_divided, key_v
 
 }  // namespace
 
-std::optional<Impossible> Predictor::impossible(const Plan& p) const {
+std::optional<Impossible> Predictor::impossible(const Plan& stated) const {
+  Plan p = stated;
+  if (std::vector<Impossible> all = layers_of_dlrm(setting(), p); !all.empty()) return all.front();
   if (Verdict v = whole_replicas(setting(), p)) return v;
   if (Verdict v = stated_replicas(setting(), p)) return v;
   for (const std::span<const Rule> rules :
@@ -307,8 +338,9 @@ std::optional<Impossible> Predictor::impossible(const Plan& p) const {
   return std::nullopt;
 }
 
-std::vector<Impossible> Predictor::all_impossible(const Plan& p) const {
-  std::vector<Impossible> all;
+std::vector<Impossible> Predictor::all_impossible(const Plan& stated) const {
+  Plan p = stated;
+  std::vector<Impossible> all = layers_of_dlrm(setting(), p);
   const auto add = [&](Verdict v) {
     if (v) all.push_back(std::move(*v));
     return v.has_value();

@@ -48,6 +48,30 @@ TEST(Impossible, SaysWhatAndHowToMendIt) {
   EXPECT_EQ(Predictor(s).impossible(wrong)->setting, settings.front());
 }
 
+// Tables lie on all ranks and MLPs on each: no degree splits layers that are not there.
+TEST(Impossible, RecommendationModelsHaveNoLayersToSpread) {
+  const Setting s = trial("dlrm-criteo-1tb", "h100-64", "torchrec", 64, 1, 65536);
+  const auto verdicts = [&](auto change) {
+    Plan p = s.stack.defaults;
+    change(p);
+    std::string all;
+    for (const Impossible& i : Predictor(s).all_impossible(p)) {
+      EXPECT_NE(i.reason.find("no layers to spread"), std::string::npos) << i.reason;
+      EXPECT_EQ(i.fix, "set " + i.setting + " to 1, or leave it out");
+      all += (all.empty() ? "" : " ") + i.setting;
+    }
+    const std::optional<Impossible> first = Predictor(s).impossible(p);
+    EXPECT_EQ(first ? first->setting : "", all.substr(0, all.find(' ')));
+    return all;
+  };
+  EXPECT_EQ(verdicts([](Plan&) {}), "");
+  EXPECT_EQ(verdicts([](Plan& p) { p.tp = 2; }), "plan.tp");
+  EXPECT_EQ(verdicts([](Plan& p) { p.pp = 4; }), "plan.pp");
+  EXPECT_EQ(verdicts([](Plan& p) { p.cp = 2; }), "plan.cp");
+  EXPECT_EQ(verdicts([](Plan& p) { p.ep = 2; }), "plan.ep");
+  EXPECT_EQ(verdicts([](Plan& p) { p.tp = 3, p.pp = 4, p.vpp = 2; }), "plan.tp plan.pp plan.vpp");
+}
+
 // Nothing waits for another mistake to be mended, and what is blamed is what does not fit.
 TEST(Impossible, AllOfItAtOnce) {
   Setting s = trial("mixtral-8x7b", "h100-128", "megatron-core", 128, 4096, 1023);

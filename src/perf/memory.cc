@@ -82,25 +82,12 @@ Costs costs_of(const Setting& s, const Plan& p, const Layout& l, const Microbatc
   static_cast<StateBytes&>(k) = state_bytes(s, p);
   if (s.workload.task == Task::kLora) k.adapter = adapter_bytes(s, l) * adapters_held(p, l);
   k.shard = real(l.shard);
-  const bool outside = experts_whole(st, l);  // of what is sharded
   k.expert_shard = real(l.shard_expert.ranks);
-  k.gathered = k.reduced = k.ends = 0;
   const bool gathers = l.shard > 1 && gathers_each_microbatch(st, p, l) > 0;
-  if (gathers) {
-    const double experts = outside ? 0 : c.moe.expert_parameters;
-    const double mean = std::max(c.dense.parameters, c.moe.parameters + experts);
-    const double layer =
-        outside ? mean : std::max({mean, c.dense.largest_parameters, c.moe.largest_parameters});
-    const double most = st.gathered_limit > 0 ? st.gathered_limit : kGatheredLayers * layer;
-    if (k.gradient > 0) {
-      k.reduced = std::min(layer, most) * (st.weight_comm_bytes + st.gradient_comm_bytes);
-    }
-    if (p.zero == 3) {
-      const double all = mean * real(layer_count(s.workload.model)) / real(l.pp);
-      k.gathered = std::min(all, most) * gathered_bytes(s, p);
-      if (st.gathered_ends) k.ends = st.weight_comm_bytes;
-    }
-  }
+  const Unsharded unsharded = unsharded_parameters(s, p, l, c);
+  k.gathered = unsharded.gathered * gathered_bytes(s, p);
+  k.reduced = unsharded.reduced * (st.weight_comm_bytes + st.gradient_comm_bytes);
+  k.ends = gathers && p.zero == 3 && st.gathered_ends ? st.weight_comm_bytes : 0;
   // Engines that shard weights cast them as they gather them; weights that are gathered in 8 bits
   // are held so, and need no copy.
   const bool resident = p.zero < 3 || l.shard == 1;
@@ -137,10 +124,6 @@ void keep_larger(MemoryUse& worst, MemoryUse u, const Costs& k, Bytes gradients,
     worst = u;
   }
 }
-
-// Where matmuls add into the gradient buffer themselves, autograd still gets a tensor for each
-// weight, one for all of a shape: of a layer, of an expert, of the head.
-constexpr double kPlaceholderBytes = 2;
 
 Bytes placeholders(const Setting& s, const Layout& l, const MicrobatchCost& c,
                    const StageContent& content) {
@@ -194,16 +177,26 @@ struct Held {
   Bytes saved, parked;
 };
 
+// `record`: for whoever asks what is saved.
 Held held_activations(const Setting& s, const Plan& p, const Layout& l, const MicrobatchCost& c,
-                      const Stages& stages, const StageContent& content, int64_t stage) {
+                      const Stages& stages, const StageContent& content, int64_t stage,
+                      std::vector<HeldPart>* record = nullptr) {
   const double skew = load_skew(s, p, l) - 1;
   Held h;
+  const auto keep = [&](const char* by, Bytes each, double count, double live) {
+    if (record != nullptr && (each * (count * live)).v > 0)
+      record->push_back({by, each, count, live});
+  };
   const auto hold = [&](const StageContent& one, double live) {
-    h.saved +=
-        (c.dense.saved * one.dense_layers + (c.moe.saved + c.moe.routed * skew) * one.moe_layers) *
-        live;
+    const Bytes moe = c.moe.saved + c.moe.routed * skew;
+    h.saved += (c.dense.saved * one.dense_layers + moe * one.moe_layers) * live;
     if (one.first) h.saved += c.embedding.saved * live;
     if (p.pp > 1) h.saved += c.embedding.saved * (s.stack.saved_outputs * live);
+    keep("layers", c.dense.saved, one.dense_layers, live);
+    keep("layers with experts", moe, one.moe_layers, live);
+    keep("embedding", c.embedding.saved, one.first ? 1 : 0, live);
+    keep("outputs that were sent on", c.embedding.saved * s.stack.saved_outputs, p.pp > 1 ? 1 : 0,
+         live);
     h.parked += (c.dense.parked * one.dense_layers + c.moe.parked * one.moe_layers) * live;
   };
   if (stages.folded) {
@@ -281,6 +274,32 @@ void stage_memory(const Setting& s, const Plan& p, const Layout& l, const Microb
 }
 
 }  // namespace
+
+std::vector<HeldPart> held_parts(const Setting& s, const Plan& p, const Layout& l,
+                                 const MicrobatchCost& c, int64_t stage) {
+  std::vector<HeldPart> parts;
+  const Stages stages = stages_of(s.workload.model, p);
+  const StageContent content = stage_content(s.workload.model, stages, stage);
+  held_activations(s, p, l, c, stages, content, stage, &parts);
+  return parts;
+}
+
+Unsharded unsharded_parameters(const Setting& s, const Plan& p, const Layout& l,
+                               const MicrobatchCost& c) {
+  const Stack& st = s.stack;
+  Unsharded u;
+  if (l.shard <= 1 || gathers_each_microbatch(st, p, l) == 0) return u;
+  const bool outside = experts_whole(st, l);  // of what is sharded
+  const double experts = outside ? 0 : c.moe.expert_parameters;
+  const double mean = std::max(c.dense.parameters, c.moe.parameters + experts);
+  u.layer = outside ? mean : std::max({mean, c.dense.largest_parameters, c.moe.largest_parameters});
+  const double most = st.gathered_limit > 0 ? st.gathered_limit : kGatheredLayers * u.layer;
+  const bool trained = state_bytes(s, p).gradient > 0;
+  if (trained) u.reduced = std::min(u.layer, most);
+  const double all = mean * real(layer_count(s.workload.model)) / real(l.pp);
+  if (p.zero == 3) u.gathered = std::min(all, most);
+  return u;
+}
 
 Bytes host_memory(const Setting& s, const Plan& p, Bytes parked) {
   const double node = real(std::min(s.accelerators, s.cluster.node.accelerators));

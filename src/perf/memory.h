@@ -55,6 +55,26 @@ double optimizer_state(const Workload&, double adam);
 
 MemoryUse memory_use(const Setting&, const Plan&, const Layout&, const MicrobatchCost&);
 
+// For `explain`: what of `count` alike a rank of a stage holds of `live` micro-batches in flight.
+struct HeldPart {
+  const char* by;
+  Bytes each;
+  double count, live;
+};
+std::vector<HeldPart> held_parts(const Setting&, const Plan&, const Layout&, const MicrobatchCost&,
+                                 int64_t stage);
+
+// Parameters that stand unsharded while layers run: gathered ones, and those whose gradients are
+// reduced; of `layer`, the largest one.
+struct Unsharded {
+  double layer = 0, gathered = 0, reduced = 0;
+};
+Unsharded unsharded_parameters(const Setting&, const Plan&, const Layout&, const MicrobatchCost&);
+
+// Where matmuls add into the gradient buffer themselves, autograd still gets a tensor for each
+// weight, one for all of a shape: of a layer, of an expert, of the head.
+constexpr double kPlaceholderBytes = 2;
+
 // What is taken of one node's memory: an optimizer's states and weights, one copy for every group
 // that shards them, or for every rank where nothing does; and the activations that each rank has
 // `parked`. REQUIRES: degrees that divide.

@@ -121,7 +121,11 @@ void own_projections(const Rank& r, LayerCost& c);
 void layer_embedding(const Rank& r, LayerCost& c);
 void residual_streams(const Rank& r, LayerCost& c);
 
-// head.cc: the ends of a model.
+// head.cc: the ends of a model. Logits that are held at a time, and the bytes of each.
+struct Logits {
+  double count, each;
+};
+Logits held_logits(const Rank& r);
 LayerCost head_cost(const Rank& r);
 LayerCost embedding_cost(const Rank& r);
 

@@ -81,8 +81,7 @@ double pass_time(const PassCost& p, double clock, double host, double& wait) {
 }
 
 struct Traffic {
-  // Seconds per step that show, and computation slowed by what does not (Stack::contention).
-  double gradient = 0, parameter = 0;
+  Exchange gradient, parameter;
   double copies = 0;  // between buffers of collectives and tensors, on the device
 };
 
@@ -97,57 +96,86 @@ double reductions(const Stack& st, const Plan& p, const Layout& l) {
   return adds_up_whole(st, p, l) ? 1 : real(l.microbatches);
 }
 
+// The links that an exchange passes, and who wants to know what is sent over them.
+struct Wires {
+  const Links& links;
+  std::vector<WireRecord>* record = nullptr;
+};
+
+// What is sent: gradients or weights of what, and how often in one exchange.
+struct Sent {
+  bool gradients;
+  const char* of;
+  double count = 1;
+};
+
+void keep(const Wires& w, const Sent& sent, const char* what, Bytes each, double count,
+          const Group& g, double one) {
+  if (w.record == nullptr || one <= 0) return;
+  w.record->push_back({sent.gradients, sent.of, what, each, count, g, Seconds(one * count)});
+}
+
+double all_reduce(const Wires& w, const Sent& sent, Bytes b, const Group& g) {
+  const double t = collective_time(Collective::kAllReduce, b, g, w.links).v;
+  keep(w, sent, "all-reduce", b, sent.count, g, t);
+  return t;
+}
+
 // Gradients scattered among the ranks that share one copy, and summed over the copies.
-double scatter_time(Bytes b, const Group& shard, const Group& copies, const Links& links) {
-  const double w = collective_time(Collective::kReduceScatter, b, shard, links).v;
-  if (copies.ranks <= 1) return w;
-  const Bytes part = b / real(shard.ranks);
-  return w + collective_time(Collective::kAllReduce, part, copies, links).v;
+double scatter(const Wires& w, const Sent& sent, Bytes b, const Group& shard, const Group& copies) {
+  const double t = collective_time(Collective::kReduceScatter, b, shard, w.links).v;
+  keep(w, sent, "reduce-scatter", b, sent.count, shard, t);
+  if (copies.ranks <= 1) return t;
+  return t + all_reduce(w, sent, b / real(shard.ranks), copies);
+}
+
+// Weights gathered in `times` collectives.
+double gather(const Wires& w, const Sent& sent, Bytes b, const Group& shard, double times = 1) {
+  const double t = collective_time(Collective::kAllGather, b / times, shard, w.links).v;
+  keep(w, sent, "all-gather", b / times, times * sent.count, shard, t);
+  return times * t;
 }
 
 // Gradients reduced and weights gathered once a step (zero 0 to 2). Under zero 2 a rank keeps only
 // its part of the gradients, so every micro-batch reduces them, unless they are added up whole.
 // `ends`: parameters of embedding and head among them. `edge`: those whose gradients exist when
 // backward is over, and that forward begins with: the embedding.
-Traffic replicated_traffic(const Setting& s, const Plan& p, const Layout& l, const Links& links,
+Traffic replicated_traffic(const Setting& s, const Plan& p, const Layout& l, const Wires& w,
                            const StageParameters& q, double ends, double edge, double forward,
                            double backward) {
   Traffic t;
   const Stack& st = s.stack;
   if (s.workload.task == Task::kLora) return t;
   const Bytes dense(q.dense * st.gradient_comm_bytes), expert(q.expert * st.gradient_comm_bytes);
-  double grad = 0, param = 0;
+  const Sent dense_grad{true, "layers"}, expert_grad{true, "experts"};
+  double& grad = t.gradient.wire;
+  double& param = t.parameter.wire;
   const bool split = p.zero >= 1;
   if (split && st.scatter_gradients) {
-    grad = scatter_time(dense, l.shard_group, l.replica_group, links) +
-           scatter_time(expert, l.shard_expert, l.replica_expert, links);
+    grad = scatter(w, dense_grad, dense, l.shard_group, l.replica_group) +
+           scatter(w, expert_grad, expert, l.shard_expert, l.replica_expert);
   } else {
-    grad = (collective_time(Collective::kAllReduce, dense, l.data, links) +
-            collective_time(Collective::kAllReduce, expert, l.data_expert, links))
-               .v;
+    grad = all_reduce(w, dense_grad, dense, l.data) +
+           all_reduce(w, expert_grad, expert, l.data_expert);
   }
   if (split) {
-    const auto gather = [&](double bytes, const Group& g) {
-      return collective_time(Collective::kAllGather, Bytes(bytes), g, links).v;
-    };
     const double layer_bytes = gathered_bytes(s, p);
-    param = gather((q.dense - ends) * layer_bytes + ends * st.weight_comm_bytes, l.shard_group) +
-            gather(q.expert * layer_bytes, l.shard_expert);
+    const Bytes layers((q.dense - ends) * layer_bytes + ends * st.weight_comm_bytes);
+    param = gather(w, {false, "layers"}, layers, l.shard_group) +
+            gather(w, {false, "experts"}, Bytes(q.expert * layer_bytes), l.shard_expert);
   }
-  const double times = p.zero == 2 ? reductions(st, p, l) : 1;
   const double last = edge / std::max(1.0, q.dense + q.expert);
   const auto shown = [last](double wire, double window, double share) {
     return std::max(wire * last, exposed(wire, window, share));
   };
-  const double grad_shown = shown(grad, backward, p.overlap_grad ? st.overlap_grad : 0);
-  const double param_shown = shown(param, forward, p.overlap_param ? st.overlap_param : 0);
+  t.gradient.times = p.zero == 2 ? reductions(st, p, l) : 1;
+  t.gradient.shown = shown(grad, backward, p.overlap_grad ? st.overlap_grad : 0);
+  t.parameter.shown = shown(param, forward, p.overlap_param ? st.overlap_param : 0);
   if (!split && l.data.ranks > 1) {
     const Bandwidth memory = streaming(s);
     const double sent = q.dense + (l.data_expert.ranks > 1 ? q.expert : 0);
     t.copies = (Bytes(sent * st.gradient_comm_bytes * st.bucket_copy) / memory).v;
   }
-  t.gradient = times * (grad_shown + (grad - grad_shown) * st.contention);
-  t.parameter = param_shown + (param - param_shown) * st.contention;
   return t;
 }
 
@@ -157,72 +185,94 @@ double gathers_of(const Stack& st, double parameters, double matrices) {
   return std::clamp(std::ceil(parameters / st.gather_bucket), 1.0, matrices);
 }
 
-// FSDP: weights gathered before every pass of every layer (or the forward one alone), gradients
-// scattered after; all of it in every micro-batch, unless gradients are added up whole.
-Traffic sharded_traffic(const Setting& s, const Plan& p, const Layout& l, const Links& links,
-                        const MicrobatchCost& c, const StageContent& content, double forward,
-                        double backward) {
-  const double passes = gathers_each_microbatch(s.stack, p, l);
-  Traffic t;
+// What one micro-batch gathers before a pass and scatters after the backward one.
+struct Shards {
+  double gather = 0, scatter = 0, first = 0;  // seconds; of one layer
+  double all = 0;                             // parameters
+  double ends = 0, all_ends = 0;  // of these, embedding and head where they stay gathered
+  double last = 0;                // of `scatter`, the embedding's
+};
+
+// What a rank fetches of `b` from the host before it is gathered.
+double fetched(const Setting& s, const Plan& p, const Wires& w, const Sent& sent, Bytes b,
+               const Group& shard) {
+  if (p.offload_parameters <= 0) return 0;
+  const Bytes own = b * (p.offload_parameters / real(shard.ranks));
+  const double t = (own / (s.cluster.accelerator.pcie_bandwidth * kHostLinkShare)).v;
+  keep(w, sent, "fetched from the host", own, sent.count, Group{}, t);
+  return t;
+}
+
+Shards shards_of(const Setting& s, const Plan& p, const Layout& l, const Wires& w,
+                 const MicrobatchCost& c, const StageContent& content) {
   const Stack& st = s.stack;
   const bool lora = s.workload.task == Task::kLora;
-  const Bandwidth pcie = s.cluster.accelerator.pcie_bandwidth * kHostLinkShare;
+  const double passes = gathers_each_microbatch(st, p, l);
   const double layer_bytes = gathered_bytes(s, p);
   const double block = s.workload.model.gated_mlp ? 7 : 6;  // matrices of a layer; a head is one
-  const auto gathers = [&](double parameters, double bytes, double matrices, const Group& shard) {
-    if (parameters <= 0) return 0.0;
-    const Bytes all(parameters * bytes);
-    const double times = gathers_of(st, parameters, matrices);
-    double w = times * collective_time(Collective::kAllGather, all / times, shard, links).v;
-    if (p.offload_parameters > 0) {  // a rank fetches its part from the host first
-      w += (all * (p.offload_parameters / real(shard.ranks)) / pcie).v;
-    }
-    return w;
-  };
-  const auto scatters = [&](double parameters, const Group& shard, const Group& copies) {
-    if (lora || parameters <= 0) return 0.0;
-    return scatter_time(Bytes(parameters * st.gradient_comm_bytes), shard, copies, links);
-  };
-  double gather = 0, scatter = 0, first = 0, all = 0;
-  double ends = 0, all_ends = 0;  // of these, embedding and head where they stay gathered
-  const auto add = [&](const LayerCost& layer, double count, double bytes, double matrices) {
-    const double parameters = layer.parameters + layer.expert_parameters;
-    if (count <= 0 || parameters <= 0) return;
-    const double g = gathers(layer.parameters, bytes, matrices, l.shard_group) +
-                     gathers(layer.expert_parameters, bytes, matrices, l.shard_expert);
-    gather += g * count;
-    scatter += scatters(layer.parameters, l.shard_group, l.replica_group) * count;
-    scatter += scatters(layer.expert_parameters, l.shard_expert, l.replica_expert) * count;
-    first = std::max(first, g);
+  Shards t;
+  const auto add = [&](const char* of, const char* experts, const LayerCost& layer, double count,
+                       double bytes, double matrices) {
+    t.last = 0;
+    if (count <= 0 || layer.parameters + layer.expert_parameters <= 0) return;
+    const bool stays = matrices == 1 && st.gathered_ends;
+    const double gathered = count * (stays ? 1 : passes);
+    double g = 0;
+    const auto exchange = [&](const char* name, double parameters, const Group& shard,
+                              const Group& copies) {
+      if (parameters <= 0) return 0.0;
+      const Bytes b(parameters * bytes);
+      const Sent weights{false, name, gathered};
+      g += gather(w, weights, b, shard, gathers_of(st, parameters, matrices)) +
+           fetched(s, p, w, weights, b, shard);
+      if (lora) return 0.0;
+      return scatter(w, {true, name, count}, Bytes(parameters * st.gradient_comm_bytes), shard,
+                     copies);
+    };
+    t.last = exchange(of, layer.parameters, l.shard_group, l.replica_group);
+    t.scatter += t.last * count;
+    t.scatter +=
+        exchange(experts, layer.expert_parameters, l.shard_expert, l.replica_expert) * count;
+    t.gather += g * count;
+    t.first = std::max(t.first, g);
     const double moved =
         (layer.parameters + (l.shard_expert.ranks > 1 ? layer.expert_parameters : 0)) * count;
-    all += moved;
-    if (matrices == 1 && st.gathered_ends) ends += g, all_ends += moved;
+    t.all += moved;
+    if (stays) t.ends += g, t.all_ends += moved;
   };
-  add(c.dense, content.dense_layers, layer_bytes, block);
-  add(c.moe, content.moe_layers, layer_bytes, block);
-  if (content.last) add(c.head, 1, st.weight_comm_bytes, 1);
+  add("layers", "experts", c.dense, content.dense_layers, layer_bytes, block);
+  add("layers with experts", "experts", c.moe, content.moe_layers, layer_bytes, block);
+  if (content.last) add("head", "", c.head, 1, st.weight_comm_bytes, 1);
   // The embedding's weights are the head's where the two are tied and sit together.
   const bool shared = s.workload.model.tied_embeddings && content.last;
-  if (content.first && !shared) add(c.embedding, 1, st.weight_comm_bytes, 1);
+  if (content.first && !shared) add("embedding", "tables", c.embedding, 1, st.weight_comm_bytes, 1);
+  if (!content.first) t.last = 0;
+  return t;
+}
+
+// FSDP: weights gathered before every pass of every layer (or the forward one alone), gradients
+// scattered after; all of it in every micro-batch, unless gradients are added up whole.
+Traffic sharded_traffic(const Setting& s, const Plan& p, const Layout& l, const Wires& w,
+                        const MicrobatchCost& c, const StageContent& content, double forward,
+                        double backward) {
+  const Stack& st = s.stack;
+  const double passes = gathers_each_microbatch(st, p, l);
+  const Shards x = shards_of(s, p, l, w, c, content);
   const double m = real(l.microbatches);
   const double g_share = p.overlap_param ? st.overlap_param : 0;
   const double r_share = p.overlap_grad ? st.overlap_grad : 0;
-  const double g_fwd = exposed(gather, forward, g_share);
-  const double again = (gather - ends) * (passes - 1);
+  const double g_fwd = exposed(x.gather, forward, g_share);
+  const double again = (x.gather - x.ends) * (passes - 1);
   const double g_bwd = exposed(again, backward, g_share);
   const double left = std::max(0.0, backward - (again - g_bwd));
   // The embedding's gradients exist when backward is over.
-  const double last = content.first ? scatters(shared ? c.head.parameters : c.embedding.parameters,
-                                               l.shard_group, l.replica_group)
-                                    : 0;
-  const double r_bwd = std::max(last, exposed(scatter, left, r_share));
-  const double shown = g_fwd + g_bwd;
-  t.parameter = m * (shown + (gather + again - shown) * st.contention + first);
-  t.gradient = reductions(st, p, l) * (r_bwd + (scatter - r_bwd) * st.contention);
+  const double r_bwd = std::max(x.last, exposed(x.scatter, left, r_share));
+  Traffic t;
+  t.parameter = {m, x.gather + again, g_fwd + g_bwd, x.first};
+  t.gradient = {reductions(st, p, l), x.scatter, r_bwd, 0};
   const Bandwidth memory = streaming(s);
-  const double gathered = all * passes - all_ends * (passes - 1);
-  const double scattered = lora ? 0 : all;
+  const double gathered = x.all * passes - x.all_ends * (passes - 1);
+  const double scattered = s.workload.task == Task::kLora ? 0 : x.all;
   t.copies = m * (Bytes(gathered * st.gather_copy + scattered * st.scatter_copy) / memory).v;
   return t;
 }
@@ -445,7 +495,7 @@ Seconds step_host(const Setting& s, const Layout& l) {
 }
 
 Step assemble_step(const Setting& s, const Plan& p, const Layout& l, const Links& links,
-                   const MicrobatchCost& c) {
+                   const MicrobatchCost& c, std::vector<WireRecord>* record) {
   Step out;
   Ledger& g = out.ledger;
   const Stack& st = s.stack;
@@ -489,14 +539,17 @@ Step assemble_step(const Setting& s, const Plan& p, const Layout& l, const Links
                       : model.tied_embeddings && t.large_content.last
                           ? c.head.parameters
                           : c.embedding.parameters;
+  const Wires wires{links, record};
   const Traffic traffic =
       gathers_each_microbatch(st, p, l) > 0
-          ? sharded_traffic(s, p, l, links, c, t.large_content, forward, backward)
-          : replicated_traffic(s, p, l, links, q, end_parameters(model, c, t.large_content), edge,
+          ? sharded_traffic(s, p, l, wires, c, t.large_content, forward, backward)
+          : replicated_traffic(s, p, l, wires, q, end_parameters(model, c, t.large_content), edge,
                                forward * ahead, backward * ahead);
   g[Account::kMemoryBound] += Seconds(traffic.copies);
-  g[Account::kCommGrad] += Seconds(traffic.gradient) + tied_gradients(s, p, l, links, c);
-  g[Account::kCommParam] += Seconds(traffic.parameter);
+  out.gradients = traffic.gradient, out.parameters = traffic.parameter;
+  out.tied = tied_gradients(s, p, l, links, c);
+  g[Account::kCommGrad] += Seconds(traffic.gradient.cost(st.contention)) + out.tied;
+  g[Account::kCommParam] += Seconds(traffic.parameter.cost(st.contention));
   g[Account::kOptimizer] += Seconds(optimizer_time(s, p, l, q, t.large_content));
   g[Account::kSync] += step_host(s, l);
   if (st.hand_loss > 0) g[Account::kSync] += g.paid() * (st.hand_loss / (1 - st.hand_loss));

@@ -2,12 +2,36 @@
 // and parameter traffic, optimizer. Pure function; predict.cc keeps what can be kept between plans.
 #pragma once
 
+#include <vector>
+
 #include "ledger/ledger.h"
 #include "perf/layer.h"
 #include "perf/layout.h"
 #include "world/setting.h"
 
 namespace assay {
+
+// Traffic of gradients or of weights between data-parallel ranks: `times` a step, each so long on
+// the wire, of which so much shows beside computation. `first`: what nothing can hide.
+struct Exchange {
+  double times = 1, wire = 0, shown = 0, first = 0;
+  // What is hidden still costs computation.
+  double cost(double contention) const {
+    return times * (shown + (wire - shown) * contention + first);
+  }
+};
+
+// A collective of an exchange as it was costed, kept only when somebody asks where a figure comes
+// from; one exchange has `count` of them.
+struct WireRecord {
+  bool gradients;
+  const char* of;    // layers, experts
+  const char* what;  // all-gather
+  Bytes each;
+  double count;
+  Group group;
+  Seconds time;  // of all
+};
 
 struct Step {
   Ledger ledger;     // one step, per accelerator; its sum is the step time
@@ -18,11 +42,16 @@ struct Step {
   // the mean, the forward pass and the gradients of weights.
   Seconds slowest, mean, hop;
   Seconds forward, weights;
+  Exchange gradients, parameters;
+  Seconds tied;  // gradients of a tied embedding, between the ends of a pipeline
 };
 
 // The host's work around an optimizer step.
 Seconds step_host(const Setting&, const Layout&);
 
-Step assemble_step(const Setting&, const Plan&, const Layout&, const Links&, const MicrobatchCost&);
+// `record`, where given, receives every collective of both exchanges; the step does not depend on
+// it.
+Step assemble_step(const Setting&, const Plan&, const Layout&, const Links&, const MicrobatchCost&,
+                   std::vector<WireRecord>* record = nullptr);
 
 }  // namespace assay

@@ -123,6 +123,8 @@ TEST(Describe, SettingsWithoutEffectAreTold) {
   }
   EXPECT_EQ(warnings("mixtral-8x7b", "plan.expert_skew=3"), 0u);
   EXPECT_EQ(warnings("llama-3.1-8b", "plan.tp=4"), 0u);
+  EXPECT_EQ(warnings("dlrm", "workload.seq=4096"), 1u);
+  EXPECT_EQ(warnings("dlrm", "workload.global_batch=32768"), 0u);
 }
 
 TEST(Describe, SeveralNodesNeedAFabric) {

@@ -228,6 +228,7 @@ void Describer::note_idle() {
   const bool no_adapters = known && w.task != Task::kLora;
   const bool no_experts = known && w.model.experts == 0;
   const bool not_latent = known && w.model.kv_lora_rank == 0;
+  const bool one_token = known && w.model.kind == ModelKind::kDlrm;
   const Plan& p = result_.plan;
   struct Idle {
     const char* path;
@@ -242,6 +243,7 @@ void Describer::note_idle() {
                         Idle{"cluster.fabric.degraded_speed",
                              result_.setting.cluster.fabric.degraded_links == 0,
                              "no links are degraded"},
+                        Idle{"workload.seq", one_token, "a sample is one token"},
                         Idle{"workload.model.q_lora_rank", not_latent,
                              "kv_lora_rank is not stated"},
                         Idle{"workload.model.qk_nope_head_dim", not_latent,

@@ -297,8 +297,10 @@ class ConfigReader : public ConfigValues {
     if (flag("use_sliding_window") == false) window = 0;
     const bool beyond = model_.max_positions > 0 && window >= model_.max_positions;
     if (window == 0 || beyond) return;
+    const double share = window_share(type);
+    if (share <= 0) return;  // a window that no layer uses
     model_.window = window;
-    model_.window_layers = window_share(type);
+    model_.window_layers = share;
   }
 
   // The share of layers that use the window.

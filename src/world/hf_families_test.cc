@@ -208,6 +208,47 @@ TEST(HfFamilies, TwoHalvesHaveOneShape) {
   EXPECT_EQ(d.at.line, 2);
 }
 
+// Three ways to say which layers attend, of which a file may have one.
+TEST(HfFamilies, LayersListedByNumberAreCounted) {
+  const std::string lfm2 =
+      R"({"model_type":"lfm2","hidden_size":2048,"intermediate_size":8192,"num_hidden_layers":16,
+          "num_attention_heads":32,"num_key_value_heads":8,"vocab_size":65536,"conv_L_cache":3,
+          "tie_embedding":true,"full_attn_idxs":[2,5,8,10,12,14]})";
+  EXPECT_EQ(read(lfm2).mixer.layers, 10);
+  EXPECT_EQ(attention_layers(read(lfm2)), 6);
+  EXPECT_NEAR(parameters(read(lfm2)) / 1.17e9, 1, 0.01);
+  const auto zamba2 = [](const std::string& layers) {
+    return R"({"model_type":"zamba2","hidden_size":2048,"intermediate_size":8192,
+               "num_attention_heads":32,"n_mamba_heads":64,"mamba_d_state":64,"mamba_ngroups":1,
+               "mamba_expand":2,"mamba_d_conv":4,"num_mem_blocks":1,"adapter_rank":128,
+               "use_shared_attention_adapter":true,"num_hidden_layers":38,"vocab_size":32000,)" +
+           layers + "}";
+  };
+  const Model numbered = read(zamba2(R"("hybrid_layer_ids":[5,11,17,23,29,35])"));
+  const Model listed = read(zamba2(R"("layers_block_type":[)" + times(32, R"("mamba")") + "," +
+                                   times(6, R"("hybrid")") + "]"));
+  EXPECT_EQ(numbered.mixer.layers, 38);
+  EXPECT_EQ(attention_layers(numbered), 6);
+  EXPECT_EQ(numbered.mlp_layers, 6);
+  EXPECT_DOUBLE_EQ(parameters(numbered), parameters(listed));
+}
+
+// Qwen2 windows the layers from `max_window_layers` on: where that is all of them, none.
+TEST(HfFamilies, AWindowOfNoLayerIsNone) {
+  const auto qwen = [](int full) {
+    return fmt::format(
+        R"({{"model_type":"qwen2","hidden_size":1024,"num_hidden_layers":24,"vocab_size":1000,
+             "num_attention_heads":16,"num_key_value_heads":4,"intermediate_size":4096,
+             "max_position_embeddings":131072,"sliding_window":4096,"use_sliding_window":true,
+             "max_window_layers":{}}})",
+        full);
+  };
+  EXPECT_EQ(read(qwen(24)).window, 0);
+  EXPECT_EQ(read(qwen(28)).window, 0);
+  EXPECT_EQ(read(qwen(18)).window, 4096);
+  EXPECT_DOUBLE_EQ(read(qwen(18)).window_layers, 0.25);
+}
+
 // A name that begins as another is another: falcon_h1 is no falcon.
 TEST(HfFamilies, TypesAreWholeNames) {
   const auto of_type = [](const std::string& type, const std::string& more = "") {

@@ -207,6 +207,15 @@ Blocks by_words(const std::vector<std::string>& words) {
   return b;
 }
 
+// Layers listed by number: those with attention, or Zamba2's, where a shared block stands before
+// the recurrent one.
+int64_t numbered_layers(const ConfigValues& c) {
+  for (const char* key : {"attn_layer_indices", "full_attn_idxs", "hybrid_layer_ids"}) {
+    if (const size_t n = c.items(key).size(); n > 0) return static_cast<int64_t>(n);
+  }
+  return 0;
+}
+
 // Families that always have recurrent layers, and the key that tells of them.
 struct Recurrent {
   std::string_view type;
@@ -305,8 +314,9 @@ void count_mixer_layers(ConfigValues& c, Model& m) {
   } else if (const Value* linear = c.find("linear_attn_config"); linear != nullptr) {
     const Entry* own = linear->find("kda_layers");
     attention_in(own != nullptr ? all - static_cast<int64_t>(own->value.items.size()) : 0);
-  } else if (const std::vector<Value> some = c.items("attn_layer_indices"); !some.empty()) {
-    attention_in(static_cast<int64_t>(some.size()));
+  } else if (const int64_t some = numbered_layers(c)) {
+    attention_in(some);
+    if (c.find("hybrid_layer_ids")) b.mixers = all;  // beside attention, not in its place
   } else {
     b = {all, c.type() == "falcon_h1" ? all : 0, 0};
   }
