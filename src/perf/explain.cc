@@ -328,6 +328,8 @@ Inputs account_inputs(const Subject& u, Account a) {
       inputs.push_back(given("bytes moved over state read and written", st.optimizer_traffic, "",
                              "stack.optimizer_traffic"));
       inputs.push_back(count_of("ranks that share it", u.l.shard));
+      if (u.s.workload.model.experts > 0)
+        inputs.push_back(count_of("ranks that share an expert", u.l.shard_expert.ranks));
       return inputs;
     case Account::kPowerCap:
     case Account::kThermal:

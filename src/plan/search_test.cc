@@ -90,6 +90,15 @@ TEST(Search, KeepsWhatWasStated) {
   }
 }
 
+// A model without layers has nothing to run again, and is planned all the same.
+TEST(Search, RecomputeOfNoLayersIsPlanned) {
+  const Description d = described({"dlrm", "h100-8"}, {"plan.recompute=full"});
+  Predictor predictor(d.setting);
+  const SearchResult r = search(predictor, d.plan, d.plan_keys);
+  EXPECT_FALSE(r.top.empty());
+  EXPECT_FALSE(r.impossible);
+}
+
 TEST(Search, TopIsSortedAndFits) {
   const Description d = described({"llama-3.1-70b", "h100-128"}, {});
   Predictor predictor(d.setting);

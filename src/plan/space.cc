@@ -35,7 +35,8 @@ std::vector<int64_t> zero_stages(const Stack& stack) {
 
 bool part_of_a_layer(const Model& m, const Plan& p) {
   const double layers = static_cast<double>(layer_count(m)) / static_cast<double>(p.pp);
-  return p.recompute == Recompute::kFull && p.recompute_layers * layers < 1;
+  // A recommendation model has none.
+  return p.recompute == Recompute::kFull && layers > 0 && p.recompute_layers * layers < 1;
 }
 
 bool has_pipelines(const Stack& s) { return s.sharding == Sharding::k3d; }
