@@ -149,7 +149,7 @@ void torus(ScaleUp& s, const Links& links, int64_t ranks, int axes, double total
     const double axis = slice.length[static_cast<size_t>(used++)];
     if (axis <= 1) continue;
     const double left = std::ceil(real(ranks) / length);
-    const bool wraps = left >= axis && (slice.cubes || axis >= slice.side);
+    const bool wraps = left >= axis && (slice.cubes || axis == slice.side);
     const double ring = std::min(axis, left);
     closed += wraps ? 1 : 0.5;
     slowest = std::max(slowest, std::max(1.0, ring / 4) / (wraps ? 1 : 0.5));

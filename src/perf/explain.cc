@@ -168,6 +168,9 @@ Inputs host_inputs(const Subject& u, Account a) {
   if (a == Account::kSync) {
     return {given("work per step", st.step_overhead.v, "s", "stack.step_overhead"),
             given("and per layer", st.step_layer.v, "s", "stack.step_layer"),
+            leaf("layers of a stage", real(layer_count(u.s.workload.model)) / real(u.l.pp), "", "",
+                 's', "the plan"),
+            given("speed of the host", u.s.cluster.node.host_speed, "", "cluster.node.host_speed"),
             share_of("lost around the step by hand", st.hand_loss, "stack.hand_loss")};
   }
   if (a == Account::kStraggler) {
@@ -211,10 +214,21 @@ Inputs kernel_inputs(const Subject& u, Account a) {
     const Seconds kernels =
         whole_step(u, a == Account::kMemoryBound ? &PassCost::memory : &PassCost::tensor);
     inputs = {timed("of the layers", kernels, "one micro-batch after the other")};
-    const Seconds rest = u.r.ledger[a] - kernels;
-    if (rest.v > 1e-6 * u.r.ledger[a].v)
-      inputs.push_back(
-          timed("once a step", rest, "gradients added up, copies of gathered weights"));
+    const auto moved = [&](const char* name, Seconds time, const char* what, const char* path,
+                           double bytes) {
+      if (a != Account::kMemoryBound || time.v <= 0) return;
+      inputs.push_back(timed(name, time, what));
+      if (bytes > 0) inputs.push_back(given("bytes a parameter", bytes, "", path));
+    };
+    const Stack& st = u.s.stack;
+    const Moves& moves = u.step.moves;
+    moved("gradients added up", moves.added, "by every micro-batch", "stack.accumulate_bytes",
+          st.accumulate_bytes);
+    moved("weights and gradients cast", moves.cast, "in every micro-batch", "stack.cast_bytes",
+          st.cast_bytes);
+    moved("experts' weights laid out", moves.laid_out, "in every micro-batch",
+          "stack.expert_copies", st.expert_copies);
+    moved("copies of what is sent", moves.copied, "between buffers and tensors", "", 0);
   }
   if (layer_count(m) > 0)
     inputs.push_back(count_of("layers", layer_count(m), "workload.model.layers"));
@@ -250,13 +264,8 @@ const char* account_equation(const Subject& u, Account a) {
     case Account::kExpertImbalance:
       return "time of routed work x (load of the busiest rank - 1)";
     case Account::kCommGrad:
-      return "times a step x (what shows + (on the wire - what shows) x cost of what is hidden)";
     case Account::kCommParam:
-      return u.step.parameters.first > 0
-                 ? "times a step x (what shows + (on the wire - what shows) x cost of what is "
-                   "hidden + first layer)"
-                 : "times a step x (what shows + (on the wire - what shows) x cost of what is "
-                   "hidden)";
+      return "times a step x (what shows + (on the wire - what shows) x cost of what is hidden)";
     default:
       return "";
   }
@@ -327,6 +336,10 @@ Inputs account_inputs(const Subject& u, Account a) {
       }
       inputs.push_back(given("bytes moved over state read and written", st.optimizer_traffic, "",
                              "stack.optimizer_traffic"));
+      inputs.push_back(leaf("parameters that a rank updates", u.step.updated, "",
+                            "of its stage, over the ranks that share them", 's', "the plan"));
+      inputs.push_back(leaf("read and written for each", u.step.update.v, "B",
+                            "state twice, gradient, weight twice", 'c', "docs/models/step.md"));
       inputs.push_back(count_of("ranks that share it", u.l.shard));
       if (u.s.workload.model.experts > 0)
         inputs.push_back(count_of("ranks that share an expert", u.l.shard_expert.ranks));
@@ -343,7 +356,11 @@ Inputs account_inputs(const Subject& u, Account a) {
       add_links(u, {&u.l.tensor, 1}, inputs);
       return inputs;
     case Account::kCommContext:
-      inputs = {share_of("hidden", st.overlap_context, "stack.overlap_context")};
+      if (u.p.context == ContextKind::kRing)
+        inputs = {share_of("hidden", st.overlap_context, "stack.overlap_context")};
+      if (u.p.context == ContextKind::kAllGather)
+        inputs = {share_of("of the ranks' own blocks, hides the first gather", st.overlap_context,
+                           "stack.overlap_context")};
       add_links(u, {&u.l.context, 1}, inputs);
       return inputs;
     case Account::kCommExpert:

@@ -12,11 +12,8 @@ namespace {
 
 // How often within an exchange, and in which exchanges.
 std::string when(const Subject& u, const WireRecord& w) {
-  const int gathers = gathers_each_microbatch(u.s.stack, u.p, u.l);
-  std::string how = w.count > 1 ? fmt::format(", {:g} times", w.count) : "";
+  std::string how = w.count > 1 ? fmt::format(", {:g} times in all passes", w.count) : "";
   const Exchange& e = w.gradients ? u.step.gradients : u.step.parameters;
-  if (!w.gradients && gathers > 1) return how + ", in both passes of every micro-batch";
-  if (!w.gradients && gathers == 1) return how + ", in the forward pass of every micro-batch";
   return e.times > 1 ? how + ", in every micro-batch" : how;
 }
 
@@ -90,8 +87,11 @@ Inputs exchange_inputs(const Subject& u, bool gradients) {
     inputs.push_back(wire_figure(u, w));
     groups.push_back(w.group);
   }
-  inputs.push_back(timed("what shows", Seconds(e.shown), "of it, beside the passes that hide it"));
-  if (e.first > 0) inputs.push_back(timed("first layer", Seconds(e.first), "nothing runs yet"));
+  inputs.push_back(timed("what shows", Seconds(e.shown),
+                         gradients ? "of it, beside the passes that hide it; at least the "
+                                     "embedding's, which come last"
+                                   : "of it, beside the passes that hide it; at least what forward "
+                                     "begins with"));
   inputs.push_back(leaf("times a step", e.times, "", e.times > 1 ? "every micro-batch" : "once",
                         's', "the plan"));
   if (gradients && u.step.tied.v > 0) {

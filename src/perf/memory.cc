@@ -352,11 +352,8 @@ StateBytes state_bytes(const Setting& s, const Plan& p) {
   return k;
 }
 
-// Vendors' 80 GB are 80 GiB. Whoever writes GiB or MiB, as drivers show it, means what is there.
 Bytes usable_memory(const Accelerator& a) {
-  constexpr double kMiB = 1 << 20, kMB = 1e6;
-  const bool binary = std::fmod(a.memory.v, kMiB) == 0 && std::fmod(a.memory.v, kMB) != 0;
-  return a.memory * ((binary ? 1 : kGiB / kGB) * kUsableShare) - kContext;
+  return a.memory * (kGiB / kGB * kUsableShare) - kContext;
 }
 
 int64_t layer_count(const Model& m) { return m.layers + m.encoder_layers + m.mtp_layers; }

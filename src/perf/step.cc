@@ -187,7 +187,8 @@ double gathers_of(const Stack& st, double parameters, double matrices) {
 
 // What one micro-batch gathers before a pass and scatters after the backward one.
 struct Shards {
-  double gather = 0, scatter = 0, first = 0;  // seconds; of one layer
+  double gather = 0, scatter = 0;  // seconds
+  double first = 0;                // of `gather`, what forward begins with: nothing runs yet
   double all = 0;                             // parameters
   double ends = 0, all_ends = 0;  // of these, embedding and head where they stay gathered
   double last = 0;                // of `scatter`, the embedding's
@@ -212,7 +213,7 @@ Shards shards_of(const Setting& s, const Plan& p, const Layout& l, const Wires& 
   const double block = s.workload.model.gated_mlp ? 7 : 6;  // matrices of a layer; a head is one
   Shards t;
   const auto add = [&](const char* of, const char* experts, const LayerCost& layer, double count,
-                       double bytes, double matrices) {
+                       double bytes, double matrices, bool starts) {
     t.last = 0;
     if (count <= 0 || layer.parameters + layer.expert_parameters <= 0) return;
     const bool stays = matrices == 1 && st.gathered_ends;
@@ -234,18 +235,19 @@ Shards shards_of(const Setting& s, const Plan& p, const Layout& l, const Wires& 
     t.scatter +=
         exchange(experts, layer.expert_parameters, l.shard_expert, l.replica_expert) * count;
     t.gather += g * count;
-    t.first = std::max(t.first, g);
+    if (starts) t.first = g;
     const double moved =
         (layer.parameters + (l.shard_expert.ranks > 1 ? layer.expert_parameters : 0)) * count;
     t.all += moved;
     if (stays) t.ends += g, t.all_ends += moved;
   };
-  add("layers", "experts", c.dense, content.dense_layers, layer_bytes, block);
-  add("layers with experts", "experts", c.moe, content.moe_layers, layer_bytes, block);
-  if (content.last) add("head", "", c.head, 1, st.weight_comm_bytes, 1);
   // The embedding's weights are the head's where the two are tied and sit together.
-  const bool shared = s.workload.model.tied_embeddings && content.last;
-  if (content.first && !shared) add("embedding", "tables", c.embedding, 1, st.weight_comm_bytes, 1);
+  const bool shared = s.workload.model.tied_embeddings && content.first && content.last;
+  add("layers", "experts", c.dense, content.dense_layers, layer_bytes, block, true);
+  add("layers with experts", "experts", c.moe, content.moe_layers, layer_bytes, block, true);
+  if (content.last) add("head", "", c.head, 1, st.weight_comm_bytes, 1, shared);
+  if (content.first && !shared)
+    add("embedding", "tables", c.embedding, 1, st.weight_comm_bytes, 1, true);
   if (!content.first) t.last = 0;
   return t;
 }
@@ -261,15 +263,15 @@ Traffic sharded_traffic(const Setting& s, const Plan& p, const Layout& l, const 
   const double m = real(l.microbatches);
   const double g_share = p.overlap_param ? st.overlap_param : 0;
   const double r_share = p.overlap_grad ? st.overlap_grad : 0;
-  const double g_fwd = exposed(x.gather, forward, g_share);
+  const double g_fwd = std::max(x.first, exposed(x.gather, forward, g_share));
   const double again = (x.gather - x.ends) * (passes - 1);
   const double g_bwd = exposed(again, backward, g_share);
   const double left = std::max(0.0, backward - (again - g_bwd));
   // The embedding's gradients exist when backward is over.
   const double r_bwd = std::max(x.last, exposed(x.scatter, left, r_share));
   Traffic t;
-  t.parameter = {m, x.gather + again, g_fwd + g_bwd, x.first};
-  t.gradient = {reductions(st, p, l), x.scatter, r_bwd, 0};
+  t.parameter = {m, x.gather + again, g_fwd + g_bwd};
+  t.gradient = {reductions(st, p, l), x.scatter, r_bwd};
   const Bandwidth memory = streaming(s);
   const double gathered = x.all * passes - x.all_ends * (passes - 1);
   const double scattered = s.workload.task == Task::kLora ? 0 : x.all;
@@ -311,7 +313,7 @@ double host_optimizer_time(const Setting& s, const Plan& p, const Layout& l, dou
 }
 
 double optimizer_time(const Setting& s, const Plan& p, const Layout& l, const StageParameters& q,
-                      const StageContent& content) {
+                      const StageContent& content, Step& step) {
   if (s.workload.task == Task::kLora) return 0;
   const Stack& st = s.stack;
   const double shard = real(l.shard);
@@ -321,6 +323,7 @@ double optimizer_time(const Setting& s, const Plan& p, const Layout& l, const St
   const double mine = p.zero >= 1 ? q.dense / shard + sparse / expert : q.dense + sparse;
   const double state = optimizer_state(s.workload, st.optimizer_bytes);
   const double bytes = 2 * state + st.gradient_bytes + 2 * st.weight_bytes;
+  step.updated = mine, step.update = Bytes(bytes);
   const Bandwidth memory = streaming(s);
   const double off = p.offload_optimizer;
   double t = (Bytes(mine * (1 - off) * bytes * st.optimizer_traffic) / memory).v;
@@ -470,9 +473,8 @@ ParkedWait parked_wait(const Setting& s, const MicrobatchCost& c, const Pipeline
 // Gradients are added up in memory by every micro-batch; where each one reduces them, only what a
 // rank keeps. Autocast casts weights that it finds in 32 bits, and their gradients back; kernels
 // for all experts at once may want their weights laid out otherwise.
-Seconds accumulate_time(const Setting& s, const Plan& p, const Layout& l,
-                        const StageParameters& q) {
-  if (s.workload.task == Task::kLora) return Seconds(0);
+Moves accumulate_time(const Setting& s, const Plan& p, const Layout& l, const StageParameters& q) {
+  if (s.workload.task == Task::kLora) return {};
   const double m = real(l.microbatches);
   const double adds = s.stack.gradients_resident ? m : m - 1;
   // Tables are updated in place, by the rows that were looked up.
@@ -483,14 +485,16 @@ Seconds accumulate_time(const Setting& s, const Plan& p, const Layout& l,
   const bool casts = !single_precision(p.precision) && gathers_each_microbatch(s.stack, p, l) == 0;
   const double cast = casts ? (q.dense + experts) * s.stack.cast_bytes * m : 0;
   const double laid_out = experts * s.stack.expert_copies * m;
-  return Bytes(added * s.stack.accumulate_bytes * adds + cast + laid_out) / streaming(s);
+  const Bandwidth memory = streaming(s);
+  return {Bytes(added * s.stack.accumulate_bytes * adds) / memory, Bytes(cast) / memory,
+          Bytes(laid_out) / memory, Seconds(0)};
 }
 
 }  // namespace
 
 Seconds step_host(const Setting& s, const Layout& l) {
   const bool trains = s.workload.task != Task::kLora;
-  const double layers = trains ? real(s.workload.model.layers) / real(l.pp) : 0;
+  const double layers = trains ? real(layer_count(s.workload.model)) / real(l.pp) : 0;
   return (s.stack.step_overhead + s.stack.step_layer * layers) / s.cluster.node.host_speed;
 }
 
@@ -530,7 +534,7 @@ Step assemble_step(const Setting& s, const Plan& p, const Layout& l, const Links
   g[Account::kBubble] +=
       bubble_time(p.schedule, l.pp, l.vpp, l.microbatches,
                   {(out.mean + out.hop) * pp, out.slowest + out.hop, out.forward, out.weights});
-  g[Account::kMemoryBound] += accumulate_time(s, p, l, q);
+  out.moves = accumulate_time(s, p, l, q);
 
   const double forward = t.forward + parked.forward, backward = t.backward + parked.backward;
   const double ahead = passes_ahead(p, l);
@@ -545,12 +549,14 @@ Step assemble_step(const Setting& s, const Plan& p, const Layout& l, const Links
           ? sharded_traffic(s, p, l, wires, c, t.large_content, forward, backward)
           : replicated_traffic(s, p, l, wires, q, end_parameters(model, c, t.large_content), edge,
                                forward * ahead, backward * ahead);
-  g[Account::kMemoryBound] += Seconds(traffic.copies);
+  out.moves.copied = Seconds(traffic.copies);
+  g[Account::kMemoryBound] +=
+      out.moves.added + out.moves.cast + out.moves.laid_out + out.moves.copied;
   out.gradients = traffic.gradient, out.parameters = traffic.parameter;
   out.tied = tied_gradients(s, p, l, links, c);
   g[Account::kCommGrad] += Seconds(traffic.gradient.cost(st.contention)) + out.tied;
   g[Account::kCommParam] += Seconds(traffic.parameter.cost(st.contention));
-  g[Account::kOptimizer] += Seconds(optimizer_time(s, p, l, q, t.large_content));
+  g[Account::kOptimizer] += Seconds(optimizer_time(s, p, l, q, t.large_content, out));
   g[Account::kSync] += step_host(s, l);
   if (st.hand_loss > 0) g[Account::kSync] += g.paid() * (st.hand_loss / (1 - st.hand_loss));
   if (s.cluster.storage_bandwidth.v > 0) {

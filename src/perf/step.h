@@ -12,13 +12,11 @@
 namespace assay {
 
 // Traffic of gradients or of weights between data-parallel ranks: `times` a step, each so long on
-// the wire, of which so much shows beside computation. `first`: what nothing can hide.
+// the wire, of which so much shows beside computation.
 struct Exchange {
-  double times = 1, wire = 0, shown = 0, first = 0;
+  double times = 1, wire = 0, shown = 0;
   // What is hidden still costs computation.
-  double cost(double contention) const {
-    return times * (shown + (wire - shown) * contention + first);
-  }
+  double cost(double contention) const { return times * (shown + (wire - shown) * contention); }
 };
 
 // A collective of an exchange as it was costed, kept only when somebody asks where a figure comes
@@ -28,9 +26,15 @@ struct WireRecord {
   const char* of;    // layers, experts
   const char* what;  // all-gather
   Bytes each;
-  double count;
+  double count;  // passes of a micro-batch that gather among them
   Group group;
   Seconds time;  // of all
+};
+
+// Memory-bound work of a step that no layer has: gradients added up, weights cast, experts' weights
+// laid out, copies between buffers of collectives and tensors.
+struct Moves {
+  Seconds added, cast, laid_out, copied;
 };
 
 struct Step {
@@ -43,6 +47,9 @@ struct Step {
   Seconds slowest, mean, hop;
   Seconds forward, weights;
   Exchange gradients, parameters;
+  Moves moves;
+  double updated = 0;  // parameters that a rank's optimizer steps, on the device or the host
+  Bytes update;        // read and written for each, in one kernel
   Seconds tied;  // gradients of a tied embedding, between the ends of a pipeline
 };
 

@@ -69,9 +69,11 @@ bool names_several(const Catalog& catalog, const std::string& text) {
       list.replace(at, word.size(), ", ");
   }
   for (const std::string& part : split_any(list, ",;+/&(")) {
-    // A machine is named after what it holds: `A100-SXM4-40GB (DGX-A100)`.
-    if (first && says_any(plain_words(part), {"dgx", "hgx"})) continue;
     const Accelerator* named = contained(catalog, part);
+    // A machine is named after what it holds: `A100-SXM4-40GB (DGX-A100)`.
+    if (first && named && family_of(*first) == family_of(*named) &&
+        says_any(plain_words(part), {"dgx", "hgx"}))
+      continue;
     // The chip of a superchip is named beside it: `GH200: Grace CPU and H100`.
     const bool whole = first && named && (superchip(*first, *named) || superchip(*named, *first));
     // And a chip beside its cores: `trn1.32xlarge/trn1n.32xlarge NeuronCore-v2`.

@@ -116,7 +116,8 @@ std::string in_digits(const std::string& words) {
 
 // `full on 10 of 80 layers`, `1 of every 4 layers`, `every 2nd layer`, OLMo's `one_in_four`.
 std::optional<double> share_of_layers(const std::string& written) {
-  if (says_any(written, {"half of the layers", "half the layers", "alternate layers", "selective 2",
+  if (trimmed_cell(written) == "half" ||
+      says_any(written, {"half of the layers", "half the layers", "alternate layers", "selective 2",
                          "selective ac option 2", "selective ac 2"})) {
     return 0.5;  // of them `selective 2` is torchtitan's
   }
@@ -236,9 +237,9 @@ RecomputeCell read_recompute(const std::string& cell) {
                        "checkpoint dots", "batch dims saveable"});
   const bool selective =
       saved ||
-      says_any(words, {"selective", "selectiveac", "ac op", "sac", "minimal", "save dot",
-                       "save qkv proj", "qkv proj offloaded", "save out proj", "save qkv out proj",
-                       "saves", "core attn"}) ||
+      says_any(words, {"selective", "selectiveac", "sel", "select", "dots", "ac op", "sac",
+                       "minimal", "save dot", "save qkv proj", "qkv proj offloaded",
+                       "save out proj", "save qkv out proj", "saves", "core attn"}) ||
       affirms(clauses, {"recompute activations"});
   const bool denied = denies_recompute(words, clauses);
   const bool full =
@@ -278,9 +279,11 @@ RecomputeCell read_recompute(const std::string& cell) {
     out.guessed = !whole && !says(words, "block");
     const std::string letters = squeezed(cell);
     const auto has = [&](const char* part) { return letters.find(part) != std::string::npos; };
-    out.unreadable = out.guessed && !out.fraction && !has("sav") && !has("ckpt") &&
-                     !has("checkpoint") && !has("recomp") && !has("remat") && !has("custom") &&
-                     !has("auto") && !has("ac") && !has("policy");
+    const bool known = has("ckpt") || has("checkpoint") || has("recomp") || has("remat") ||
+                       has("sav") || has("custom") || has("auto") || has("policy") ||
+                       has("reentrant") || has("enable") || has("fullac") ||
+                       says_any(words, {"ac", "gc", "y", "blocks", "whole", "granular"});
+    out.unreadable = out.guessed && !out.fraction && !known;
     if (!out.unreadable) out.kind = Recompute::kFull;
   }
   if (out.kind == Recompute::kFull && !counted) out.layer_count = layers_named(words);

@@ -277,6 +277,35 @@ void read_offloads(const std::string& words, Remarks& out) {
   }
 }
 
+// How ranks that share a sequence exchange keys and values: the key of a framework's configuration
+// or what people write. An all-gather or a ring without more is as likely another's.
+void read_context(const std::string& words, Remarks& out) {
+  const auto named = [&](std::initializer_list<std::string_view> kinds) {
+    for (const std::string_view kind : kinds) {
+      for (const char* key : {"cp comm type ", "context parallel strategy ",
+                              "context parallel rotate method ", "context parallelism by ",
+                              "context parallelism ", "context parallel ", "cp by ", "cp "})
+        if (affirms(words, {key + std::string(kind)})) return true;
+      for (const char* key : {" cp", " context parallelism", " context parallel"})
+        if (affirms(words, {std::string(kind) + key})) return true;
+      for (const char* degree : {"2", "4", "8", "16", "32", "64"})
+        if (affirms(words, {std::string("cp ") + degree + " " + std::string(kind),
+                            std::string("cp") + degree + " " + std::string(kind)}))
+          return true;
+    }
+    return false;
+  };
+  if (named({"a2a", "ulysses", "all to all", "alltoall"}) || affirms(words, {"ulysses"})) {
+    out.context = ContextKind::kAllToAll;
+  } else if (named({"all gather", "allgather", "all gather of k and v"}) ||
+             affirms(words, {"kv all gather", "kv allgather"})) {
+    out.context = ContextKind::kAllGather;
+  } else if (named({"ring", "p2p"}) ||
+             affirms(words, {"ring attention", "ring flash attention", "ringattention"})) {
+    out.context = ContextKind::kRing;
+  }
+}
+
 void read_schedule(const std::string& words, Remarks& out) {
   const std::optional<bool> interleaved = claims_any(
       words, {"interleaved 1f1b", "interleaved1f1b", "interleaved schedule", "interleaved"});
@@ -294,15 +323,7 @@ void read_schedule(const std::string& words, Remarks& out) {
   } else if (says(words, "1f1b") || interleaved == false) {
     out.schedule = Schedule::kOneFOneB;
   }
-  if (affirms(words, {"ulysses", "cp comm type a2a", "cp a2a"})) {
-    out.context = ContextKind::kAllToAll;
-  } else if (affirms(words, {"cp comm type all gather", "cp all gather", "all gather of k and v",
-                             "all gather context parallelism", "allgather cp"})) {
-    out.context = ContextKind::kAllGather;
-  } else if (affirms(words, {"ring attention", "context parallelism by ring", "cp p2p", "ring cp",
-                             "ring context parallelism", "context ring"})) {
-    out.context = ContextKind::kRing;
-  }
+  read_context(words, out);
 }
 
 void read_routing(const std::string& text, const std::string& words, Remarks& out) {
@@ -327,20 +348,32 @@ void read_routing(const std::string& text, const std::string& words, Remarks& ou
   }
 }
 
+// `ETP1`, `expert tensor parallel size of 2`, `no ETP`, `ETP = TP`, `parallel folding`.
+void read_expert_tensor(const std::string& words, Remarks& out) {
+  for (const std::string_view name :
+       {"etp", "expert tp", "expert tensor parallel size", "expert tensor parallel degree",
+        "expert tensor parallelism", "expert tensor parallel", "expert tensor"}) {
+    const std::string phrase(name);
+    for (const char* as : {"", " of", " is", " size"}) {
+      if (!out.expert_tensor) out.expert_tensor = count_after(words, {phrase + as}, 1e6);
+      // Letters and digits may stand together.
+      for (const char* few : {"1", "2", "4", "8", "16"})
+        if (!out.expert_tensor && says(words, phrase + as + few))
+          out.expert_tensor = std::stoll(few);
+    }
+    for (const char* as : {" tp", " equal to tp", " equals tp", " is tp"})
+      if (says(words, phrase + as)) out.experts_fold = false;
+    if (claims_any(words, {phrase}) == false) out.expert_tensor = 1;
+  }
+  if (affirms(words, {"parallel folding"})) out.experts_fold = true;
+}
+
 // DeepEP and its kin send a token once to each place that needs it; the all-to-all of Megatron's
 // plain dispatcher carries a copy for each expert (MoEAlltoAllTokenDispatcher: tokens times top k).
 void read_dispatcher(const std::string& words, Remarks& out) {
-  out.expert_tensor = count_after(words,
-                                  {"expert tensor parallel size", "expert tensor parallel",
-                                   "expert tensor", "expert tp", "etp"},
-                                  1e6);
+  read_expert_tensor(words, out);
   out.experts_in_turn = affirms(words, {"sequential experts", "sequentialmlp", "loop experts",
                                         "experts in a loop", "expert loop", "experts one by one"});
-  if (affirms(words, {"parallel folding"})) {
-    out.experts_fold = true;
-  } else if (says(words, "expert tensor parallel size equal to tp")) {
-    out.experts_fold = false;
-  }
   out.permute_fused =
       claims_any(words, {"permute fusion", "fused permute", "fused permutation", "moe permute"});
   if (affirms(words, {"deepep", "hybridep", "hybrid ep", "uccl", "flex dispatcher"})) {

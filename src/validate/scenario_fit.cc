@@ -5,6 +5,7 @@
 #include "perf/memory.h"
 #include "perf/predict.h"
 #include "validate/cells.h"
+#include "validate/text.h"
 
 namespace assay {
 namespace {
@@ -82,6 +83,9 @@ void fit_state(const Run& run, Scenario& s) {
       single_precision(s.plan.precision) || s.setting.workload.task == Task::kLora)
     return;
   if (!run.measured_s() || run.ran_out_of_memory() || !run.micro_batch) return;
+  const std::string told =
+      clause_words(run.precision + " ; " + run.notes + " ; " + run.overlap_notes);
+  if (says_any(told, {"fp32", "float32", "32 bit", "mixed"})) return;
   Plan plan = s.plan;
   if (!s.recompute_stated) plan.recompute = Recompute::kFull;
   const auto far = [&](const Setting& setting) {
@@ -96,7 +100,7 @@ void fit_state(const Run& run, Scenario& s) {
   narrow.stack.optimizer_bytes = 4, narrow.stack.accumulate_bytes = 6;
   if (far(narrow)) return;
   s.setting.stack = narrow.stack;
-  s.assumed.push_back("weights and state in 16 bits: without that the run does not fit");
+  s.assumed.push_back("weights and state in 16 bits: in 32 the run is far from fitting");
 }
 
 }  // namespace assay

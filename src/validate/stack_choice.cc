@@ -348,7 +348,13 @@ const Stack* as_run(const Stack* stack, const Run& run, const std::string& words
   if (!stack) return nullptr;
   // Autocast keeps the weights in 32 bits.
   const std::string cells = clause_words(run.precision + " ; " + run.notes);
-  const std::optional<bool> cast = claims_any(cells, {"autocast", "amp", "fp32 weights", "mixed"});
+  std::optional<bool> cast =
+      claims_any(cells, {"mixed precision", "mixed precision training", "autocast", "amp"});
+  for (const char* off : {"mixed precision no", "mixed precision off", "mixed precision disabled",
+                          "mixed precision training not", "mixed precision not"})
+    if (says(cells, off)) cast = false;
+  if (!cast && affirms(cells, {"fp32 weights"})) cast = true;
+  if (!cast && affirms(clause_words(run.precision), {"mixed"})) cast = true;
   const bool mixed = cast.value_or(false);
   // The longest name is that of an engine or a library, and the front end is named beside it.
   const bool engine = stack->name == "pytorch-eager" || stack->name == "pytorch-fsdp";

@@ -189,7 +189,7 @@ void Describer::read_cluster(int64_t gpus) {
   check_fabric(c, value, problems_);
   Assumptions assume(result_.assumed, result_.origins);
   const Entry* fabric = value.is_map() ? value.find("fabric") : nullptr;
-  if (connect_nodes(c, catalog_, assume) && fabric != nullptr && fabric->value.is_map())
+  if (connect_nodes(c, catalog_, value, assume) && fabric != nullptr && fabric->value.is_map())
     reader_.read_struct(fabric->value, c.fabric, "cluster.fabric");
   complete_cluster(c, catalog_, assume);
   check_cluster(c, value, problems_);

@@ -132,8 +132,21 @@ void forget_nameplate(Cluster& c, Assumptions& assume) {
   const Watts all = c.node.host_power + c.accelerator.tdp * real(c.node.accelerators);
   const double share = all / c.node.nameplate;
   if (share >= kLeast && share <= kMost) return;
-  c.node.nameplate = c.node.idle_power = Watts(0);
-  assume.add(path, "not known", "the node it is taken from has other accelerators");
+  c.node.nameplate = Watts(0);
+  const std::string idle = "cluster.node.idle_power";
+  if (!assume.stated(idle) || assume.file(idle).starts_with("catalog/"))
+    c.node.idle_power = Watts(0);
+  assume.add(path, "not known", "its parts draw more or less than the node's it is taken from");
+}
+
+// Vendors' 80 GB are 80 GiB. Whoever writes GiB or MiB, as drivers and frameworks print it, means
+// what is there: the accelerator that a vendor would sell as so many GB.
+void take_binary_memory(Cluster& c, const Value& stated) {
+  const Value* memory = find_path(stated, "accelerator.memory");
+  if (memory == nullptr || !memory->is_scalar() || memory->text.find("iB") == std::string::npos)
+    return;
+  constexpr double kBinary = 1.073741824;  // GiB over GB
+  c.accelerator.memory = c.accelerator.memory / kBinary;
 }
 
 // Of a node that is described by hand, what its accelerator's usual node says.
@@ -174,7 +187,8 @@ void complete_node(Cluster& c, const Catalog& catalog, Assumptions& assume) {
 
 }  // namespace
 
-bool connect_nodes(Cluster& c, const Catalog& catalog, Assumptions& assume) {
+bool connect_nodes(Cluster& c, const Catalog& catalog, const Value& stated, Assumptions& assume) {
+  take_binary_memory(c, stated);
   complete_node(c, catalog, assume);
   if (assume.stated("cluster.fabric.kind") && !joins_nothing(c)) return false;
   const std::string why = fill_fabric(c, catalog);

@@ -41,7 +41,7 @@ Diagnostics left_out_of_config(const std::string& text, const std::string& file)
 
 // Fills in what a node lacks that was described by hand, and what joins nodes where nobody said;
 // true if it put a fabric there. What is stated of the fabric is for the caller to lay over it.
-bool connect_nodes(Cluster&, const Catalog&, Assumptions&);
+bool connect_nodes(Cluster&, const Catalog&, const Value& stated, Assumptions&);
 // Fills price and facility, and what follows from the fabric.
 void complete_cluster(Cluster&, const Catalog&, Assumptions&);
 

@@ -136,5 +136,18 @@ TEST(UsualFabric, UnitsAreDoubted) {
   EXPECT_EQ(doubt("cluster.accelerator.bf16=1200 TFLOPS"), "");
 }
 
+// A vendor's 80 GB are 80 GiB; 79.15 GiB are what torch prints of such a card.
+TEST(UsualFabric, MemoryInBinaryUnitsIsTakenAtItsWord) {
+  for (const auto& [text, gb] : std::map<std::string, double>{
+           {"80 GB", 80}, {"80 GiB", 80}, {"79.15 GiB", 79.15}, {"81559 MiB", 81559.0 / 1024}}) {
+    Request r;
+    r.inputs = {"llama-3.1-8b", "h100-64"};
+    r.sets = {"cluster.accelerator.memory=" + text};
+    const Described d = describe(r, catalog());
+    ASSERT_TRUE(d) << error(d);
+    EXPECT_NEAR(d->setting.cluster.accelerator.memory.v / 1e9, gb, 1e-6) << text;
+  }
+}
+
 }  // namespace
 }  // namespace assay
