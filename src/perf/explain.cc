@@ -120,8 +120,8 @@ Inputs pipeline_inputs(const Subject& u, Account a) {
   const bool pairs = folded(u.p.schedule);
   Inputs inputs{count_of(pairs ? "pairs of stages" : "stages", u.l.pp)};
   if (!pairs) inputs.push_back(count_of("chunks of a stage", u.l.vpp));
-  inputs.push_back(count_of(u.l.ends > 1 ? "micro-batches from each end" : "micro-batches",
-                            u.l.microbatches));
+  inputs.push_back(
+      count_of(u.l.ends > 1 ? "micro-batches from each end" : "micro-batches", u.l.microbatches));
   if (a != Account::kCommPipeline) {
     inputs.push_back(timed("slowest stage", u.step.slowest, "one micro-batch"));
     inputs.push_back(timed("mean stage", u.step.mean, "one micro-batch"));
@@ -310,6 +310,28 @@ Inputs recompute_inputs(const Subject& u) {
   return inputs;
 }
 
+Inputs optimizer_inputs(const Subject& u) {
+  const Stack& st = u.s.stack;
+  Inputs inputs = memory_inputs(u);
+  inputs.push_back(
+      given("state per parameter", st.optimizer_bytes, "B per parameter", "stack.optimizer_bytes"));
+  if (u.s.workload.optimizer == Optimizer::kMuon) {
+    inputs.push_back(leaf("of it, kept by Muon", optimizer_state(u.s.workload, st.optimizer_bytes),
+                          "B per parameter", "one moment less", 'c', "docs/models/step.md"));
+    inputs.push_back(newton_schulz(u));
+  }
+  inputs.push_back(given("bytes moved over state read and written", st.optimizer_traffic, "",
+                         "stack.optimizer_traffic"));
+  inputs.push_back(leaf("parameters that a rank updates", u.step.updated, "",
+                        "of its stage, over the ranks that share them", 's', "the plan"));
+  inputs.push_back(leaf("read and written for each", u.step.update.v, "B",
+                        "state twice, gradient, weight twice", 'c', "docs/models/step.md"));
+  inputs.push_back(count_of("ranks that share it", u.l.shard));
+  if (u.s.workload.model.experts > 0)
+    inputs.push_back(count_of("ranks that share an expert", u.l.shard_expert.ranks));
+  return inputs;
+}
+
 // What an account rests on besides its operations.
 Inputs account_inputs(const Subject& u, Account a) {
   Inputs inputs;
@@ -325,25 +347,7 @@ Inputs account_inputs(const Subject& u, Account a) {
     case Account::kRecompute:
       return recompute_inputs(u);
     case Account::kOptimizer:
-      inputs = memory_inputs(u);
-      inputs.push_back(given("state per parameter", st.optimizer_bytes, "B per parameter",
-                             "stack.optimizer_bytes"));
-      if (u.s.workload.optimizer == Optimizer::kMuon) {
-        inputs.push_back(leaf("of it, kept by Muon",
-                              optimizer_state(u.s.workload, st.optimizer_bytes), "B per parameter",
-                              "one moment less", 'c', "docs/models/step.md"));
-        inputs.push_back(newton_schulz(u));
-      }
-      inputs.push_back(given("bytes moved over state read and written", st.optimizer_traffic, "",
-                             "stack.optimizer_traffic"));
-      inputs.push_back(leaf("parameters that a rank updates", u.step.updated, "",
-                            "of its stage, over the ranks that share them", 's', "the plan"));
-      inputs.push_back(leaf("read and written for each", u.step.update.v, "B",
-                            "state twice, gradient, weight twice", 'c', "docs/models/step.md"));
-      inputs.push_back(count_of("ranks that share it", u.l.shard));
-      if (u.s.workload.model.experts > 0)
-        inputs.push_back(count_of("ranks that share an expert", u.l.shard_expert.ranks));
-      return inputs;
+      return optimizer_inputs(u);
     case Account::kPowerCap:
     case Account::kThermal:
       return clock_inputs(u);

@@ -91,6 +91,12 @@ double exposed(double wire, double window, double share) {
   return wire - hidden;
 }
 
+// Of a stage, what backward ends with and forward begins with: the embedding.
+double edge_parameters(const Model& m, const MicrobatchCost& c, const StageContent& content) {
+  if (!content.first) return 0;
+  return m.tied_embeddings && content.last ? c.head.parameters : c.embedding.parameters;
+}
+
 // How often a step reduces gradients that a rank shards.
 double reductions(const Stack& st, const Plan& p, const Layout& l) {
   return adds_up_whole(st, p, l) ? 1 : real(l.microbatches);
@@ -539,10 +545,7 @@ Step assemble_step(const Setting& s, const Plan& p, const Layout& l, const Links
   const double forward = t.forward + parked.forward, backward = t.backward + parked.backward;
   const double ahead = passes_ahead(p, l);
   const Model& model = s.workload.model;
-  const double edge = !t.large_content.first ? 0
-                      : model.tied_embeddings && t.large_content.last
-                          ? c.head.parameters
-                          : c.embedding.parameters;
+  const double edge = edge_parameters(model, c, t.large_content);
   const Wires wires{links, record};
   const Traffic traffic =
       gathers_each_microbatch(st, p, l) > 0

@@ -450,5 +450,58 @@ TEST(Readings, MindSporesTransformers) {
   EXPECT_EQ(mapped(r).setting.stack.name, stack);
 }
 
+// Ranks that share an expert, as people write them.
+TEST(Readings, ExpertTensorParallelism) {
+  for (const auto& [text, ranks] :
+       std::map<std::string, int64_t>{{"ETP1", 1},
+                                      {"TP4 EP8 ETP1", 1},
+                                      {"ETP=2", 2},
+                                      {"expert TP 4 (default)", 4},
+                                      {"expert tensor parallel size of 1", 1},
+                                      {"expert tensor parallelism 2", 2},
+                                      {"(ETP 4)", 4},
+                                      {"no ETP", 1},
+                                      {"EP8/ETP1", 1}}) {
+    EXPECT_EQ(read_remarks(text).expert_tensor, ranks) << text;
+  }
+  EXPECT_EQ(read_remarks("expert parallel 8, tensor parallel 2").expert_tensor, std::nullopt);
+  EXPECT_EQ(read_remarks("Megatron-Core with MoE parallel folding").experts_fold, true);
+  for (const char* text : {"ETP=TP", "expert tensor parallel size equal to TP where not folded",
+                           "expert tensor parallel size equals TP"})
+    EXPECT_EQ(read_remarks(text).experts_fold, false) << text;
+  EXPECT_TRUE(read_remarks("sequential experts").experts_in_turn);
+}
+
+// How context parallelism exchanges keys and values.
+TEST(Readings, KindsOfContextParallelism) {
+  const auto all = [](ContextKind kind, std::initializer_list<const char*> texts) {
+    for (const char* text : texts) EXPECT_EQ(read_remarks(text).context, kind) << text;
+  };
+  all(ContextKind::kRing, {"ring attention", "cp_comm_type=p2p", "context_parallel_strategy=ring",
+                           "ring flash attention", "CP=8 (ring)", "CP by ring",
+                           "context parallel: ring", "context parallelism by ring"});
+  all(ContextKind::kAllGather,
+      {"cp_comm_type=allgather", "cp_comm_type: all_gather", "all-gather CP", "CP (allgather)",
+       "context parallelism by all-gather", "context parallelism by all-gather of K and V",
+       "KV all-gather"});
+  all(ContextKind::kAllToAll, {"Ulysses", "a2a CP", "cp_comm_type=a2a"});
+  for (const char* text : {"TP all gather of k and v projections overlapped",
+                           "ring all-reduce of gradients", "fp8 all-gather"})
+    EXPECT_EQ(read_remarks(text).context, std::nullopt) << text;
+}
+
+// What says nothing of recomputation is no recomputation, and is told.
+TEST(Readings, RecomputeCellsThatSayNothing) {
+  for (const char* text : {"banana", "foo 3", "42 %x"})
+    EXPECT_TRUE(read_recompute(text).unreadable) << text;
+  for (const char* text : {"GC", "y", "blocks", "reentrant", "enable", "FullAC", "custom"}) {
+    EXPECT_EQ(read_recompute(text).kind, Recompute::kFull) << text;
+    EXPECT_FALSE(read_recompute(text).unreadable) << text;
+  }
+  EXPECT_EQ(read_recompute("sel").kind, Recompute::kSelective);
+  EXPECT_EQ(read_recompute("half").fraction, 0.5);
+  EXPECT_NEAR(*read_recompute("10 of 32").fraction, 10.0 / 32, 1e-9);
+}
+
 }  // namespace
 }  // namespace assay

@@ -219,8 +219,9 @@ TEST(Scenario, ListsThatNameOneAccelerator) {
     r.gpu = gpu;
     EXPECT_TRUE(choose_accelerator(r, catalog())) << gpu;
   }
-  for (const char* gpu : {"A100, V100", "RTX-3090x8,Titan-RTXx2", "hetero:H100", "H100, Gaudi2",
-                          "H100 and GB200", "H100 (A100 for eval)"}) {
+  for (const char* gpu :
+       {"A100, V100", "RTX-3090x8,Titan-RTXx2", "hetero:H100", "H100, Gaudi2", "H100 and GB200",
+        "H100 (A100 for eval)", "H100 and DGX A100", "H100, HGX H200"}) {
     r.gpu = gpu;
     EXPECT_FALSE(choose_accelerator(r, catalog())) << gpu;
   }

@@ -294,5 +294,46 @@ TEST(Words, MemoryCounters) {
   EXPECT_EQ(choose_counter(r).unit, kGiB);
 }
 
+// Accelerate writes `mixed_precision=no`; a mixed corpus is none.
+TEST(Scenario, PurePrecisionIsNoAutocast) {
+  TrainingRun r = base();
+  r.framework = "Hugging Face Trainer", r.zero = "DDP";
+  const auto stack = [&](const char* precision, const char* notes) {
+    r.precision = precision, r.notes = notes;
+    return mapped(r).setting.stack.name;
+  };
+  for (const char* notes : {"mixed_precision=no", "mixed precision: no", "mixed precision disabled",
+                            "dataset: a mixed corpus"})
+    EXPECT_EQ(stack("bf16", notes).find("autocast"), std::string::npos) << notes;
+  EXPECT_NE(stack("bf16 mixed", "").find("autocast"), std::string::npos);
+  EXPECT_NE(stack("bf16", "mixed precision").find("autocast"), std::string::npos);
+}
+
+// Whole copies of a model that 32-bit state is far too large for were held in 16 bits, unless the
+// row says otherwise.
+TEST(Scenario, StateThatCannotBeIn32Bits) {
+  TrainingRun r = base();
+  r.tp = 1;
+  r.framework = "PyTorch FSDP2", r.zero = "DDP", r.gpu = "H100", r.step_time_s = 9;
+  r.notes = "";
+  EXPECT_EQ(mapped(r).setting.stack.weight_bytes, 2);
+  r.notes = "fp32 weights";
+  EXPECT_EQ(mapped(r).setting.stack.weight_bytes, 4);
+}
+
+// What one release of model code does with experts, all stacks of that time do.
+TEST(Scenario, ExpertsOfOneReleaseRunAlike) {
+  const Stack& now = *find_stack(catalog(), "transformers");
+  const Stack& then = *find_stack(catalog(), "transformers-2024");
+  EXPECT_EQ(now.launches_expert, 0);
+  for (const char* name : {"transformers-autocast-2024", "transformers-loop-2024", "trl-2024"}) {
+    const Stack& st = *find_stack(catalog(), name);
+    EXPECT_EQ(st.launches_expert, then.launches_expert) << name;
+    EXPECT_EQ(st.experts_apart, then.experts_apart) << name;
+    EXPECT_EQ(st.expert_copies, then.expert_copies) << name;
+    EXPECT_EQ(st.permute_local, then.permute_local) << name;
+  }
+}
+
 }  // namespace
 }  // namespace assay

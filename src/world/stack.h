@@ -401,7 +401,8 @@ void fields(T& s, V&& visit) {
   visit("quantize_blocks", s.quantize_blocks, kNotNegative, "the same with scales per block");
   visit("casts_tuned", s.casts_tuned, kAny, "quantised by the vendor's kernels for the device");
   visit("optimizer_traffic", s.optimizer_traffic, kPositive, "over reading and writing the state");
-  visit("accumulate_bytes", s.accumulate_bytes, Limits{0, 1e4}, "to add up gradients, per parameter");
+  visit("accumulate_bytes", s.accumulate_bytes, Limits{0, 1e4},
+        "to add up gradients, per parameter");
   visit("expert_copies", s.expert_copies, Limits{0, 1e4},
         "to lay out experts' weights and gradients for their kernel, per parameter");
   visit("cast_bytes", s.cast_bytes, Limits{0, 1e4},
