@@ -125,13 +125,13 @@ void rewire(Cluster& c, const Catalog& catalog, Assumptions& assume) {
 // A node that was changed does not draw what the one it was copied from does: a nameplate (and what
 // it draws at rest) that its accelerators leave far behind, or do not reach, is not its own.
 void forget_nameplate(Cluster& c, Assumptions& assume) {
-  constexpr double kLeast = 0.55, kMost = 1.01;  // of the catalog: 0.57 to 1
+  constexpr double kFew = 0.55, kMany = 1.01;  // of the catalog: 0.57 to 1
   const std::string path = "cluster.node.nameplate";
   const bool by_hand = assume.stated(path) && !assume.file(path).starts_with("catalog/");
   if (c.node.nameplate.v <= 0 || by_hand) return;
   const Watts all = c.node.host_power + c.accelerator.tdp * real(c.node.accelerators);
   const double share = all / c.node.nameplate;
-  if (share >= kLeast && share <= kMost) return;
+  if (share >= kFew && share <= kMany) return;
   c.node.nameplate = Watts(0);
   const std::string idle = "cluster.node.idle_power";
   if (!assume.stated(idle) || assume.file(idle).starts_with("catalog/"))
