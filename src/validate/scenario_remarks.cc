@@ -94,6 +94,11 @@ void apply_routing(const Remarks& r, Scenario& s) {
 
 namespace {
 
+// Of experts that run one after another: of what a perfect kernel for all would spare, what is
+// left, and what plain PyTorch launches for each in a pass (test/data/h200_grouped.csv, loop;
+// test/data/h200_expert_loop.csv; stack transformers-2024).
+constexpr double kApartInTurn = 0.95, kLaunchesInTurn = 40;
+
 // Where experts are, how tokens reach them and what runs them.
 void apply_experts(const Remarks& r, Scenario& s) {
   Stack& stack = s.setting.stack;
@@ -102,9 +107,9 @@ void apply_experts(const Remarks& r, Scenario& s) {
   set_if(stack.experts_fold, r.experts_fold);
   if (!r.expert_dedup.value_or(!plain_dispatch(s))) stack.expert_dedup = false;
   if (r.experts_in_turn) {
-    stack.experts_apart = 0.95, stack.experts_portable = false, stack.expert_copies = 0;
-    if (stack.sharding != Sharding::k3d)  // test/data/h200_expert_loop.csv
-      stack.launches_expert = std::max(stack.launches_expert, 40.0);
+    stack.experts_apart = kApartInTurn, stack.experts_portable = false, stack.expert_copies = 0;
+    if (stack.sharding != Sharding::k3d)
+      stack.launches_expert = std::max(stack.launches_expert, kLaunchesInTurn);
   }
 }
 
